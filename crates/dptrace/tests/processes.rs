@@ -1,14 +1,15 @@
 //! `-p` and the words in its place, on every command: numbers, several of them, names, and what is no process.
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
-mod common;
+#[path = "it/common/program.rs"]
+mod program;
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{dptrace, printed};
+use program::{dptrace, printed};
 use tempfile::TempDir;
 
 /// Makes the test program one that waits.

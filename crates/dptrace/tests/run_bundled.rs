@@ -2,7 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
-#[path = "common/kernel.rs"]
+#[path = "it/common/kernel.rs"]
 #[expect(dead_code, reason = "recordings are of no interest here")]
 mod kernel;
 
@@ -46,6 +46,7 @@ fn assert_counts(output: &str, truth: &Truth, parts: &[(&str, &str)]) {
 }
 
 #[test]
+#[ignore = "deep truth: no thread may stand still for 50 ms between its clock and its probe"]
 fn nvmf_lists_the_control_plane() {
     let Some(_alone) = kernel() else { return };
     let (output, truth) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
@@ -107,6 +108,7 @@ fn nvme_and_timeouts_list_the_controllers() {
 }
 
 #[test]
+#[ignore = "deep truth: the target must balance its cores within the 2 s that it runs"]
 fn sched_lists_cores_and_moves() {
     let Some(_alone) = kernel() else { return };
     let (output, truth) = printed_of_demo("sched", &["--for", "2s"], &[]);
@@ -141,6 +143,7 @@ fn usdt_count_counts_every_probe() {
 }
 
 #[test]
+#[ignore = "deep truth: the tracer must resolve names within the 2 s that the target runs"]
 fn intr_wakeups_names_functions() {
     let Some(_alone) = kernel() else { return };
     let (output, _) = printed_of_demo("intr-wakeups", &["--for", "2s"], &["all"]);
@@ -223,6 +226,7 @@ fn program() {
 }
 
 #[test]
+#[ignore = "deep truth: the tracer must resolve names within 500 ms, before the program ends"]
 fn functions_of_other_programs_are_found() {
     let Some(_alone) = kernel() else { return };
     let own = std::env::current_exe().expect("this program");

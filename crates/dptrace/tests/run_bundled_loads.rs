@@ -2,7 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
-#[path = "common/kernel.rs"]
+#[path = "it/common/kernel.rs"]
 #[expect(dead_code, reason = "neither recordings nor the demo target are of interest here")]
 mod kernel;
 
@@ -297,6 +297,7 @@ fn every_script_compiles() {
 }
 
 #[test]
+#[ignore = "deep truth: a fast query must end within 100 ms"]
 fn applications() {
     let Some(_alone) = kernel() else { return };
     let queries = output_of("queries", "pg-queries", &["100"]);
@@ -315,6 +316,7 @@ fn applications() {
 }
 
 #[test]
+#[ignore = "deep truth: a fast wait must end within 100 ms"]
 fn waits_of_queries() {
     let Some(_alone) = kernel() else { return };
     let waits = output_of("waits", "pg-waits", &["100"]);
@@ -371,6 +373,7 @@ fn network() {
 /// A server that accepts nothing: from the second connection on, the kernel does not answer, and they are asked for again
 /// after a second.
 #[test]
+#[ignore = "deep truth: the kernel must retransmit within the 3 s that the load waits"]
 fn retransmits() {
     let Some(_alone) = kernel() else { return };
     if !needs("perl") {
@@ -389,6 +392,7 @@ fn retransmits() {
 }
 
 #[test]
+#[ignore = "deep truth: the profile must hit a function, and the tracer must resolve names within 500 ms"]
 fn stacks() {
     let Some(_alone) = kernel() else { return };
     assert_parts("memory", "page-faults", &[], &["@faults[program, \n"]);
@@ -441,6 +445,7 @@ fn a_table_of_calls() {
 
 /// What has not ended when the run does is what somebody looks for who looks at a server that hangs.
 #[test]
+#[ignore = "deep truth: all threads must be in their calls within 500 ms"]
 fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
     let queries = output_of("running", "pg-queries", &["100"]);

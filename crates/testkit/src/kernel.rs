@@ -50,7 +50,12 @@ pub fn may_run(what: &str) -> Option<Turn> {
 /// root.
 #[track_caller]
 pub fn may_run_alone(what: &str) -> Option<Turn> {
-    permitted(what).then(|| turn(File::lock))
+    permitted(what).then(alone)
+}
+
+/// Returns the turn of a test that runs without root, too, and would see what others do on the machine.
+pub fn alone() -> Turn {
+    turn(File::lock)
 }
 
 /// Whether a kernel test may run here; says why not.

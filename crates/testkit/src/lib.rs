@@ -4,18 +4,20 @@
 //! lists what a reader must find in it. [`LiveTrace`] does both for a file that is read meanwhile. The feature `strategy` has
 //! proptest draw arbitrary traces, and [`Workload`] generates a target under load (also as the program `gen-trace`).
 //!
-//! [`script`] generates scripts, and [`kernel`] decides whether a test on the live kernel may run.
+//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run, and [`sources`] lists this project's own.
 #![forbid(unsafe_code)]
 
 pub mod kernel;
 mod live;
 pub mod script;
+mod sources;
 #[cfg(feature = "strategy")]
 mod strategy;
 mod survivor;
 mod workload;
 
 pub use live::LiveTrace;
+pub use sources::sources;
 pub use spdk_trace_writer::{
     Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,
     Section, Tpoint, TraceBuilder, TraceFile, era, nvmf,

@@ -4,7 +4,7 @@
 //! Without root or BPF it says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
 //! failure.
 
-#[path = "../../../dptrace/tests/common/code.rs"]
+#[path = "../../../dptrace/tests/it/common/code.rs"]
 mod code;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -70,6 +70,7 @@ fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() 
 
 /// In one window the number is the first thread's, then nobody's, then the other's: the time in between is none of its.
 #[test]
+#[ignore = "deep truth: it compares the test's clock with the window's"]
 fn the_time_between_two_owners_of_a_number_is_nobodys() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut target) = start(folder.path()) else { return };

@@ -46,6 +46,7 @@ pub(super) fn polls() {
 }
 
 #[test]
+#[ignore = "deep truth: it compares the target's clock with that of the sums"]
 fn long_polls_are_the_times_between_two_polls() {
     let mut target = Target::start("polls");
     let pid = target.child.id().to_string();

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
 fn queries(dir: &Path, spark: Option<&str>) -> anyhow::Result<BTreeMap<String, Vec<Value>>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new("python3");
-    command.arg(root.join("crates/dptrace/tests/export/queries.py")).arg(dir).arg(root.join("queries")).args(spark);
+    command.arg(root.join("crates/dptrace/tests/it/export/queries.py")).arg(dir).arg(root.join("queries")).args(spark);
     let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let paths = std::iter::once(root.join("target/python")).chain(std::env::split_paths(&others));
     let done = command.env("PYTHONPATH", std::env::join_paths(paths)?).output().context("running python3")?;

@@ -73,7 +73,10 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
 }
 
 /// Runs git; returns its standard output.
-fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
+///
+/// # Errors
+/// If it fails.
+pub(super) fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
     // A clone that another user made, as CI's may be, is read all the same.
     let done = Command::new("git").args(["-c", "safe.directory=*", "-C"]).arg(root).args(args).output();
     let done = done.context("running git")?;

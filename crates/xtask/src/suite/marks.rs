@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
+use super::changes::git;
+
 /// Beginning of the attribute, up to the name of the part.
 const MARK: &str = "#[ignore = \"deep ";
 
@@ -40,24 +42,12 @@ pub(crate) fn deep_tests(root: &Path) -> anyhow::Result<Vec<DeepTest>> {
     Ok(all)
 }
 
-/// Returns the Rust sources of all crates with the names of their packages, sorted.
+/// Returns the Rust sources of all crates with the names of their packages.
 fn sources(root: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
-            let path = entry.with_context(|| format!("reading {}", folder.display()))?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let inside = path.strip_prefix(root.join("crates")).context("a source outside of crates/")?;
-                let package = inside.iter().next().context("a source without a folder")?.to_string_lossy().into_owned();
-                found.push((package, path));
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+    let listed = git(root, &["ls-files", "--cached", "--others", "--exclude-standard", "crates/*.rs"])?;
+    let package = |line: &str| Some((line.split('/').nth(1)?.to_owned(), root.join(line)));
+    // Those that were removed, and are still listed, have no tests.
+    Ok(listed.lines().filter_map(package).filter(|(_, path)| path.exists()).collect())
 }
 
 /// Returns the marked tests of one source.

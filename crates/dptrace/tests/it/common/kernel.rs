@@ -1,0 +1,229 @@
+//! Tests on the live kernel: the right to run one, and the processes that take part.
+//!
+//! Without root or BPF they say `SKIPPED (kernel): reason` and pass; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
+//! failure. They run one at a time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
+/// Long enough for anything that comes at all.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) use testkit::kernel::skip;
+
+/// Returns the turn of a kernel test that bears others beside it, if it may run.
+#[track_caller]
+pub(crate) fn kernel() -> Option<testkit::kernel::Turn> {
+    testkit::kernel::may_run("kernel").filter(|_| takes_bpf())
+}
+
+/// Returns the turn of a kernel test that looks at the whole machine, if it may run.
+#[track_caller]
+pub(crate) fn kernel_alone() -> Option<testkit::kernel::Turn> {
+    testkit::kernel::may_run_alone("kernel").filter(|_| takes_bpf())
+}
+
+#[track_caller]
+fn takes_bpf() -> bool {
+    let refused = bpf_session::Features::detect().err();
+    if let Some(error) = &refused {
+        skip("kernel", &format!("BPF is refused: {error}"));
+    }
+    refused.is_none()
+}
+
+/// Whether a program is there that a test needs.
+#[track_caller]
+pub(crate) fn needs(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        skip(program, &format!("no {program} here"));
+    }
+    found
+}
+
+/// A process that was started for a test, and is killed if the test fails.
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    errors: Receiver<String>,
+    reading: Option<JoinHandle<()>>,
+    messages: Vec<String>,
+}
+
+impl Process {
+    /// Starts it with pipes, and reads its standard error as it comes.
+    #[track_caller]
+    pub(crate) fn start(command: &mut Command) -> Self {
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let (sender, errors) = channel();
+        let reading = std::thread::spawn(move || {
+            // The end of the test ends the reading, too.
+            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
+        });
+        Self { child, errors, reading: Some(reading), messages: Vec::new() }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line on standard error that has this in it.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, part: &str) -> String {
+        loop {
+            match self.errors.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.messages.push(line.clone());
+                    if line.contains(part) {
+                        return line;
+                    }
+                }
+                Err(error) => panic!("no {part:?}: {error}; it printed: {:#?}", self.messages),
+            }
+        }
+    }
+
+    /// Writes to its standard input.
+    #[track_caller]
+    pub(crate) fn say(&mut self, text: &str) {
+        self.child.stdin.as_mut().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let done = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().expect("kill runs");
+        assert!(done.success());
+    }
+
+    /// Waits for its end. Returns what it wrote, where that is piped, and all that it messages.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (ExitStatus, String, Vec<String>) {
+        drop(self.child.stdin.take());
+        let mut output = String::new();
+        if let Some(mut stdout) = self.child.stdout.take() {
+            stdout.read_to_string(&mut output).expect("it is UTF-8");
+        }
+        let status = self.child.wait().expect("it is ours");
+        self.reading.take().expect("it is only taken here").join().expect("it reads lines");
+        let rest: Vec<String> = self.errors.try_iter().collect();
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.extend(rest);
+        (status, output, messages)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What came of a recording.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) lines: Vec<String>,
+    /// The last line on standard error.
+    pub(crate) last: String,
+}
+
+/// `dptrace record` with these arguments.
+pub(crate) fn record<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("record").args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
+    command
+}
+
+/// `dptrace record -p PID` with these arguments, which is attached.
+#[track_caller]
+pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item = S>) -> Process {
+    let mut tracer = Process::start(record(["-p", &pid.to_string()]).args(args));
+    tracer.wait_for("attached to");
+    tracer
+}
+
+/// The end of a recording, which must be a good one.
+#[track_caller]
+pub(crate) fn recorded(process: Process) -> Recorded {
+    let (status, output, messages) = process.end();
+    assert!(status.success(), "{status}: {messages:#?}");
+    Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
+}
+
+/// The lines of a recording that probes left: not those of what was found alive, and of when that was read.
+pub(crate) fn probe_lines(text: &str) -> Vec<String> {
+    let is_found =
+        |line: &&str| [objects::ALIVE, objects::GONE, objects::READ].iter().any(|start| line.starts_with(start));
+    text.lines().filter(|line| !is_found(line)).map(str::to_owned).collect()
+}
+
+impl Recorded {
+    /// How many lines each probe has.
+    pub(crate) fn counts(&self) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::new();
+        for line in &self.lines {
+            let (name, _) = line.split_once(": ").expect("a line begins with the probe");
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The number in front of these words in the last line, or 0.
+    pub(crate) fn total(&self, what: &str) -> u64 {
+        let before = self.last.split(what).next().filter(|before| before.len() < self.last.len());
+        let number = before.and_then(|before| before.split_whitespace().next_back());
+        number.map_or(0, |number| number.parse().expect("a number"))
+    }
+}
+
+/// The demo target.
+pub(crate) struct Demo {
+    pub(crate) process: Process,
+    dir: TempDir,
+}
+
+impl Demo {
+    /// Starts it; it waits for [`Demo::go`].
+    #[track_caller]
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut command = Command::new(PROGRAM);
+        command.args(["demo-target", "--wait", "--no-trace-file", "--truth"]).arg(truth_in(&dir)).args(args);
+        let mut process = Process::start(command.stdout(Stdio::null()));
+        process.wait_for("demo-target: pid");
+        Self { process, dir }
+    }
+
+    pub(crate) fn go(&mut self) {
+        self.process.say("\n");
+    }
+
+    /// Its end, and the truth about it.
+    #[track_caller]
+    pub(crate) fn truth(self) -> demo_target::Truth {
+        let (status, _, messages) = self.process.end();
+        assert!(status.success(), "{status}: {messages:#?}");
+        read_truth(&truth_in(&self.dir))
+    }
+}
+
+fn truth_in(dir: &TempDir) -> PathBuf {
+    dir.path().join("truth.json")
+}
+
+#[track_caller]
+pub(crate) fn read_truth(path: &Path) -> demo_target::Truth {
+    serde_json::from_slice(&std::fs::read(path).expect("the truth was written")).expect("it is a truth")
+}

@@ -1,0 +1,16 @@
+//! Parts that the tests of the program share.
+
+pub(crate) mod args;
+pub(crate) mod code;
+pub(crate) mod kernel;
+pub(crate) mod library;
+pub(crate) mod live;
+pub(crate) mod program;
+pub(crate) mod pty;
+pub(crate) mod rpc;
+pub(crate) mod run;
+pub(crate) mod scenes;
+pub(crate) mod shared;
+pub(crate) mod small;
+
+pub(crate) use program::{dptrace, printed};

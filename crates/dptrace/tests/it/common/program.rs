@@ -1,0 +1,22 @@
+//! The program, run as a user runs it.
+
+use std::ffi::OsStr;
+
+use assert_cmd::Command;
+
+/// Long enough for anything that ends at all.
+const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// The program, with an empty standard input.
+pub(crate) fn dptrace() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    command.timeout(PATIENCE).env("NO_COLOR", "1").write_stdin("");
+    command
+}
+
+/// What it prints with these arguments, which it must be able to do.
+#[track_caller]
+pub(crate) fn printed<I: IntoIterator<Item: AsRef<OsStr>>>(args: I) -> String {
+    let done = dptrace().args(args).assert().success();
+    String::from_utf8(done.get_output().stdout.clone()).expect("output is UTF-8")
+}

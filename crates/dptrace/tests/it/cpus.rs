@@ -1,0 +1,88 @@
+//! `dptrace cpus --check` on this machine: what it finds is the machine's, how it reports it is not.
+
+use std::sync::mpsc;
+use std::thread;
+
+use crate::common::{dptrace, printed};
+use serde_json::Value;
+
+/// The objects that `--json` prints.
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
+}
+
+#[test]
+fn each_check_has_a_finding_as_text_and_as_json() {
+    let text = printed(["cpus", "--check", "0"]);
+    assert!(text.starts_with("CPU 0: "), "{text}");
+    let findings = objects(&printed(["cpus", "--check", "0", "--json"]));
+    assert_eq!((&findings[0]["type"], &findings[0]["cpus"]), (&"checked".into(), &"0".into()));
+    for key in [
+        "isolcpus",
+        "nohz-full",
+        "rcu-nocbs",
+        "irq-affinity",
+        "rps",
+        "workqueue",
+        "shared-cpu",
+        "real-time",
+        "clocksource",
+    ] {
+        let finding = findings.iter().find(|it| it["key"] == key).unwrap_or_else(|| panic!("{key}: {findings:#?}"));
+        assert!(finding["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{finding}");
+        assert!(text.contains(key), "{key}: {text}");
+    }
+    let first = findings.iter().find(|it| it["key"] == "cpu-0").expect("CPU 0 is checked");
+    assert_eq!((&first["level"], &first["cpus"]), (&"yellow".into(), &"0".into()));
+}
+
+#[test]
+fn strict_fails_if_a_finding_is_red() {
+    let done = dptrace().args(["cpus", "--check", "--strict", "--json", "0"]).assert().get_output().clone();
+    let is_red = objects(&String::from_utf8_lossy(&done.stdout)).iter().any(|it| it["level"] == "red");
+    assert_eq!(done.status.code(), Some(i32::from(is_red)));
+}
+
+/// A thread that is pinned to one CPU is a poller of its process, whether it runs or not.
+#[test]
+fn a_pinned_thread_is_found() {
+    let online = rustix::thread::sched_getaffinity(None).expect("the affinity");
+    let cpus: Vec<usize> = (0..1024).filter(|&cpu| online.is_set(cpu)).collect();
+    let [cpu, _, ..] = cpus[..] else {
+        println!("skipped: there is one CPU, to which everything is pinned");
+        return;
+    };
+    let (ready, is_ready) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let pinned = thread::Builder::new().name("polls here".into()).spawn(move || {
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(cpu);
+        rustix::thread::sched_setaffinity(None, &set).expect("it may choose a CPU of its own");
+        ready.send(()).expect("the test waits");
+        let _ = ended.recv();
+    });
+    let pinned = pinned.expect("a thread");
+    is_ready.recv().expect("it is pinned");
+    let own = std::process::id().to_string();
+    let found = objects(&printed(["cpus", "--check", "--json", "-p", &own]));
+    let pollers = found[0]["pollers"].as_array().expect("pollers");
+    let it = pollers.iter().find(|it| it["name"] == "polls here").unwrap_or_else(|| panic!("{pollers:#?}"));
+    assert_eq!((&it["cpu"], &it["pinned"]), (&cpu.into(), &true.into()));
+    assert!(found.iter().any(|it| it["key"] == "cpu-quota"), "its process is checked, too");
+    drop(end);
+    pinned.join().expect("it ends");
+}
+
+#[test]
+fn what_is_no_list_of_cpus_is_refused() {
+    for (words, part) in [
+        (&["cpus", "--check"][..], "no CPUs to look at"),
+        (&["cpus", "--check", "nvmf_tgt"], "no list of CPUs"),
+        (&["cpus", "--check", "9999"], "not online here: CPU 9999"),
+        (&["cpus", "--strict", "0"], "--check"),
+    ] {
+        let done = dptrace().args(words).assert().code(2).get_output().clone();
+        let message = String::from_utf8_lossy(&done.stderr);
+        assert!(message.contains(part), "{words:?}: {message}");
+    }
+}

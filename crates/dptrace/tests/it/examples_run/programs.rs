@@ -1,0 +1,128 @@
+//! The programs that examples look at: a target, a database with two clients, a service with a neighbour.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
+
+use crate::common::kernel::{Process, needs};
+use crate::examples_run::extract::Example;
+
+const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
+/// Long enough for anything that comes at all.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A command of an example that goes on, with all that it starts.
+pub(crate) struct Background(Child);
+
+impl Background {
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("it starts"))
+    }
+
+    /// What a shell runs. It becomes the command, if that is one.
+    pub(crate) fn of(example: &Example, folder: &Path, environment: &[(String, String)]) -> Self {
+        let typed = example.command.trim_end_matches(['&', ' ']);
+        let is_one = !typed.starts_with("while ") && !typed.contains(" | ");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{}{typed}", if is_one { "exec " } else { "" }));
+        command.current_dir(folder).envs(environment.iter().cloned());
+        Self::start(command)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// A PostgreSQL of its own, with a row that one client changes and another one locks.
+pub(crate) struct Database {
+    /// The connection that the example is about.
+    pub(crate) backend: u32,
+    _clients: Vec<Background>,
+    _server: Process,
+    _dir: TempDir,
+}
+
+/// A program of PostgreSQL's, run by its user.
+fn postgres(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
+    command.arg(Path::new(POSTGRES).join(program));
+    command
+}
+
+/// Where the server listens, for `psql`.
+pub(crate) fn environment(socket: &Path) -> Vec<(String, String)> {
+    let variables = [("PGHOST", socket.display().to_string()), ("PGUSER", "postgres".to_owned())];
+    variables.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+impl Database {
+    /// Starts it, and runs what the section of the tutorial does before it looks for the cause. None without PostgreSQL.
+    pub(crate) fn start(story: &[&Example], folder: &Path) -> Option<(Self, PathBuf)> {
+        if !needs(&format!("{POSTGRES}/postgres")) || !needs("psql") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let owned = Command::new("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
+        assert!(owned.success(), "there is a user postgres");
+        let data = dir.path().join("data");
+        let made = postgres("initdb").args(["--no-sync", "--auth=trust", "-D"]).arg(&data).output().expect("it runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let mut server = postgres("postgres");
+        server.arg("-D").arg(&data).arg("-k").arg(dir.path()).args(["-h", "", "-F"]).stdout(Stdio::null());
+        let mut server = Process::start(&mut server);
+        server.wait_for("database system is ready to accept connections");
+        let variables = environment(dir.path());
+        let mut clients = Vec::new();
+        let mut backend = None;
+        for example in story {
+            if example.is_background() {
+                clients.push(Background::of(example, folder, &variables));
+            } else if example.command.starts_with("psql -c 'CREATE ") {
+                let made = sh(&example.command, &variables).output().expect("it runs");
+                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            } else if example.command.starts_with("psql -Atc ") {
+                backend = Some(wait_for_number(&example.command, &variables));
+            }
+        }
+        let socket = dir.path().to_owned();
+        let backend = backend.expect("an example prints the connection's process");
+        Some((Self { backend, _clients: clients, _server: server, _dir: dir }, socket))
+    }
+}
+
+fn sh(command: &str, environment: &[(String, String)]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).envs(environment.iter().cloned()).stdin(Stdio::null());
+    shell
+}
+
+/// The number that a command prints sooner or later.
+fn wait_for_number(command: &str, environment: &[(String, String)]) -> u32 {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let output = sh(command, environment).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if let Ok(number) = text.trim().parse() {
+            return number;
+        }
+        assert!(Instant::now() < until, "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,229 @@
+//! What the examples need: a folder with the files that they name, and the processes that stand for `PID`.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::common::kernel::{PROGRAM, Process};
+use crate::examples_run::extract::Example;
+use crate::examples_run::programs::{self, Background, Database};
+
+/// Sections of the tutorial that begin with commands that go on.
+const SLOW_QUERY: &str = "A slow query";
+const NEIGHBOUR: &str = "A neighbour takes the CPU";
+
+/// Folders that examples name.
+const FOLDERS: [&str; 6] =
+    ["bin", "build/bin", "DIR", ".local/share/bash-completion/completions", ".config/fish/completions", ".zfunc"];
+
+/// Programs that examples name, of which nothing is wanted but that they run.
+const NAMED: [&str; 2] = ["nginx", "redis-server"];
+
+/// Where a shell runs them.
+pub(crate) struct Stage {
+    folder: PathBuf,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+impl Stage {
+    /// A folder of an example's own, so that none reads what another one is writing.
+    pub(crate) fn folder(&self) -> TempDir {
+        let own = tempfile::tempdir().expect("a directory");
+        for entry in fs::read_dir(&self.folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+            let to = own.path().join(entry.file_name());
+            if entry.metadata().is_ok_and(|data| data.is_file() && data.len() < 1 << 20) {
+                fs::copy(entry.path(), to).expect("a copy");
+            } else {
+                symlink(entry.path(), to).expect("a link");
+            }
+        }
+        own
+    }
+}
+
+/// All of it, which goes when the test ends.
+pub(crate) struct Scene {
+    folder: TempDir,
+    environment: Vec<(String, String)>,
+    target: Process,
+    _named: Vec<Background>,
+    database: Option<Database>,
+    /// The service comes first, then what disturbs it.
+    services: Vec<Background>,
+}
+
+/// Whether it is about PostgreSQL's server that the tutorial starts.
+pub(crate) fn of_database(example: &Example) -> bool {
+    let asks = ["psql ", "pg-queries ", "-s 100ms"];
+    asks.iter().any(|part| example.command.contains(part))
+}
+
+/// Whether it is a part of the scene: a command that makes a file, or that goes on while others look at it.
+pub(crate) fn is_set(example: &Example) -> bool {
+    makes_a_file(example)
+        || example.section == NEIGHBOUR && example.is_background()
+        || example.section == SLOW_QUERY && (example.is_background() || example.command.contains("CREATE TABLE"))
+}
+
+fn makes_a_file(example: &Example) -> bool {
+    let text = example.command.as_str();
+    !example.is_background() && (text.starts_with("echo ") && text.contains(" > ") || text.starts_with("head -c "))
+}
+
+/// Whether it looks at the service of the tutorial, which takes a CPU.
+pub(crate) fn of_service(example: &Example) -> bool {
+    ["kernel-delay -p PID --for 2s", "--functions", "tail -n "].iter().any(|part| example.command.contains(part))
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // It removes its trace file then, which a killed one does not.
+        self.target.signal("TERM");
+        let _ = self.target.child.wait();
+    }
+}
+
+impl Scene {
+    pub(crate) fn set(examples: &[Example]) -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let target = files(folder.path());
+        let story = |section: &str| -> Vec<&Example> {
+            let all = examples.iter().filter(|example| example.section == section).collect::<Vec<_>>();
+            assert!(all.iter().any(|example| example.is_background()), "the tutorial has no section {section:?}");
+            all
+        };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", folder.path().join("bin").display());
+        let home = folder.path().display().to_string();
+        let mut environment: Vec<(String, String)> =
+            [("PATH", path), ("HOME", home)].map(|(name, value)| (name.to_owned(), value)).into();
+        for example in examples.iter().filter(|example| makes_a_file(example)) {
+            let made = Command::new("sh").args(["-c", &example.command]).current_dir(folder.path()).status();
+            assert!(made.expect("it runs").success(), "{example}");
+        }
+        let database = Database::start(&story(SLOW_QUERY), folder.path());
+        let database = database.map(|(database, socket)| {
+            environment.extend(programs::environment(&socket));
+            database
+        });
+        let services = story(NEIGHBOUR).into_iter().filter(|example| example.is_background());
+        let services = services.map(|example| Background::of(example, folder.path(), &environment)).collect();
+        wait_for_text(&folder.path().join("times"));
+        let named = NAMED.iter().map(|name| named(folder.path(), name)).collect();
+        Self { folder, environment, target, _named: named, database, services }
+    }
+
+    pub(crate) fn has_database(&self) -> bool {
+        self.database.is_some()
+    }
+
+    /// The number of the target's process.
+    pub(crate) fn target(&self) -> u32 {
+        self.target.pid()
+    }
+
+    /// Ends the service and what takes its CPU.
+    pub(crate) fn end_services(&mut self) {
+        self.services.clear();
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        Stage { folder: self.folder.path().to_owned(), environment: self.environment.clone() }
+    }
+
+    /// The command with process ids in the place of `PID`. Everything else is as it is written.
+    pub(crate) fn command(&self, example: &Example) -> String {
+        let backend = self.database.as_ref().filter(|_| of_database(example)).map(|database| database.backend);
+        let service = self.services.first().filter(|_| of_service(example));
+        let pid = backend.or(service.map(Background::pid)).unwrap_or(self.target.pid());
+        let mut command = String::new();
+        let named = alone(&example.command, self.target.pid());
+        let mut rest = named.as_str();
+        while let Some((before, behind)) = rest.split_once("PID") {
+            let is_in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            let whole = !is_in_word(before.chars().next_back()) && !is_in_word(behind.chars().next());
+            command.push_str(before);
+            command.push_str(&if whole { pid.to_string() } else { "PID".to_owned() });
+            rest = behind;
+        }
+        command + rest
+    }
+}
+
+/// Waits until somebody has written to the file.
+fn wait_for_text(path: &Path) {
+    let until = Instant::now() + Duration::from_mins(1);
+    while fs::metadata(path).is_ok_and(|data| data.len() == 0) {
+        assert!(Instant::now() < until, "{} stays empty", path.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A process of this name, which sleeps.
+fn named(folder: &Path, name: &str) -> Background {
+    let program = folder.join("bin").join(name);
+    symlink("/bin/sleep", &program).expect("a link");
+    let mut command = Command::new(program);
+    command.arg("600");
+    Background::start(command)
+}
+
+/// The command with our target's number, if its name is that of other processes, too: of another run of this test.
+fn alone(command: &str, target: u32) -> String {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
+    let is_alone = names.filter(|name| name.trim() == "nvmf_tgt").count() == 1;
+    let command = command.replace("-p NAME", "-p nvmf_tgt");
+    if is_alone { command } else { by_number(&command, target) }
+}
+
+/// The command with our target's number in place of its name.
+pub(crate) fn by_number(command: &str, target: u32) -> String {
+    let number = format!("-p {target}");
+    command.replace("-p nvmf_tgt", &number).replace("-p redis-server", &number)
+}
+
+/// The files that examples name, and the target whose process stands for `PID`.
+fn files(folder: &Path) -> Process {
+    for name in FOLDERS {
+        fs::create_dir_all(folder.join(name)).expect("a folder");
+    }
+    let bin = folder.join("bin");
+    symlink(PROGRAM, bin.join("dptrace")).expect("a link");
+    // A program as it is installed: without debug information, which takes long to read in a build for tests.
+    let stripped = Command::new("strip").arg("-o").arg(bin.join("nvmf_tgt")).arg(PROGRAM).status();
+    assert!(stripped.expect("strip runs").success());
+    symlink(PROGRAM, folder.join("PATH")).expect("a link");
+    symlink("/bin/true", folder.join("build/bin/app")).expect("a link");
+    let sample = Command::new(PROGRAM).args(["demo", "--write"]).arg(folder).output().expect("it runs");
+    assert!(sample.status.success(), "{}", String::from_utf8_lossy(&sample.stderr));
+    for (name, from) in [("FILE", "demo.trace"), ("RECORDING", "demo.recording"), ("qpairs.txt", "demo.recording")] {
+        fs::copy(folder.join(from), folder.join(name)).expect("a copy");
+    }
+    fs::write(folder.join("own.bt"), "begin { printf(\"%d\\n\", $1); exit(); }\n").expect("written");
+    let own = Command::new(PROGRAM).args(["objects", "qpair"]).output().expect("it runs");
+    fs::write(folder.join("own.toml"), own.stdout).expect("written");
+    let mut target = Command::new(bin.join("nvmf_tgt"));
+    target.args(["demo-target", "--for", "10m", "--app", "nvmf", "--slots", "2048"]).current_dir(folder);
+    let mut target = Process::start(&mut target);
+    target.wait_for("demo-target: pid");
+    let capture = ["capture", "-p", &target.pid().to_string(), "--for", "200ms", "-o", "CAPTURE"];
+    let capture = Command::new(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
+    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
+    // What is not on this machine, or would find other processes than ours.
+    script(&bin.join("pidof"), &format!("echo {}", target.pid()));
+    script(&bin.join("sudo"), "exec \"$@\"");
+    script(&bin.join("spdk_trace"), "exec dptrace trace demo.trace --format json");
+    script(&bin.join("jq"), "exec cat");
+    script(&bin.join("man"), "exec cat \"$1\"");
+    target
+}
+
+fn script(path: &PathBuf, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("executable");
+}

@@ -1,0 +1,260 @@
+//! Files that are reached through a process, which belong to whoever runs it: none of them stops, blows up or leads whoever
+//! looks at the process. Each trap against each command; a command that does not end in time has failed, and one that wants
+//! more than a small part of what a file claims has no room for it.
+
+mod named;
+mod target;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, skip};
+use target::Trap;
+
+/// The function that only the debug file names.
+const NAME: &str = "named_by_its_debug_file";
+/// What a command may take of addresses, in KiB: our own program, and little more.
+const ROOM: &str = "3000000";
+/// Long enough for any command on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Runs a command to its end, which must come in time and not by a signal.
+#[track_caller]
+fn run(words: &[&str]) -> Output {
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", "ulimit -v $0 && exec \"$@\"", ROOM, PROGRAM]).args(words).env("NO_COLOR", "1");
+    let output = command.timeout(PATIENCE).output().unwrap();
+    assert!(output.status.code().is_some_and(|code| code < 100), "{words:?}: {output:?}");
+    output
+}
+
+/// What a command wrote, with what it said.
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+/// All commands that look into a process, on this one: what they wrote, each with its name.
+fn all_commands(number: u32) -> Vec<(&'static str, String)> {
+    let pid = number.to_string();
+    let stack = stack_of(number);
+    let probe = format!("uprobe:__EXE__:{NAME} {{ exit(); }}");
+    let commands: [(&str, &[&str]); 5] = [
+        ("list", &["list", "-p", &pid]),
+        ("record", &["record", "-p", &pid]),
+        ("run", &["run", "-e", &stack]),
+        ("run -p", &["run", "-p", &pid, "-e", &probe]),
+        ("kernel-delay", &["kernel-delay", "-s", "-p", &pid, "--sample-time", "0.1"]),
+    ];
+    let others = commands.into_iter().map(|(name, words)| (name, text(&run(words))));
+    others.chain([functions_of(number)]).collect()
+}
+
+/// A script for all processes that shows a stack of this one, with lines of the source.
+fn stack_of(pid: u32) -> String {
+    let probe = "tracepoint:syscalls:sys_enter_getppid";
+    format!("config = {{ show_debug_info = true }} {probe} /pid == {pid}/ {{ printf(\"%s\", ustack()); exit(); }}")
+}
+
+/// The command that lists a process's functions, and what it wrote.
+fn functions_of(pid: u32) -> (&'static str, String) {
+    ("list --functions", text(&run(&["list", "--functions", "-p", &pid.to_string()])))
+}
+
+/// Whether a command found the debug file of [`Trap::build`].
+fn finds(command: &str, text: &str) -> bool {
+    // Its error has the name, too.
+    if command == "run -p" { text.contains("Attached 1 probe") } else { text.contains(NAME) }
+}
+
+/// Makes what stands at a path.
+type Bait = fn(&Path);
+
+#[test]
+#[ignore = "deep truth: the process must make a call within the window of 0.1 s"]
+fn a_debug_file_that_is_none_ends_at_once() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let (trap, debug) = Trap::build();
+    let baits: [(bool, &str, Bait); 6] = [
+        (true, "the kernel's log", |path| symlink("/proc/kmsg", path).unwrap()),
+        (true, "a pipe", |path| mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap()),
+        (false, "a device", |path| symlink("/dev/zero", path).unwrap()),
+        (false, "the kernel's trace", |path| symlink("/sys/kernel/tracing/trace_pipe", path).unwrap()),
+        (false, "a loop", |path| symlink("trap.debug", path).unwrap()),
+        (false, "a hole", |path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap()),
+    ];
+    let path = trap.path("trap.debug");
+    for (full, name, bait) in baits {
+        bait(&path);
+        let process = trap.start();
+        // The way to the file is one for all commands, what they do with it is not.
+        let looks = if full { all_commands(process.pid()) } else { vec![functions_of(process.pid())] };
+        for (command, text) in looks {
+            assert!(!finds(command, &text), "{name}, {command}: {text}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+    fs::write(&path, debug).unwrap();
+    let process = trap.start();
+    for (command, text) in all_commands(process.pid()) {
+        let names_functions = !["list", "record"].contains(&command);
+        assert_eq!(finds(command, &text), names_functions, "{command}: {text}");
+    }
+}
+
+#[test]
+fn a_program_s_length_is_not_believed() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    for length in [4 << 30, 1 << 40] {
+        let (trap, _) = Trap::build();
+        fs::File::options().write(true).open(trap.path("trap")).unwrap().set_len(length).unwrap();
+        let process = trap.start();
+        for (command, text) in all_commands(process.pid()) {
+            let refused = text.contains("on the disk");
+            assert!(refused || ["run", "kernel-delay"].contains(&command), "{command}: {text}");
+        }
+    }
+}
+
+/// Does something again and again while the other is done.
+fn meanwhile(disturb: impl Fn() + Send + Sync, work: impl FnOnce()) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                disturb();
+            }
+        });
+        // Set also where the work fails, so that the test ends.
+        let end = scopeguard(&done);
+        work();
+        drop(end);
+    });
+}
+
+/// Sets a flag when it is dropped.
+fn scopeguard(flag: &AtomicBool) -> impl Drop + '_ {
+    struct Set<'a>(&'a AtomicBool);
+    impl Drop for Set<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    Set(flag)
+}
+
+#[test]
+fn a_debug_file_may_be_exchanged_and_cut_at_any_time() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let (trap, debug) = Trap::build();
+    let (path, pipe, other) = (trap.path("trap.debug"), trap.path("pipe"), trap.path("other"));
+    let process = trap.start();
+    let pid = process.pid().to_string();
+    let stack = stack_of(process.pid());
+    let many_looks = || {
+        for _ in 0..5 {
+            run(&["list", "--functions", "-p", &pid]);
+            run(&["run", "-e", &stack]);
+        }
+    };
+    let exchange = || {
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        fs::rename(&pipe, &path).unwrap();
+        fs::write(&other, &debug).unwrap();
+        fs::rename(&other, &path).unwrap();
+    };
+    meanwhile(exchange, many_looks);
+    let cut = || {
+        fs::write(&path, &debug).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_len(64).unwrap();
+    };
+    meanwhile(cut, many_looks);
+}
+
+#[test]
+fn links_in_a_container_lead_nowhere_outside() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let (trap, debug) = Trap::build();
+    // In the host, what its checksum asks for: it must not be found there.
+    let outside = trap.path("outside");
+    fs::write(&outside, &debug).unwrap();
+    let root = trap.path("root");
+    for folder in ["deep/er", ".debug", "usr/lib/debug/.build-id/5a"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::rename(trap.path("trap"), root.join("trap")).unwrap();
+    let by_id = root.join("usr/lib/debug/.build-id/5a/5b5c5d5e5f.debug");
+    for leads_to in ["/etc/shadow", "/proc/kmsg"] {
+        symlink(leads_to, &by_id).unwrap();
+        symlink(&outside, root.join("trap.debug")).unwrap();
+        let climbing = Path::new("../../../../../../../../").join(outside.strip_prefix("/").unwrap());
+        symlink(climbing, root.join(".debug/trap.debug")).unwrap();
+        let Some((_outer, pid)) = enter(&root) else { return };
+        for (command, text) in all_commands(pid) {
+            assert!(!finds(command, &text), "{leads_to}, {command}: {text}");
+            assert!(!text.contains("root:"), "{leads_to}, {command}: {text}");
+        }
+        for path in [&by_id, &root.join("trap.debug"), &root.join(".debug/trap.debug")] {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    // An absolute link means a place in the container.
+    fs::write(root.join("deep/er/file"), &debug).unwrap();
+    symlink("/deep/er/file", root.join("trap.debug")).unwrap();
+    let Some((_outer, pid)) = enter(&root) else { return };
+    let (_, text) = functions_of(pid);
+    assert!(text.contains(NAME), "{text}");
+}
+
+#[test]
+fn what_a_compiler_put_into_other_files_is_not_looked_for() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let (trap, _) = Trap::build();
+    target::compile(trap.dir.path(), "trap", NAME, &["-g", "-gsplit-dwarf"]);
+    let mut others: Vec<_> = fs::read_dir(trap.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    others.retain(|path| path.extension().is_some_and(|extension| extension == "dwo"));
+    assert!(!others.is_empty(), "the compiler writes such files");
+    for path in &others {
+        fs::remove_file(path).unwrap();
+    }
+    for path in others.into_iter().chain([trap.path("trap.dwp")]) {
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+    }
+    let process = trap.start();
+    let looks = all_commands(process.pid());
+    let (_, stack) = looks.iter().find(|(command, _)| *command == "run").unwrap();
+    assert!(stack.contains(NAME) && stack.contains("trap.c:"), "its lines are its own: {stack}");
+}
+
+/// The program in namespaces and a root directory of its own: what holds it, and its number.
+fn enter(root: &Path) -> Option<(Process, u32)> {
+    let program = root.join("trap");
+    let mut outer = Process::start(std::process::Command::new(&program).arg("enter").arg(root));
+    let line = outer.wait_for("");
+    let Some(pid) = line.strip_prefix("child ") else {
+        skip("kernel", &format!("no namespaces for nobody: {line}"));
+        return None;
+    };
+    outer.wait_for("ready");
+    Some((outer, pid.parse().unwrap()))
+}

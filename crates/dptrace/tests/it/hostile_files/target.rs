@@ -1,0 +1,62 @@
+//! Programs with traps for debug files, made for each test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::kernel::Process;
+
+/// What stands in the source for the debug file's checksum.
+const CHECKSUM: [u8; 4] = 0x5ec4_e7f1_u32.to_le_bytes();
+
+/// A stripped program, `trap`, whose function only its debug file names.
+pub(crate) struct Trap {
+    pub(crate) dir: TempDir,
+}
+
+/// Compiles the program with a function of this name.
+pub(crate) fn compile(dir: &Path, name: &str, function: &str, flags: &[&str]) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile_files/trap.c");
+    let program = dir.join(name);
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-static", "-Wl,--build-id=0x5a5b5c5d5e5f", &format!("-DFUNCTION={function}"), source, "-o"]);
+    assert!(compiler.arg(&program).args(flags).status().unwrap().success());
+    program
+}
+
+/// Writes bytes in place of as many others.
+fn exchange(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    let place = bytes.windows(old.len()).position(|window| window == old).unwrap();
+    bytes[place..place + old.len()].copy_from_slice(new);
+}
+
+impl Trap {
+    /// Builds it. Its debug file is to be that of which the bytes are returned.
+    pub(crate) fn build() -> (Self, Vec<u8>) {
+        let dir = tempfile::tempdir().unwrap();
+        // Whoever becomes nobody has to get in.
+        fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let named = compile(dir.path(), "named", crate::hostile_files::NAME, &["-g"]);
+        let debug = fs::read(&named).unwrap();
+        fs::remove_file(named).unwrap();
+        let program = compile(dir.path(), "trap", "never_named", &["-s"]);
+        let mut bytes = fs::read(&program).unwrap();
+        exchange(&mut bytes, &CHECKSUM, &crc32fast::hash(&debug).to_le_bytes());
+        exchange(&mut bytes, b"\0.gnu_trap_link\0", b"\0.gnu_debuglink\0");
+        fs::write(&program, bytes).unwrap();
+        (Self { dir }, debug)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Starts it.
+    pub(crate) fn start(&self) -> Process {
+        let mut process = Process::start(&mut Command::new(self.path("trap")));
+        process.wait_for("ready");
+        process
+    }
+}

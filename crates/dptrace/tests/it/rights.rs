@@ -1,0 +1,318 @@
+//! A copy of the program with capabilities (setcap(8)), run by user nobody: it sees the processes of others, and reads no
+//! file that nobody could not read.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, skip};
+use crate::common::small::Small;
+use tempfile::TempDir;
+
+/// What is in the files that nobody may not read.
+const SECRET: &str = "hunter2";
+const NOBODY: u32 = 65534;
+/// The recipe of docs/security.md, and what would be worse if it were used.
+const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_dac_override+ep";
+/// No right at all.
+const NOTHING: &str = "=";
+/// The recipe without rights to files.
+const NO_FILES: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace+ep";
+
+/// The copy.
+struct Granted {
+    dir: TempDir,
+}
+
+impl Granted {
+    fn new(capabilities: &str) -> Option<Self> {
+        for program in ["setcap", "setpriv"] {
+            if !needs(program) {
+                return None;
+            }
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        mode(dir.path(), 0o755);
+        let granted = Self { dir };
+        std::fs::copy(PROGRAM, granted.program()).expect("it can be copied");
+        mode(&granted.program(), 0o755);
+        let done = Command::new("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
+        if !done.status.success() {
+            skip("setcap", &String::from_utf8_lossy(&done.stderr));
+            return None;
+        }
+        Some(granted)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.dir.path().join("dptrace")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file that is for root only.
+    fn secret(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("written");
+        mode(&path, 0o600);
+        path
+    }
+
+    /// What the copy says to nobody: its exit status, and all that it writes.
+    fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (i32, String) {
+        let mut command = Command::new("setpriv");
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(self.program()).args(args);
+        let done = command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).output().expect("it runs");
+        let all = [done.stdout, done.stderr].concat();
+        (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&all).into_owned())
+    }
+
+    /// The same, which must work.
+    #[track_caller]
+    fn works<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        let (status, all) = self.run(args);
+        assert_eq!(status, 0, "{all}");
+        all
+    }
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+/// A process of root's, whose program nobody may not read.
+struct Other(Child);
+
+impl Other {
+    fn start(program: &Path) -> Self {
+        std::fs::copy(PROGRAM, program).expect("it can be copied");
+        mode(program, 0o700);
+        let mut command = Command::new(program);
+        command.args(["demo-target", "--no-trace-file"]).stdin(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("it starts"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A name in /dev/shm that is gone with this.
+struct Shared(PathBuf);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // It may never have come to be.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn shared(app: &str) -> (Shared, String) {
+    let app = format!("dptrace_rights_{app}{}", std::process::id());
+    (Shared(format!("/dev/shm/{app}_trace.pid1").into()), app)
+}
+
+#[test]
+fn files_that_the_user_names_are_opened_as_the_user_could() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(ALL) else { return };
+    let text = granted.secret("secret", format!("{SECRET} {{ {SECRET}(\"{SECRET}\") }}\n").as_bytes());
+    let json = granted.secret("secret.json", format!("{{\"{SECRET}\": {SECRET}}}").as_bytes());
+    let toml = granted.secret("secret.toml", format!("{SECRET} = \"{SECRET}\"\n").as_bytes());
+    let recording = granted.secret("secret.recording", format!("{SECRET}: {SECRET}={SECRET}\n").as_bytes());
+    let small = Small::new();
+    let trace = granted.path("readable.trace");
+    std::fs::copy(small.path("t.trace"), &trace).expect("copied");
+    mode(&trace, 0o644);
+    let os = |word: &str| OsString::from(word);
+    let path = |path: &Path| path.as_os_str().to_owned();
+    for args in [
+        vec![os("run"), path(&text)],
+        vec![os("run"), os("--include"), path(&text), os("-e"), os("begin { exit() }")],
+        vec![os("run"), os("-l"), path(&text)],
+        vec![os("record"), os("--objects"), path(&toml), os("-p1")],
+        vec![os("generate"), os("--objects"), path(&toml)],
+        vec![os("trace"), os("-i"), path(&json)],
+        vec![os("trace"), os("-i"), path(&trace), os("-b"), path(&recording)],
+        vec![os("latency"), os("-i"), path(&json)],
+        vec![os("list"), path(&text)],
+        vec![os("trace"), os("-i"), path(&trace), os("-o"), path(&granted.path("written"))],
+        vec![os("run"), os("-o"), path(&text), os("-e"), os("begin { exit() }")],
+    ] {
+        let (status, all) = granted.run(&args);
+        // What is included is only looked into for constants: it need not be there.
+        assert!(status != 0 || args.contains(&os("--include")), "{args:?}: {all}");
+        assert!(!all.contains(SECRET), "{args:?}: {all}");
+    }
+    assert!(!granted.path("written").exists(), "nobody may not write there");
+    let cat = format!("BEGIN {{ cat(\"{}\"); cat(\"/etc/shadow\"); exit(); }}", text.display());
+    let (_, all) = granted.run(["run", "-e", &cat]);
+    assert!(!all.contains(SECRET) && !all.contains("root:"), "{all}");
+    assert_eq!(all.matches("Permission denied").count(), 2, "{all}");
+    // A link in a place where all may write leads nobody further than without.
+    let (link, app) = shared("link");
+    symlink(&json, &link.0).expect("a link");
+    let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
+    assert!(status != 0 && !all.contains(SECRET), "{all}");
+}
+
+#[test]
+fn what_is_reached_through_a_process_can_be_read() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(ALL) else { return };
+    let other = Other::start(&granted.path("other"));
+    let pid = &other.pid();
+    assert!(granted.works(["list", "-p", pid]).contains("spdk:"));
+    assert!(granted.works(["record", "-p", pid, "--for", "200ms"]).contains("the time is over"));
+    let script = "usdt:__EXE__:spdk:* { @[ustack(1)] = count(); } interval:ms:100 { exit() }";
+    granted.works(["run", "-p", pid, "-e", script]);
+    assert!(granted.works(["kernel-delay", "-p", pid, "--sample-time", "0.1"]).contains("[TIME BUDGET]"));
+    let small = Small::new();
+    let (trace, app) = shared("");
+    std::fs::copy(small.path("t.trace"), &trace.0).expect("copied");
+    mode(&trace.0, 0o600);
+    assert!(!granted.works(["trace", "-s", &app, "-p", "1"]).is_empty());
+    if Path::new("/sys/kernel/tracing/events").exists() {
+        assert!(granted.works(["list", "--tracepoints", "sched_switch"]).contains("sched:sched_switch"));
+        granted.works(["run", "-l", "tracepoint:sched:*"]);
+        granted.works(["run", "-e", "tracepoint:sched:sched_switch { exit() }"]);
+    }
+}
+
+#[test]
+fn without_rights_to_files_tracepoints_are_not_permitted() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(NO_FILES) else { return };
+    let other = Other::start(&granted.path("other"));
+    let (status, all) = granted.run(["list", "-p", &other.pid()]);
+    assert_eq!(status, 3, "{all}");
+    let small = Small::new();
+    let (trace, app) = shared("no");
+    std::fs::copy(small.path("t.trace"), &trace.0).expect("copied");
+    mode(&trace.0, 0o600);
+    let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
+    assert_eq!(status, 3, "{all}");
+    mode(&granted.path("other"), 0o755);
+    assert!(granted.works(["list", "-p", &other.pid()]).contains("spdk:"));
+    assert!(granted.works(["record", "-p", &other.pid(), "--for", "200ms"]).contains("the time is over"));
+    let tracing = Path::new("/sys/kernel/tracing");
+    let is_open = tracing.metadata().is_ok_and(|folder| folder.permissions().mode() & 0o005 != 0);
+    if is_open && tracing.join("events").exists() {
+        return skip("tracefs", "all users may read it here");
+    }
+    for args in [
+        vec!["list", "--tracepoints"],
+        vec!["run", "-l", "tracepoint:*"],
+        vec!["run", "-l", "tracepoint:sched:sched_switch"],
+        vec!["run", "-e", "tracepoint:sched:sched_switch { exit() }"],
+        vec!["run", "-e", "tracepoint:sched:* { exit() }"],
+    ] {
+        let (status, all) = granted.run(&args);
+        assert_eq!(status, 3, "{args:?}: {all}");
+        assert!(all.contains("tracefs"), "{args:?}: {all}");
+    }
+}
+
+/// Whoever has no rights, or some of them, gets advice on all at once; and it is no mistake in a script.
+#[test]
+fn what_is_not_permitted_comes_with_all_that_helps() {
+    let Some(_guard) = kernel() else { return };
+    for (has, may_load) in [(NOTHING, false), ("cap_bpf+ep", false), ("cap_bpf,cap_perfmon+ep", true)] {
+        let Some(granted) = Granted::new(has) else { return };
+        let other = Other::start(&granted.path("other"));
+        let pid = other.pid();
+        let mut refused = vec![
+            vec!["list", "-p", &pid],
+            vec!["run", "-p", &pid, "-e", "begin { exit() }"],
+            vec!["record", "-p", &pid],
+        ];
+        if !may_load {
+            refused.extend([vec!["run", "-e", "begin { exit() }"], vec!["kernel-delay", "-p", &pid]]);
+        }
+        let tracepoints = [
+            vec!["run", "-e", "tracepoint:sched:sched_switch { exit() }"],
+            vec!["run", "execs"],
+            vec!["run", "-l", "tracepoint:*"],
+            vec!["list", "--tracepoints"],
+        ];
+        if granted.run(["list", "--tracepoints"]).0 == 0 {
+            skip("tracefs", "all users may read it here");
+        } else {
+            refused.extend(tracepoints);
+        }
+        for args in refused {
+            let (status, all) = granted.run(&args);
+            assert_eq!(status, 3, "{has} {args:?}: {all}");
+            let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
+            let advice = format!("\n    {recipe} {}\n", granted.program().display());
+            assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{has} {args:?}: {all}");
+            assert!(!all.contains("mistake") && all.matches("error: ").count() == 1, "{has} {args:?}: {all}");
+        }
+    }
+}
+
+/// Objects in the memory of another user's process need the right to trace processes, and no other: not even that to read its
+/// program, if its trace may be read.
+#[test]
+fn memory_of_others_is_read_with_the_right_to_trace_alone() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new("cap_sys_ptrace+ep") else { return };
+    let program = granted.path("target");
+    std::fs::copy(PROGRAM, &program).expect("it can be copied");
+    mode(&program, 0o755);
+    let mut command = Command::new(&program);
+    let target = ["demo-target", "--connections", "16", "--wait-connected", "--no-probes", "--for", "1m"];
+    let mut target = Process::start(command.args(target));
+    target.wait_for("waiting for a line");
+    let pid = &target.pid().to_string();
+    let commands = [
+        (vec!["objects", "qpair", "-p", pid], "16 qpairs"),
+        (vec!["record", "--no-probes", "-p", pid, "--for", "100ms"], "16 objects found alive"),
+        (vec!["trace", "-p", pid, "--for", "100ms"], "16 objects found alive"),
+    ];
+    for (args, part) in &commands {
+        let all = granted.works(args);
+        assert!(all.contains(part), "{args:?}: {all}");
+    }
+    // Its file is nobody's business. What the trace points to leads to the rest.
+    mode(&program, 0o700);
+    let all = granted.works(["objects", "qpair", "-v", "-p", pid]);
+    assert!(all.contains("16 qpairs") && all.contains("from the addresses that its trace has"), "{all}");
+    mode(&program, 0o755);
+    let Some(granted) = Granted::new(NOTHING) else { return };
+    for (args, _) in &commands {
+        let (status, all) = granted.run(args);
+        assert_eq!(status, 3, "{args:?}: {all}");
+        let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
+        let advice = format!("\n    {recipe} {}\n", granted.program().display());
+        assert!(all.contains("CAP_SYS_PTRACE"), "{args:?}: {all}");
+        assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{args:?}: {all}");
+        assert_eq!(all.matches("error: ").count(), 1, "{args:?}: {all}");
+    }
+    target.signal("TERM");
+}
+
+/// The program's rights are good for no file that the user names, so they are not what helps.
+#[test]
+fn a_file_of_others_in_a_script_is_no_mistake() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(NOTHING) else { return };
+    let secret = granted.secret("secret", b"\x7fELF");
+    for kind in ["uprobe", "usdt"] {
+        let (status, all) = granted.run(["run", "-e", &format!("{kind}:{}:main {{ exit() }}", secret.display())]);
+        assert!(status == 3 && all.contains("Permission denied: run dptrace as root, or as a user who"), "{all}");
+        assert!(!all.contains("mistake") && !all.contains("setcap"), "{all}");
+    }
+}

@@ -1,0 +1,123 @@
+//! A command that a script starts: it ends with it, all its files are looked through, its values are what C has them for.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::kernel::{PROGRAM, kernel, needs};
+use crate::common::run::run;
+use tempfile::TempDir;
+
+/// Compiles C in a folder of its own, with these options.
+fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> String {
+    let (from, to) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&from, source).unwrap();
+    let mut compiler = Command::new("cc");
+    let built = compiler.current_dir(folder).arg("-o").args([&to, &from]).args(options).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    to.display().to_string()
+}
+
+fn folder() -> Option<TempDir> {
+    needs("cc").then(|| tempfile::tempdir().unwrap())
+}
+
+/// Whoever reads our output waits for the end of all who have it.
+#[test]
+fn a_command_ends_with_its_script() {
+    let Some(_alone) = kernel() else { return };
+    let mut script = Command::new(PROGRAM);
+    script.args(["run", "-q", "-e", "interval:ms:20 { printf(\"%d\\n\", cpid); exit(); }", "-c", "sleep 1000"]);
+    // Read to its end, which is there when the command's copy is closed, too.
+    let output = script.stderr(Stdio::null()).output().unwrap();
+    let pid = String::from_utf8(output.stdout).unwrap();
+    let words = std::fs::read(format!("/proc/{}/cmdline", pid.lines().next().unwrap())).unwrap_or_default();
+    assert!(!words.starts_with(b"sleep"), "{pid} is still there");
+}
+
+#[test]
+fn a_signal_to_us_runs_its_probe() {
+    let Some(_alone) = kernel() else { return };
+    let script = "self:signal:SIGUSR1 { printf(\"came\\n\"); exit(); } end { printf(\"end\\n\"); }";
+    // The command is a child of the tracer, and starts when all is attached.
+    let folder = tempfile::tempdir().unwrap();
+    let command = folder.path().join("command");
+    std::fs::write(&command, "kill -USR1 $PPID\nexec sleep 1000\n").unwrap();
+    let command = format!("/bin/sh {}", command.display());
+    let output = Command::new(PROGRAM).args(["run", "-q", "-e", script, "-c", &command]).output().unwrap();
+    let (out, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(out.trim_end(), "came\nend", "{message}");
+    for signal in ["SIGKILL", "SIGSEGV"] {
+        let script = format!("self:signal:{signal} {{ exit(); }}");
+        let output = Command::new(PROGRAM).args(["run", "-e", &script]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains("cannot be caught"), "{message}");
+    }
+}
+
+#[test]
+fn a_pattern_of_files_means_libraries_of_a_command_too() {
+    let Some(_alone) = kernel() else { return };
+    let Some(folder) = folder() else { return };
+    if !Path::new("/usr/include/sys/sdt.h").exists() && !Path::new("/usr/include/x86_64-linux-gnu/sys/sdt.h").exists() {
+        return println!("SKIPPED (patterns of files): no <sys/sdt.h> here");
+    }
+    let probes = |provider: &str| {
+        let probes = ["one", "two", "three"].map(|name| format!("DTRACE_PROBE({provider}, {name});"));
+        probes.concat()
+    };
+    let head = "#include <sys/sdt.h>\n";
+    compile(
+        folder.path(),
+        "libpart.so",
+        &format!("{head}void part(void) {{ {} }}", probes("library")),
+        &["-shared", "-fPIC"],
+    );
+    let path = folder.path().display().to_string();
+    let source = format!("{head}void part(void); int main(void) {{ {} part(); return 0; }}", probes("program"));
+    let whole = compile(folder.path(), "whole", &source, &["-L.", "-lpart", &format!("-Wl,-rpath,{path}")]);
+    let (out, err) = run(&["-e", &format!("usdt:{path}/*::* {{ @[probe] = count(); }}"), "-c", &whole]);
+    assert_eq!(out.matches("]: 1\n").count(), 6, "{out}{err}");
+}
+
+#[test]
+fn bit_fields_have_signs_and_floating_point_numbers_are_numbers() {
+    let Some(_alone) = kernel() else { return };
+    let Some(folder) = folder() else { return };
+    let source = "union mixed { int number; float real; double wide; };
+        struct parts { int id : 31; unsigned top : 1; signed char small : 3; float real; union mixed mixed; };
+        struct parts all = { -1, 1, -2, 1.5, { .real = 2.5 } };
+        __attribute__((noinline)) void take(struct parts *parts) { __asm__ volatile(\"\" ::\"r\"(parts) : \"memory\"); }
+        int main(void) { take(&all); return 0; }";
+    let program = compile(folder.path(), "parts", source, &["-g", "-O1"]);
+    let script = format!(
+        "uprobe:{program}:take {{
+            print(*args.parts); print(args.parts->id); print(args.parts->real); $all = *args.parts;
+            print(($all.small, $all.id < 0, $all.mixed.real)); @[args.parts->id] = count();
+        }}"
+    );
+    let (out, err) = run(&["-e", &script, "-c", &program]);
+    let expected = "{ .id = -1, .top = 1, .small = -2, .real = 1.5, .mixed = { .number = 1075838976, .real = 2.5, \
+                    .wide = 5.315350785e-315 } }\n-1\n1.5\n(-2, true, 2.5)\n";
+    assert_eq!(out.split("\n\n").next().map(str::trim_end), Some(expected.trim_end()), "{out}{err}");
+    assert!(out.contains("@[-1]: 1\n"), "{out}");
+    let script = format!("uprobe:{program}:take {{ print(args.parts->mixed); }}");
+    let (out, _) = run(&["-f", "json", "-e", &script, "-c", &program]);
+    assert!(out.contains("\"real\": 2.5"), "{out}");
+}
+
+#[test]
+fn lines_are_counted_without_those_of_include() {
+    let words = [
+        "run",
+        "--check",
+        "--include",
+        "errno.h",
+        "--include",
+        "signal.h",
+        "-e",
+        "begin { print(EPERM); }\nbegin { print(nothing); }",
+    ];
+    let output = Command::new(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("--> -e:2:15\n") && err.contains("2 | begin { print(nothing); }\n"), "{err}");
+}

@@ -1,0 +1,324 @@
+//! With -p and -c the events of one process count, whatever the kind of probe; with --follow-forks those of its children too.
+
+use std::process::{Child, Command, Stdio};
+
+use crate::common::kernel::{PROGRAM, kernel, needs};
+use tempfile::TempDir;
+
+/// Asks for its parent 10 times in a thread, 100 times in a child, 1000 times in the child's child, and once itself. Works a
+/// while in each, and touches memory. With an argument it first waits for its input's end; with two it goes on for ever.
+const SOURCE: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void hit(long n) { __asm__ volatile("" ::"r"(n) : "memory"); }
+static void *work(void *count)
+{
+    for (long i = 0; i < (long)count; i++) {
+        syscall(SYS_getppid);
+        hit(i);
+    }
+    for (volatile long i = 0; i < 10000000; i++)
+        ;
+    free(memset(malloc(1 << 20), 1, 1 << 20));
+    return 0;
+}
+int main(int count, char **words)
+{
+    pthread_t thread;
+    char byte;
+    if (count > 1)
+        while (read(0, &byte, 1) > 0)
+            ;
+    if (count > 2)
+        for (;;) {
+            syscall(SYS_getppid);
+            hit(0);
+        }
+    pthread_create(&thread, 0, work, (void *)10L);
+    pid_t child = fork();
+    if (child == 0) {
+        work((void *)100L);
+        if (fork() == 0) {
+            work((void *)1000L);
+            _exit(0);
+        }
+        wait(0);
+        _exit(0);
+    }
+    waitpid(child, 0, 0);
+    pthread_join(thread, 0);
+    work((void *)1L);
+    return words == 0;
+}
+"#;
+
+/// The program, and another of its kind that makes the same events all the time.
+struct Family {
+    folder: TempDir,
+    noise: Child,
+}
+
+impl Family {
+    fn start() -> Option<Self> {
+        if !needs("cc") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("family.c");
+        std::fs::write(&source, SOURCE).unwrap();
+        let program = folder.path().join("family");
+        let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+        assert!(built.unwrap().success());
+        let noisy = folder.path().join("noise");
+        std::fs::copy(&program, &noisy).unwrap();
+        let other = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
+        Some(Self { folder, noise: other })
+    }
+
+    fn program(&self) -> String {
+        self.folder.path().join("family").display().to_string()
+    }
+
+    /// Of each kind of probe: the events by the name of the process; a timer; what is exact once more by itself.
+    fn script(&self) -> String {
+        let program = self.program();
+        format!(
+            "tracepoint:syscalls:sys_enter_getppid {{ @who[\"tracepoint\", comm] = count(); @calls = count(); }}
+             rawtracepoint:sys_enter /arg1 == {}/ {{ @who[\"raw\", comm] = count(); @raw_calls = count(); }}
+             uprobe:{program}:hit {{ @who[\"uprobe\", comm] = count(); @hits = count(); }}
+             profile:hz:999 {{ @who[\"profile\", comm] = count(); }}
+             software:page-faults:1 {{ @who[\"software\", comm] = count(); }}
+             interval:ms:5 {{ @ticks = count(); }}",
+            libc_getppid()
+        )
+    }
+
+    #[track_caller]
+    fn run(&self, options: &[&str]) -> String {
+        printed(Command::new(PROGRAM).args(["run", "-q", "-e", &self.script()]).args(options))
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        let _ = self.noise.kill();
+        let _ = self.noise.wait();
+    }
+}
+
+/// `__NR_getppid`.
+fn libc_getppid() -> u32 {
+    if cfg!(target_arch = "aarch64") { 173 } else { 110 }
+}
+
+#[track_caller]
+fn printed(command: &mut Command) -> String {
+    let output = command.env("NO_COLOR", "1").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {out}{err}");
+    out.into_owned()
+}
+
+/// That there are these numbers of exact events, some of all others, and none of another process.
+#[track_caller]
+fn check(out: &str, (calls, hits): (u32, u32)) {
+    for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
+        assert!(out.lines().any(|it| it == line), "{line} is not there:\n{out}");
+    }
+    for kind in ["tracepoint", "raw", "uprobe", "profile", "software"] {
+        assert!(out.contains(&format!("@who[{kind}, family]: ")), "{kind}:\n{out}");
+    }
+    assert!(out.contains("@ticks: "), "{out}");
+    let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(", family]"));
+    // What the command is before it is the command: its page faults are those of a copy of ours.
+    let others: Vec<&str> =
+        others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
+fn a_commands_events_alone_count_and_its_childrens_where_that_is_wanted() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    check(&family.run(&["-c", &family.program()]), (11, 11));
+    check(&family.run(&["-c", &family.program(), "--follow-forks"]), (1111, 1111));
+}
+
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
+fn a_running_processs_events_alone_count() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
+        let mut process = Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
+        let script = format!("{} interval:ms:1 /@said != 1/ {{ @said = 1; printf(\"ready\\n\"); }}", family.script());
+        let mut tracer = Command::new(PROGRAM);
+        tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
+        let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Once all is attached it says so.
+        let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
+        drop(process.stdin.take());
+        process.wait().unwrap();
+        let output = tracer.wait_with_output().unwrap();
+        assert!(line.starts_with("Attached"), "{line}");
+        check(&String::from_utf8(output.stdout).unwrap(), wanted);
+    }
+}
+
+/// A program that waits for its input's end, and the tracer once it has attached.
+fn waiting(family: &Family) -> Child {
+    Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// What a tracer prints of processes which go on once it has attached.
+#[track_caller]
+fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
+    let mut tracer = Command::new(PROGRAM);
+    tracer.args(["run", "--no-warnings"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut tracer = tracer.spawn().unwrap();
+    let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
+    let mut line = String::new();
+    // Notes come before it.
+    while !line.contains("Attached") {
+        let read = std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
+        assert!(read > 0, "{arguments:?}: {line}");
+    }
+    for process in &mut processes {
+        drop(process.stdin.take());
+    }
+    for mut process in processes {
+        process.wait().unwrap();
+    }
+    let output = tracer.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {line}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Of three processes the events of two count, or of all by their name; and it ends when all have ended.
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
+fn several_processes_are_traced() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let script = family.script();
+    for (options, each) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
+        let processes: Vec<Child> = (0..3).map(|_| waiting(&family)).collect();
+        let two = format!("{},{}", processes[0].id(), processes[2].id());
+        let out = traced(&[&["-e", &script, "-p", &two], options].concat(), processes);
+        check(&out, (2 * each, 2 * each));
+    }
+    let out = traced(&["-e", &script, "-p", "family"], (0..3).map(|_| waiting(&family)).collect());
+    check(&out, (33, 33));
+}
+
+/// `--children` has what a process started before, too. The shell makes no call and no hit of ours.
+#[test]
+fn the_children_of_a_process_are_traced() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    // Background jobs of a shell have no standard input.
+    let program = family.program();
+    let jobs = format!("exec 3<&0; {program} x <&3 & {program} x <&3 & exec 3<&-; wait");
+    let process = Command::new("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
+    let pid = process.id();
+    // Both are there once it has two children that run the program.
+    let is_job = |child: &u32| {
+        let folder = host::proc::folder(host::Pid(*child));
+        let parent = host::proc::Stat::read(&folder).ok().and_then(|stat| stat.number(4));
+        parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(b"family")
+    };
+    let children = || host::proc::processes().iter().filter(|child| is_job(child)).count();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while children() < 2 {
+        assert!(std::time::Instant::now() < until, "the shell starts nothing");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let script = "tracepoint:syscalls:sys_enter_getppid /comm == \"family\"/ { @calls = count(); }";
+    let out = traced(&["-e", script, "--children", "-p", &pid.to_string()], vec![process]);
+    assert!(out.contains("@calls: 2222\n"), "{out}");
+}
+
+/// What compares with `__PID__` is about all that count.
+#[test]
+#[ignore = "deep truth: the noise must get a CPU while the short command runs"]
+fn the_process_of_a_script_is_any_of_those_that_count() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let program = family.program();
+    for config in ["", "config = { filter_pid = false } "] {
+        let script = format!(
+            "{config}tracepoint:syscalls:sys_enter_getppid /pid == __PID__/ {{ @calls = count(); }}
+             tracepoint:syscalls:sys_exit_getppid {{ if (__PID__ != pid) {{ @others = count(); }} }}
+             rawtracepoint:sys_enter /arg1 == {} && is_target(((struct task_struct *)curtask)->tgid)/ {{ @asked = count(); }}",
+            libc_getppid()
+        );
+        for (options, calls) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
+            let mut command = Command::new(PROGRAM);
+            let out = printed(command.args(["run", "-q", "-e", &script, "-c", &program]).args(options));
+            let counted = out.contains(&format!("@calls: {calls}\n")) && out.contains(&format!("@asked: {calls}\n"));
+            assert!(counted && out.contains("@others: ") != config.is_empty(), "{config}{options:?}: {out}");
+        }
+    }
+    let processes: Vec<Child> = (0..2).map(|_| waiting(&family)).collect();
+    let pids = format!("{},{}", processes[0].id(), processes[1].id());
+    let out = traced(&["syslat", "-p", &pids], processes);
+    assert!(out.lines().any(|line| line.starts_with("getppid                 22 ")), "{out}");
+}
+
+/// A process that never wakes up waits for no CPU, however busy the machine is; scripts of the whole machine say so.
+#[test]
+fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
+    let Some(_alone) = kernel() else { return };
+    let Some(_family) = Family::start() else { return };
+    let mut idle = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = idle.id().to_string();
+    for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {
+        let mut command = Command::new(PROGRAM);
+        let output = command.args(["run", script, "-p", &pid, "--for", "300ms"]).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{script}: {out}{err}");
+        let note = format!("note: {script} is about the whole machine, also with -p");
+        assert_eq!(err.contains(&note), !is_limited, "{script}: {err}");
+        assert!(!out.contains("@us"), "{script}: {out}");
+    }
+    idle.kill().unwrap();
+    idle.wait().unwrap();
+}
+
+/// In a PID namespace of its own a process has another number.
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
+fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "-q"]);
+    check(&printed(command.args(["-e", &family.script(), "-c", &family.program()])), (11, 11));
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "--follow-forks"]);
+    let output = command.args(["-e", "begin { }", "-c", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the noise while the short command runs"]
+fn a_script_can_ask_for_the_whole_machines_events() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let script = format!("config = {{ filter_pid = false }} {}", family.script());
+    let out = printed(Command::new(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
+    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
+    assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
+    // bpftrace's -c limits user probes only.
+    let link = family.folder.path().join("bpftrace");
+    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    let out = printed(Command::new(link).args(["-q", "-e", &family.script(), "-c", &family.program()]));
+    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
+}

@@ -1,0 +1,211 @@
+//! `dptrace serve`: what it exposes is valid and true, and nothing that a client or a target does ends it.
+#![expect(clippy::float_cmp, reason = "whole numbers are exact")]
+
+mod cpus;
+mod prometheus;
+mod tables;
+mod web;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::kernel::{PROGRAM, Process, kernel};
+use serde_json::Value;
+use web::{Metrics, PATIENCE, Served, ask};
+
+/// A name that no process has.
+const NOBODY: &str = "nobody-has-this-name";
+
+/// A demo target.
+fn target(args: &[&str]) -> Process {
+    target_of(Path::new(PROGRAM), args)
+}
+
+fn target_of(program: &Path, args: &[&str]) -> Process {
+    let mut command = Command::new(program);
+    command.args(["demo-target", "--for", "2m"]).args(args).stdout(Stdio::null());
+    let mut process = Process::start(&mut command);
+    process.wait_for("demo-target: pid");
+    process
+}
+
+fn follows(metrics: &Metrics, part: &str) -> bool {
+    metrics.sum("dptrace_target_following", &[("part", part)]) > 0.0
+}
+
+fn truth(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("a truth")).expect("JSON")
+}
+
+/// All that the target did is counted, once.
+#[test]
+fn every_request_is_counted() {
+    let Some(_guard) = kernel() else { return };
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("truth.json");
+    let target = ["--app", "counted", "--wait", "--requests", "400", "--rate", "2000", "--slots", "65536", "--truth"];
+    let mut target = self::target(&[&target[..], &[path.to_str().unwrap()]].concat());
+    let served = Served::start(&["-p", &target.pid().to_string(), "--no-kernel"]);
+    served.wait_until("it is followed", |metrics| follows(metrics, "trace"));
+    target.say("\n");
+    let (status, ..) = target.end();
+    assert!(status.success());
+    let truth = truth(&path);
+    let completed = truth["requests_completed"].as_f64().expect("a number");
+    let counted = |metrics: &Metrics| {
+        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_apart_total", &[])
+    };
+    let metrics = served.wait_until("all are counted", |metrics| counted(metrics) >= completed);
+    assert_eq!(metrics.sum("dptrace_lost_total", &[]), 0.0, "{metrics:#?}");
+    assert_eq!(counted(&metrics), completed, "{metrics:#?}");
+    let whole = metrics.sum("dptrace_stage_seconds_count", &[("stage", "whole")]);
+    assert_eq!(whole, metrics.sum("dptrace_requests_total", &[]));
+    assert!(metrics.exemplars > 0 && metrics.samples.len() < 5_000, "{}", metrics.samples.len());
+    // Names of all queue pairs that are known are true.
+    let known: Vec<&str> = truth["qpairs"].as_array().unwrap().iter().filter_map(|it| it["subnqn"].as_str()).collect();
+    for name in metrics.values("subnqn") {
+        // Descriptions of owners have only so much room.
+        let is_known = known.iter().any(|known| known.starts_with(name));
+        assert!(name == "other" || is_known, "{name} is none of {known:?}");
+    }
+    let json: Value = serde_json::from_str(&served.page("/connections", "*/*")).expect("JSON");
+    let requests = json["connections"].as_array().unwrap().iter().map(|it| it["requests"].as_f64().unwrap());
+    assert_eq!(requests.sum::<f64>(), metrics.sum("dptrace_requests_total", &[]));
+    served.process.signal("TERM");
+    assert!(served.process.end().0.success());
+}
+
+/// The time of threads adds up to the wall clock, while the target works, and over a restart.
+#[test]
+#[ignore = "deep truth: it compares sums with the test's clock within 0.11 s"]
+fn the_time_of_threads_adds_up() {
+    let Some(_guard) = kernel() else { return };
+    // Other programs of this machine are called as ours is.
+    let temp = tempfile::tempdir().expect("a directory");
+    let name = format!("adds-{}", std::process::id());
+    let program = temp.path().join(&name);
+    std::os::unix::fs::symlink(PROGRAM, &program).expect("a link");
+    let start = || target_of(&program, &["--app", "adds", "--rate", "3000", "--interrupt-mode"]);
+    let served = Served::start(&["--name", &name]);
+    let one = start();
+    let seconds = |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[]);
+    served.wait_until("its threads are accounted for", |metrics| seconds(metrics) > 0.0);
+    // New threads are shown from the end of their first second on.
+    std::thread::sleep(Duration::from_millis(1500));
+    let threads = fs::read_dir(format!("/proc/{}/task", one.pid())).expect("tasks").count() as f64;
+    assert!(threads > 2.0);
+    let scrape = || {
+        let before = Instant::now();
+        let metrics = served.metrics();
+        (before, Instant::now(), seconds(&metrics))
+    };
+    for _ in 0..3 {
+        let first = scrape();
+        std::thread::sleep(Duration::from_millis(1500));
+        let second = scrape();
+        let passed = second.2 - first.2;
+        // What is shown is at most a tenth of a second old.
+        let least = threads * ((second.0 - first.1).as_secs_f64() - 0.11);
+        let most = threads * ((second.1 - first.0).as_secs_f64() + 0.11);
+        assert!((least..=most).contains(&passed), "{passed} s in {least} to {most}");
+    }
+    let before = seconds(&served.metrics());
+    // In its own way, which takes its trace file away.
+    one.signal("TERM");
+    one.end();
+    let two = start();
+    let after = served.wait_until("it goes on", |metrics| seconds(metrics) > before + 1.0);
+    let places = ["user", "syscall", "blocked", "ready", "irq", "softirq", "fault", "stopped", "unknown"];
+    assert!(after.values("where").iter().all(|place| places.contains(place)));
+    two.signal("TERM");
+    two.end();
+}
+
+/// Ten clients at once, one that says nothing, one that takes nothing, and nonsense.
+#[test]
+fn it_goes_on_whatever_clients_do() {
+    let served = Served::start(&["--name", NOBODY, "--no-kernel"]);
+    let address = served.address;
+    let connect = || TcpStream::connect(address).expect("somebody listens");
+    let silent = connect();
+    let mut slow = connect();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost").expect("sent");
+    let clients: Vec<_> =
+        (0..10).map(|_| std::thread::spawn(move || ask(address, b"GET / HTTP/1.0\r\n\r\n"))).collect();
+    for client in clients {
+        assert!(client.join().expect("no panic").starts_with("HTTP/1.1 200 OK\r\n"));
+    }
+    let long = format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(20_000));
+    for (request, status) in [
+        (&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..], "400"),
+        (b"\r\n\r\n\r\n\r\n", "400"),
+        (b"GET / HTTP/1.1\r\nno header\r\n\r\n", "400"),
+        (b"GET /none HTTP/1.1\r\n\r\n", "404"),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405"),
+        (long.as_bytes(), "431"),
+        (b"GET /healthz?x HTTP/1.1\r\n\r\n", "200"),
+    ] {
+        let answer = ask(address, request);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer:?}");
+    }
+    assert!(ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+    // Who is slow gets an answer in the end, and is let go.
+    for mut stream in [silent, slow] {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
+    }
+    // More than there are places for: some are turned away, and the others are answered.
+    let waiting: Vec<TcpStream> = (0..40).map(|_| connect()).collect();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(waiting);
+    let begin = Instant::now();
+    while !ask(address, b"GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 ") {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(served.page("/metrics", "text/plain").contains("# TYPE dptrace_build_info gauge\n"));
+    served.metrics();
+    served.process.signal("TERM");
+    assert!(served.process.end().0.success());
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("token");
+    fs::write(&path, "s3cret\n").expect("written");
+    let served = Served::start(&["--name", NOBODY, "--no-kernel", "--token-file", path.to_str().unwrap()]);
+    for (header, status) in
+        [("", "401"), ("Authorization: Bearer wrong\r\n", "401"), ("authorization: bearer s3cret\r\n", "200")]
+    {
+        let answer = ask(served.address, format!("GET /metrics HTTP/1.1\r\n{header}\r\n").as_bytes());
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{header}: {answer}");
+    }
+    assert!(ask(served.address, b"GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn what_can_not_be_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    for (args, status, part) in [
+        (&["--listen", "nowhere"][..], 2, "ADDRESS:PORT"),
+        (&["--listen", &taken], 1, "--listen names another address"),
+        (&["--connections", "0"], 2, "--connections"),
+        (&["--connections", "5", "--with-stages", "6"], 2, "of which they are a part"),
+        (&["--token-file", "/nonexistent/token"], 1, "/nonexistent/token"),
+        (&["--token-file", "/dev/null"], 2, "visible ASCII"),
+        (&["--forget", "1s"], 2, "--forget"),
+    ] {
+        let output = Command::new(PROGRAM).arg("serve").args(args).stdin(Stdio::null()).output().expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
+        assert!(message.contains(part), "{args:?}: {message}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Targets that know what delayed them, captured; and what the timeline makes of that.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::kernel::{PROGRAM, Process};
+
+#[track_caller]
+pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
+    let mut command = Command::new(PROGRAM);
+    let done = command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap();
+    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(done.status.success(), "{args:?}: {messages}");
+    (out, messages)
+}
+
+pub(crate) fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Only this CPU for what is started meanwhile: the others are for who reads.
+pub(crate) fn on_first_cpu<T>(start: impl FnOnce() -> T) -> T {
+    let all = sched_getaffinity(None).unwrap();
+    let mut first = CpuSet::new();
+    first.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+    sched_setaffinity(None, &first).unwrap();
+    let started = start();
+    sched_setaffinity(None, &all).unwrap();
+    started
+}
+
+/// A demo target under way.
+pub(crate) struct Target {
+    pub(crate) dir: TempDir,
+    process: Process,
+}
+
+impl Target {
+    /// Starts it with these arguments.
+    pub(crate) fn start(name: &str, args: &[&str]) -> Self {
+        Self::start_until(name, args, "trace file")
+    }
+
+    /// One that writes no trace.
+    pub(crate) fn start_without_trace(name: &str, args: &[&str]) -> Self {
+        Self::start_until(name, &[args, &["--no-trace-file"]].concat(), "demo-target: pid")
+    }
+
+    fn start_until(name: &str, args: &[&str], line: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.args(["demo-target", "--for", "2m", "--truth", "truth.json", "--app", &format!("story-{name}")]);
+        let mut process = Process::start(command.args(args).current_dir(dir.path()).stdout(Stdio::null()));
+        process.wait_for(line);
+        Self { dir, process }
+    }
+
+    /// Its reactors' threads, once they have their names.
+    fn reactors(&self) -> Vec<u64> {
+        loop {
+            let found = self.named_reactors();
+            if found.len() == 2 {
+                return found;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
+    fn named_reactors(&self) -> Vec<u64> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.pid())).unwrap();
+        let tids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse::<u64>().unwrap());
+        tids.filter(|tid| self.about(*tid, "comm").starts_with("reactor_")).collect()
+    }
+
+    fn about(&self, tid: u64, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/task/{tid}/{file}", self.process.pid())).unwrap()
+    }
+
+    /// How long its reactors have waited for a CPU (proc(5), schedstat).
+    fn waited(&self, reactors: &[u64]) -> u64 {
+        let of =
+            |tid: &u64| -> u64 { self.about(*tid, "schedstat").split_whitespace().nth(1).unwrap().parse().unwrap() };
+        reactors.iter().map(of).sum()
+    }
+
+    /// Captures it for a time, once its first thread sleeps, which only waits for the end.
+    pub(crate) fn captured(&self, time: &str) -> Captured {
+        let (first, reactors) = (u64::from(self.process.pid()), self.reactors());
+        while !self.about(first, "status").contains("State:\tS") {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let before = self.waited(&reactors);
+        // A capture before this one.
+        let _ = std::fs::remove_dir_all(self.dir.path().join("it"));
+        let pid = self.process.pid().to_string();
+        printed(&["capture", "-p", &pid, "--for", time, "--no-probes", "-o", "it"], self.dir.path());
+        Captured { first, waited: self.waited(&reactors) - before, reactors }
+    }
+
+    /// What the timeline makes of the capture.
+    pub(crate) fn timeline(&self) -> String {
+        printed(&["timeline", "it", "--json", "--slowest", "1000000"], self.dir.path()).0
+    }
+
+    /// Ends it: what it was, and its truth.
+    pub(crate) fn end(self) -> (TempDir, Value) {
+        self.process.signal("INT");
+        self.process.end();
+        let truth = std::fs::read_to_string(self.dir.path().join("truth.json")).unwrap();
+        (self.dir, serde_json::from_str(&truth).unwrap())
+    }
+}
+
+/// What is known of the reactors while they were captured.
+pub(crate) struct Captured {
+    /// The target's first thread.
+    pub(crate) first: u64,
+    /// How long they waited for a CPU, as the kernel counts it, from before the capture until after it.
+    pub(crate) waited: u64,
+    /// Their threads.
+    pub(crate) reactors: Vec<u64>,
+}
+
+/// A target that was captured; its truth, and what the timeline makes of the capture.
+pub(crate) struct Story {
+    pub(crate) dir: TempDir,
+    pub(crate) truth: Value,
+    pub(crate) lines: Vec<Value>,
+    pub(crate) captured: Captured,
+}
+
+impl Story {
+    /// A target on the first CPU that delays itself with these causes, captured for a time.
+    pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
+        let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
+        let name: String = causes.chars().take(16).collect();
+        let target = on_first_cpu(|| Target::start(&name, &args));
+        let captured = target.captured(time);
+        Self::end(target, captured)
+    }
+
+    /// Ends the target.
+    pub(crate) fn end(target: Target, captured: Captured) -> Self {
+        let timeline = target.timeline();
+        Self::end_with(target, captured, &timeline)
+    }
+
+    /// The same, with what the timeline has made of the capture already.
+    pub(crate) fn end_with(target: Target, captured: Captured, timeline: &str) -> Self {
+        let (dir, truth) = target.end();
+        Self { dir, truth, lines: lines(timeline), captured }
+    }
+
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &Value> {
+        self.lines.iter().filter(|line| line.get("slowest").is_some())
+    }
+
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage<'_>> {
+        self.requests().flat_map(Stage::all)
+    }
+
+    /// What each thread did: the lines of `--ndjson`.
+    pub(crate) fn intervals(&self) -> Vec<Value> {
+        lines(&printed(&["timeline", "it", "--ndjson"], self.dir.path()).0)
+    }
+
+    /// The target's delays.
+    pub(crate) fn injections(&self) -> impl Iterator<Item = &Value> {
+        self.truth["injections"].as_array().unwrap().iter()
+    }
+
+    /// Ticks of the trace in nanoseconds.
+    pub(crate) fn nanos(&self, ticks: u64) -> u64 {
+        let rate = self.truth["tsc_rate"].as_u64().unwrap();
+        (u128::from(ticks) * 1_000_000_000 / u128::from(rate)) as u64
+    }
+}
+
+/// A stage of a request, on the clock of the kernel.
+#[derive(Clone)]
+pub(crate) struct Stage<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn all(request: &'a Value) -> impl Iterator<Item = Self> {
+        let [at, boot] = ["at_ns", "boot_ns"].map(|name| number(request, name));
+        request["stages"].as_array().unwrap().iter().map(move |value| {
+            let begin = boot - at + number(value, "at_ns");
+            Self { value, begin, end: begin + number(value, "length_ns") }
+        })
+    }
+
+    /// What the timeline says that these took of it: at least, and at most.
+    pub(crate) fn blamed(&self, is_it: impl Fn(&Value) -> bool) -> [u64; 2] {
+        let shares = self.value["shares"].as_array().unwrap().iter().filter(|share| is_it(share));
+        shares.fold([0, 0], |[least, most], share| {
+            [least + number(share, "at_least_ns"), most + number(share, "at_most_ns")]
+        })
+    }
+
+    pub(crate) fn is_own_work(&self) -> bool {
+        self.value["ends"] == "own work"
+    }
+}
+
+/// The times of delays, one after the other.
+pub(crate) struct Times(Vec<[u64; 2]>);
+
+impl Times {
+    pub(crate) fn of(injections: &[&Value]) -> Self {
+        let time = |it: &&Value| ["begin", "end"].map(|at| number(&it[at], "boottime"));
+        let mut times: Vec<[u64; 2]> = injections.iter().map(time).collect();
+        times.sort_unstable();
+        Self(times)
+    }
+
+    /// How long they were while a stage was.
+    pub(crate) fn within(&self, stage: &Stage<'_>) -> u64 {
+        let first = self.0.partition_point(|[_, end]| *end <= stage.begin);
+        let within = self.0[first..].iter().take_while(|[begin, _]| *begin < stage.end);
+        within.map(|[begin, end]| stage.end.min(*end).saturating_sub(stage.begin.max(*begin))).sum()
+    }
+}
+
+#[track_caller]
+pub(crate) fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| panic!("no {name}: {value}"))
+}
