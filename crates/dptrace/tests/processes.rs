@@ -4,10 +4,8 @@
 #[path = "it/common/program.rs"]
 mod program;
 
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use program::{dptrace, printed};
 use tempfile::TempDir;
@@ -29,33 +27,19 @@ impl Named {
         // The kernel keeps 15 bytes of a name.
         let name = format!("dpt{letter}{}", std::process::id());
         let program = folder.path().join(&name);
-        std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+        testkit::copy_program(std::env::current_exe().expect("this program"), &program);
         let start = |_| {
             let mut command = Command::new(&program);
             // With a word that is in its command line only.
             command.args(["--exact", "waiting", "--ignored", "--test-threads=1"]).arg(format!("/no/word-of-{name}.py"));
             command.arg0(&name).env(WAITS, "1").stdin(Stdio::piped()).stdout(Stdio::null());
-            spawn(&mut command)
+            command.spawn().expect("it starts")
         };
         Self { children: (0..count).map(start).collect(), name, _folder: folder }
     }
 
     fn pids(&self) -> Vec<String> {
         self.children.iter().map(|child| child.id().to_string()).collect()
-    }
-}
-
-/// Starts a program that was just written. A child that another test started meanwhile has the file open for writing until it
-/// executes its own program, and as long it can't be executed.
-fn spawn(command: &mut Command) -> Child {
-    let until = Instant::now() + Duration::from_secs(10);
-    loop {
-        match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            started => return started.expect("it starts"),
-        }
     }
 }
 

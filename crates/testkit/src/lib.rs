@@ -9,6 +9,7 @@
 
 pub mod kernel;
 mod live;
+mod program;
 pub mod script;
 mod sources;
 #[cfg(feature = "strategy")]
@@ -17,6 +18,7 @@ mod survivor;
 mod workload;
 
 pub use live::LiveTrace;
+pub use program::{copy_program, write_program};
 pub use sources::sources;
 pub use spdk_trace_writer::{
     Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,

@@ -9,7 +9,7 @@ use bt_compiler::language::{Word, WordKind, words};
 const UPDATE: &str = "DPTRACE_UPDATE_DOCS";
 /// What the tables begin behind.
 const MARK: &str =
-    "<!-- From here on: made from the compiler's tables, by crates/bt-compiler/tests/language_doc.rs. -->\n";
+    "<!-- From here on: made from the compiler's tables, by crates/bt-compiler/tests/it/language_doc.rs. -->\n";
 
 fn tables() -> String {
     let mut text = String::new();

@@ -15,7 +15,7 @@ pub(crate) const REACTOR_PRIORITY: i32 = 1;
 /// machine) waits as long.
 pub(crate) const LONGEST_BURST: Duration = Duration::from_millis(5);
 
-/// Delays take at most one part in so many of a CPU's time, if they are to run in the real-time class.
+/// Delays take at most one part in this number of a CPU's time, if they are to run in the real-time class.
 const BURST_SPACING: u32 = 10;
 
 /// Where a reactor runs.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -110,8 +109,7 @@ fn strip(from: &Path, to: &Path) {
     // e_shoff, e_shnum and e_shstrndx.
     bytes[40..48].fill(0);
     bytes[60..64].fill(0);
-    fs::write(to, bytes).unwrap();
-    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::write_program(to, &bytes);
 }
 
 /// What a command prints, which must work.

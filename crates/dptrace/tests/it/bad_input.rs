@@ -49,7 +49,7 @@ fn a_directory() {
 fn a_file_that_may_not_be_read() {
     let small = Small::new();
     let own = small.path("dptrace");
-    std::fs::copy(env!("CARGO_BIN_EXE_dptrace"), &own).expect("copied");
+    testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &own);
     std::fs::set_permissions(small.dir.path(), PermissionsExt::from_mode(0o755)).expect("opened up");
     std::fs::set_permissions(small.path("t.trace"), PermissionsExt::from_mode(0o000)).expect("closed");
     let mut command = std::process::Command::new(&own);

@@ -26,7 +26,7 @@ impl Target {
     /// Builds it: position-independent or not, with its symbols or without.
     fn start(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
-        let source = format!("{}/tests/common/places.c", env!("CARGO_MANIFEST_DIR"));
+        let source = format!("{}/tests/it/common/places.c", env!("CARGO_MANIFEST_DIR"));
         let program = folder.path().join("places");
         let mut compiler = Command::new("gcc");
         compiler.args(["-O1", "-g", "-Wall"]).args(flags).arg("-o").args([program.as_os_str(), source.as_ref()]);

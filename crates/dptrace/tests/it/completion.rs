@@ -86,7 +86,7 @@ fn bash_lists_processes_with_their_names() {
     let mut entries = printed.trim_start_matches('[').trim_end().trim_end_matches(']').split("][");
     assert!(entries.clone().all(|entry| entry.chars().count() <= 60), "{printed}");
     let entry = entries.find(|entry| entry.split(' ').next() == Some(&own));
-    assert!(entry.is_some_and(|entry| entry.contains("(completion-")), "{own} in {printed}");
+    assert!(entry.is_some_and(|entry| entry.contains("(it-")), "{own} in {printed}");
 }
 
 /// It is read by the shell, with and without the package `bash-completion`, and says nothing.

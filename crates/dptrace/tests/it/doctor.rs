@@ -108,7 +108,7 @@ fn nobody_learns_what_is_missing() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("ours");
     let program = dir.path().join("dptrace");
-    fs::copy(env!("CARGO_BIN_EXE_dptrace"), &program).expect("copied");
+    testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &program);
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(["doctor", "--json"]);
     let (found, status, messages) = examined(&mut command);

@@ -10,7 +10,7 @@ fn application() {
 }
 
 fn start() -> Application {
-    Application::start("application")
+    Application::start("follow::application")
 }
 
 /// The argument of each record: they count from 0.

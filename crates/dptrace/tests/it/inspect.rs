@@ -244,7 +244,7 @@ fn one_capability_is_enough() {
         return;
     }
     let copy = target.path("dptrace");
-    fs::copy(PROGRAM, &copy).unwrap();
+    testkit::copy_program(PROGRAM, &copy);
     let pid = target.child.id().to_string();
     let words = [
         "--reuid",

@@ -283,7 +283,7 @@ fn what_is_not_permitted() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let copy = dir.path().join("dptrace");
-    std::fs::copy(OWN, &copy).expect("it is ours");
+    testkit::copy_program(OWN, &copy);
     let nobody = 65534;
     let done = Command::new(&copy).args(["list", "-p", &child.pid()]).uid(nobody).gid(nobody).output();
     let done = done.expect("nobody may run it");

@@ -44,7 +44,7 @@ fn copy_for_all(name: &str) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let path = dir.path().join(name);
-    std::fs::copy(PROGRAM, &path).expect("a copy");
+    testkit::copy_program(PROGRAM, &path);
     (dir, path)
 }
 
@@ -96,8 +96,7 @@ fn files_that_are_no_programs_of_this_machine() {
     let dir = tempfile::tempdir().expect("a directory");
     let refused_file = |name: &str, content: &[u8]| {
         let path = dir.path().join(name);
-        std::fs::write(&path, content).expect("it is ours");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("it is ours");
+        testkit::write_program(&path, content);
         let messages = refused(&["--", path.to_str().expect("UTF-8")], 1);
         let prefix = format!("error: {}: ", path.display());
         messages.strip_prefix(&prefix).unwrap_or_else(|| panic!("{messages}")).to_owned()
@@ -142,8 +141,7 @@ fn a_32_bit_process() {
     let Some(_guard) = kernel() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("narrow");
-    std::fs::write(&path, narrow_program()).expect("it is ours");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    testkit::write_program(&path, &narrow_program());
     // Some kernels run no 32-bit programs; the file alone is looked at above.
     let Ok(child) = Command::new(&path).spawn() else { return println!("SKIPPED: no 32-bit programs here") };
     let mut child = child;
@@ -245,7 +243,7 @@ fn two_capabilities_are_enough_for_one_s_own_process() {
     let came = recorded(Process::start(&mut as_nobody(&both, &path, own.pid())));
     assert!(!came.lines.is_empty() && came.last.ends_with("none lost"), "{}", came.last);
     let with_file_caps = dir.path().join("with-caps");
-    std::fs::copy(&path, &with_file_caps).expect("a copy");
+    testkit::copy_program(&path, &with_file_caps);
     let set = Command::new("/usr/sbin/setcap").arg("cap_bpf,cap_perfmon+ep").arg(&with_file_caps).status();
     if !set.is_ok_and(|status| status.success()) {
         return skip("setcap", "files can't have capabilities here");

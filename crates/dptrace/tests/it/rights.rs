@@ -35,8 +35,7 @@ impl Granted {
         let dir = tempfile::tempdir().expect("a directory");
         mode(dir.path(), 0o755);
         let granted = Self { dir };
-        std::fs::copy(PROGRAM, granted.program()).expect("it can be copied");
-        mode(&granted.program(), 0o755);
+        testkit::copy_program(PROGRAM, granted.program());
         let done = Command::new("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
         if !done.status.success() {
             skip("setcap", &String::from_utf8_lossy(&done.stderr));
@@ -89,7 +88,7 @@ struct Other(Child);
 
 impl Other {
     fn start(program: &Path) -> Self {
-        std::fs::copy(PROGRAM, program).expect("it can be copied");
+        testkit::copy_program(PROGRAM, program);
         mode(program, 0o700);
         let mut command = Command::new(program);
         command.args(["demo-target", "--no-trace-file"]).stdin(Stdio::null()).stderr(Stdio::null());
@@ -270,8 +269,7 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     let Some(_guard) = kernel() else { return };
     let Some(granted) = Granted::new("cap_sys_ptrace+ep") else { return };
     let program = granted.path("target");
-    std::fs::copy(PROGRAM, &program).expect("it can be copied");
-    mode(&program, 0o755);
+    testkit::copy_program(PROGRAM, &program);
     let mut command = Command::new(&program);
     let target = ["demo-target", "--connections", "16", "--wait-connected", "--no-probes", "--for", "1m"];
     let mut target = Process::start(command.args(target));

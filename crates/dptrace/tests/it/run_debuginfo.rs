@@ -93,7 +93,7 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     let (_, err, status) = run(&["run", "-q", "-e", &script, "-c", &bare]);
     assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");
     // That of another build is none.
-    std::fs::copy(&bare, folder.path().join("other")).unwrap();
+    testkit::copy_program(&bare, folder.path().join("other"));
     let step = ["-O2", "-g", "-Wl,--build-id=0x1234", "-o", "elsewhere/other.debug", "whole.c"];
     assert!(Command::new("cc").args(step).current_dir(folder.path()).status().unwrap().success());
     let other = folder.path().join("other").display().to_string();

@@ -74,7 +74,7 @@ impl Family {
         let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
         assert!(built.unwrap().success());
         let noisy = folder.path().join("noise");
-        std::fs::copy(&program, &noisy).unwrap();
+        testkit::copy_program(&program, &noisy);
         let other = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
         Some(Self { folder, noise: other })
     }

@@ -83,7 +83,7 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
 fn a_right_that_is_missing_is_named_with_a_trigger_too() {
     let folder = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
     let program = folder.path().join("dptrace");
-    std::fs::copy(env!("CARGO_BIN_EXE_dptrace"), &program).unwrap();
+    testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &program);
     let pid = std::process::id().to_string();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program);

@@ -37,7 +37,7 @@ fn our_own_program_and_its_libraries() {
 fn a_deleted_program_is_still_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sleeper");
-    std::fs::copy("/bin/sleep", &path).unwrap();
+    testkit::copy_program("/bin/sleep", &path);
     let mut child = Command::new(&path).arg("60").spawn().unwrap();
     std::fs::remove_file(&path).unwrap();
     let process = Process::open(Pid(child.id())).unwrap();

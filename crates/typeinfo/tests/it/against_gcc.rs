@@ -121,11 +121,9 @@ fn probe(cases: &[Case]) -> String {
 }
 
 fn run(elf: &[u8]) -> HashMap<(String, String), (u64, u64)> {
-    use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("probe");
-    std::fs::write(&path, elf).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::write_program(&path, elf);
     let output = Command::new(&path).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let line = |line: &str| {

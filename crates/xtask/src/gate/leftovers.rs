@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// What ends is waited for as long: processes that were told to end, references that the kernel drops later.
+/// What ends is waited for as long: processes that got a signal, references that the kernel drops later.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Folders of which the names of the files are compared, and what these are.
 const FOLDERS: [(&str, &str); 3] =

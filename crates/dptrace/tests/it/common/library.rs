@@ -8,7 +8,7 @@ use tempfile::TempDir;
 #[track_caller]
 pub(crate) fn build(name: &str, source: &str, program_flags: &[&str], spec: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
-    let source = format!("{}/tests/{source}", env!("CARGO_MANIFEST_DIR"));
+    let source = format!("{}/tests/it/{source}", env!("CARGO_MANIFEST_DIR"));
     let library = format!("lib{name}.so");
     for arguments in [&["-DLIBRARY", "-shared", "-fPIC", "-o", &library], &[&["-o", name], program_flags].concat()[..]]
     {

@@ -1,7 +1,7 @@
 //! What the examples need: a folder with the files that they name, and the processes that stand for `PID`.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -224,6 +224,5 @@ fn files(folder: &Path) -> Process {
 }
 
 fn script(path: &PathBuf, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("written");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("executable");
+    testkit::write_program(path, format!("#!/bin/sh\n{text}\n").as_bytes());
 }

@@ -18,7 +18,7 @@ pub(crate) struct Trap {
 
 /// Compiles the program with a function of this name.
 pub(crate) fn compile(dir: &Path, name: &str, function: &str, flags: &[&str]) -> PathBuf {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile_files/trap.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hostile_files/trap.c");
     let program = dir.join(name);
     let mut compiler = Command::new("gcc");
     compiler.args(["-O1", "-static", "-Wl,--build-id=0x5a5b5c5d5e5f", &format!("-DFUNCTION={function}"), source, "-o"]);
@@ -45,7 +45,7 @@ impl Trap {
         let mut bytes = fs::read(&program).unwrap();
         exchange(&mut bytes, &CHECKSUM, &crc32fast::hash(&debug).to_le_bytes());
         exchange(&mut bytes, b"\0.gnu_trap_link\0", b"\0.gnu_debuglink\0");
-        fs::write(&program, bytes).unwrap();
+        testkit::write_program(&program, &bytes);
         (Self { dir }, debug)
     }
 
