@@ -101,7 +101,7 @@ struct Idle(std::process::Child);
 
 impl Idle {
     fn start() -> Self {
-        let idle = Self(std::process::Command::new("sleep").arg("600").spawn().unwrap());
+        let idle = Self(testkit::command("sleep").arg("600").spawn().unwrap());
         // Until it runs its own program, it has ours.
         while std::fs::read(format!("/proc/{}/comm", idle.pid())).unwrap() != b"sleep\n"
             || !std::fs::read_to_string(format!("/proc/{}/maps", idle.pid())).unwrap().contains("libc")

@@ -32,7 +32,7 @@ fn written(metadata: &Metadata, streams: &[Vec<u8>], form: Form) -> (String, Vec
 fn text_is_that_of_babeltrace2() {
     let folder = Path::new(DATA).join("ctf-22.11");
     if !folder.exists() {
-        println!("SKIPPED: shared/data not there");
+        testkit::kernel::skip_if_permitted("shared data", "shared/data not there");
         return;
     }
     let (metadata, streams) = read(&folder);

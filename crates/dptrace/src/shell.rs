@@ -32,7 +32,6 @@ pub(crate) fn word(word: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> Cow<'_, str
 mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
-    use std::process::Command;
 
     use super::*;
 
@@ -43,7 +42,7 @@ mod tests {
         assert_eq!(word("it's"), "'it'\\''s'");
         assert_eq!(word(OsStr::from_bytes(b"a\x1b[m\xff'\\")), "$'a\\x1b[m\\xff\\'\\\\'");
         for plain in ["$(id) `id`", "größe", "a\\b\"c", "*?[]~!#&;|<>(){}"] {
-            let printed = Command::new("sh").arg("-c").arg(format!("printf %s {}", word(plain))).output();
+            let printed = testkit::command("sh").arg("-c").arg(format!("printf %s {}", word(plain))).output();
             assert_eq!(printed.map(|it| it.stdout).unwrap_or_default(), plain.as_bytes(), "{plain}");
         }
     }

@@ -5,7 +5,7 @@
 mod program;
 
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use program::{dptrace, printed};
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ impl Named {
         let program = folder.path().join(&name);
         testkit::copy_program(std::env::current_exe().expect("this program"), &program);
         let start = |_| {
-            let mut command = Command::new(&program);
+            let mut command = testkit::command(&program);
             // With a word that is in its command line only.
             command.args(["--exact", "waiting", "--ignored", "--test-threads=1"]).arg(format!("/no/word-of-{name}.py"));
             command.arg0(&name).env(WAITS, "1").stdin(Stdio::piped()).stdout(Stdio::null());
@@ -242,7 +242,7 @@ fn bpftrace_knows_no_names() {
     let folder = tempfile::tempdir().expect("a directory");
     let bpftrace = folder.path().join("bpftrace");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &bpftrace).expect("linked");
-    let output = Command::new(bpftrace).args(["-p", "1x", "-e", "begin {}"]).output().expect("it runs");
+    let output = testkit::command(bpftrace).args(["-p", "1x", "-e", "begin {}"]).output().expect("it runs");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(messages.contains("ailed to parse pid: invalid trailing bytes: 1x"), "{messages}");
 }

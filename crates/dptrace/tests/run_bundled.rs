@@ -7,14 +7,14 @@
 mod kernel;
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use demo_target::Truth;
 use kernel::{Demo, PROGRAM, Process, kernel};
 
 /// A bundled script at work.
 fn tracer(script: &str, args: &[&str]) -> Process {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["run", script]).args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
     Process::start(&mut command)
 }

@@ -6,7 +6,7 @@
 #[expect(dead_code, reason = "neither recordings nor the demo target are of interest here")]
 mod kernel;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use kernel::{PROGRAM, Process, kernel, needs};
 
@@ -243,11 +243,11 @@ fn program() {
 #[track_caller]
 fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
     let own = std::env::current_exe().expect("this program");
-    let mut command = Command::new(own);
+    let mut command = testkit::command(own);
     command.args(["program", "--exact", "--ignored", "--nocapture"]).env(LOAD, load).stdout(Stdio::null());
     let mut program = Process::start(&mut command);
     let pid = program.pid().to_string();
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["run", script]).args(script_args).args(["-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
     let mut tracer = Process::start(&mut command);
     tracer.wait_for("Attached");
@@ -269,7 +269,7 @@ fn assert_parts(load: &str, script: &str, script_args: &[&str], parts: &[&str]) 
 
 /// All names that the list has.
 fn names() -> Vec<String> {
-    let list = Command::new(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = testkit::command(PROGRAM).arg("scripts").output().expect("it runs").stdout;
     let list = String::from_utf8(list).expect("it is UTF-8");
     let names = list.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     names.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
@@ -277,7 +277,7 @@ fn names() -> Vec<String> {
 
 #[test]
 fn the_list_fits_a_terminal() {
-    let list = Command::new(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = testkit::command(PROGRAM).arg("scripts").output().expect("it runs").stdout;
     let list = String::from_utf8(list).expect("it is UTF-8");
     assert!(list.lines().all(|line| line.len() <= 80), "{list}");
     assert!(list.starts_with("CPU and threads\n  runqlat"), "{list}");
@@ -289,7 +289,8 @@ fn the_list_fits_a_terminal() {
 fn every_script_compiles() {
     let Some(_alone) = kernel() else { return };
     for name in names() {
-        let check = Command::new(PROGRAM).args(["run", "--check", &name, "-c", "/bin/true"]).output().expect("it runs");
+        let check =
+            testkit::command(PROGRAM).args(["run", "--check", &name, "-c", "/bin/true"]).output().expect("it runs");
         let errors = String::from_utf8_lossy(&check.stderr);
         let can_not_run = check.status.code() == Some(3) && errors.contains(&format!("{name} can't run here"));
         assert!(check.status.success() || can_not_run, "{name}: {}: {errors}", check.status);
@@ -384,7 +385,7 @@ fn retransmits() {
     let dir = tempfile::tempdir().expect("a directory");
     let script = dir.path().join("load.pl");
     std::fs::write(&script, load).expect("there is space");
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["run", "tcp-retransmits", "-c", &format!("perl {}", script.display())]).stdout(Stdio::piped());
     let (status, output, errors) = Process::start(&mut command).end();
     assert!(status.success(), "{status}: {errors:#?}");
@@ -473,7 +474,7 @@ fn blocked_and_preempted_threads() {
 fn processes() {
     let Some(_alone) = kernel() else { return };
     assert_parts("signals", "signals", &[], &[" program         Urgent I/O condition  -> "]);
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     let (status, output, errors) =
         Process::start(command.args(["run", "execs", "-c", "/bin/true"]).stdout(Stdio::piped())).end();
     assert!(status.success() && output.contains("/bin/true\n"), "{status}: {output}{errors:#?}");
@@ -484,7 +485,7 @@ fn processes() {
 fn maps_keep_their_numbers_with_forks() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @a = 1; @b = 2; clear(@a); print(@b); }";
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["run", "-q", "--follow-forks", "-e", script, "-c", "/bin/true"]).stdout(Stdio::piped());
     let (status, output, errors) = Process::start(&mut command).end();
     assert!(status.success(), "{status}: {errors:#?}");

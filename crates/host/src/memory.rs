@@ -174,18 +174,18 @@ fn fail(piece: &mut Piece<'_>, cause: Cause) {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, Stdio};
 
     use super::*;
 
     /// A process that has its program in memory: it is there a moment earlier (posix_spawn(3) returns from within execve(2)).
     fn sleeping() -> Child {
-        let child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let child = testkit::command("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
         let has_program = || {
             let process = crate::Process::open(Pid(child.id())).unwrap();
             process.maps().all().first().is_some_and(|first| first.file().is_some())
         };
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while !has_program() && std::time::Instant::now() < until {
             std::thread::yield_now();
         }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use kernel_events::{Facts, Recorded, Recorder, Totals};
@@ -61,7 +61,7 @@ struct Poller(Child, BufReader<ChildStdout>);
 
 impl Poller {
     fn start() -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = testkit::command(std::env::current_exe().unwrap());
         command.args(["--exact", "poller", "--nocapture", "--test-threads=1"]).env(POLLER, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());

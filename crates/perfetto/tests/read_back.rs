@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use perfetto::proto::{Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read};
 use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
@@ -110,13 +110,14 @@ fn what_is_written_is_what_the_schema_has_read() {
 /// Perfetto's own schema knows each field, and finds each value where it should be.
 #[test]
 fn the_schema_reads_what_is_expected() {
-    let has_schema = Command::new("python3").args(["-c", "import perfetto.protos"]).stderr(Stdio::null()).status();
+    let has_schema = testkit::command("python3").args(["-c", "import perfetto.protos"]).stderr(Stdio::null()).status();
     if !has_schema.is_ok_and(|status| status.success()) {
         println!("not run: python3 has no module perfetto");
         return;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/schema.py");
-    let mut reader = Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut reader =
+        testkit::command("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     reader.stdin.take().unwrap().write_all(EVERYTHING).unwrap();
     let output = reader.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -178,6 +178,27 @@ unsafe fn close_together(slow: &[libc::c_int]) {
 /// How many processes close descriptors at the same time.
 const MOST_CLOSERS: usize = 128;
 
+/// Has the child of this command end by itself: with SIGKILL when the thread that starts it ends, however that comes
+/// (`PR_SET_PDEATHSIG`, prctl(2)), and with SIGALRM after `longest`, which is rounded up to seconds (alarm(2): it stays over
+/// `execve`). Children of the child are not bound.
+pub fn bind_to_starter(command: &mut Command, longest: Duration) {
+    let starter = rustix::process::getpid();
+    let seconds = longest.as_secs().saturating_add(u64::from(longest.subsec_nanos() > 0));
+    let seconds = libc::c_uint::try_from(seconds).unwrap_or(libc::c_uint::MAX);
+    let bind = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // Who had ended before that sends no signal any more.
+        if rustix::process::getppid() != Some(starter) {
+            return Err(io::Error::from(rustix::io::Errno::SRCH));
+        }
+        // SAFETY: no memory is involved.
+        unsafe { libc::alarm(seconds) };
+        Ok(())
+    };
+    // SAFETY: between `fork` and `exec` it makes three system calls, and takes neither a lock nor memory.
+    unsafe { command.pre_exec(bind) };
+}
+
 /// A child that exists and has not run its program yet, so that all can be attached before its first instruction.
 #[derive(Debug)]
 pub struct HeldChild {

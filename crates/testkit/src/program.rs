@@ -1,11 +1,32 @@
-//! Programs that a test makes and starts at once.
+//! The processes that tests and benches start: [`command`] makes all of them, so that none outlives its test.
 //!
-//! No thread of the test itself has such a file open for writing: a child that another thread starts at that moment would have it
-//! open, too, until it executes its own program, and a file that is open for writing cannot be executed (ETXTBSY, execve(2)).
+//! A program that a test makes and starts at once is written by another process. A thread of the test itself must not have the
+//! file open for writing: a child that another thread starts at that moment would have it open, too, until it executes its own
+//! program, and a file that is open for writing cannot be executed (ETXTBSY, execve(2)).
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Longest time of a child, from its start: more than any test takes, also in the deep check.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// Returns the command for a child that ends with its test: it is killed when the thread that started it ends, also if the test's
+/// process is killed, and it ends after ten minutes at the latest. It stays in the process group of the test.
+///
+/// A child that another one starts is not bound. A shell that is to loop, for example, must be the child itself: `exec` it.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    within(program, LONGEST)
+}
+
+/// Returns the same for a child with a time limit of its own.
+pub fn within(program: impl AsRef<OsStr>, longest: Duration) -> Command {
+    let mut command = Command::new(program);
+    sys::process::bind_to_starter(&mut command, longest);
+    command
+}
 
 /// Copies a program to a file that all users may execute.
 ///
@@ -35,9 +56,9 @@ pub fn write_program(to: impl AsRef<Path>, bytes: &[u8]) {
 }
 
 fn install() -> Command {
-    let mut command = Command::new("install");
-    command.arg("--mode=755");
-    command
+    let mut install = command("install");
+    install.arg("--mode=755");
+    install
 }
 
 #[cfg(test)]
@@ -53,14 +74,24 @@ mod tests {
                 scope.spawn(move || {
                     for _ in 0..10 {
                         write_program(&path, b"#!/bin/sh\nexit 7\n");
-                        assert_eq!(Command::new(&path).status().unwrap().code(), Some(7));
+                        assert_eq!(command(&path).status().unwrap().code(), Some(7));
                         std::fs::remove_file(&path).unwrap();
                         copy_program("/bin/true", &path);
-                        assert!(Command::new(&path).status().unwrap().success());
+                        assert!(command(&path).status().unwrap().success());
                         std::fs::remove_file(&path).unwrap();
                     }
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it_and_by_its_limit() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let start = || within("sleep", Duration::from_mins(10)).arg("1000").spawn().unwrap();
+        let mut child = std::thread::spawn(start).join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "it was killed when the thread ended");
+        let mut child = within("sleep", Duration::from_secs(1)).arg("1000").spawn().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(14), "it was ended by its limit");
     }
 }

@@ -330,3 +330,93 @@ fn files_are_short() {
     let found: Vec<_> = sources(crates).into_iter().map(lines).filter(|(count, _)| *count > LONGEST_FILE).collect();
     assert!(found.is_empty(), "files of more than {LONGEST_FILE} lines: {found:#?}");
 }
+
+/// The files that name a real-time class, and why. Whoever uses one on a small machine stops what keeps it alive.
+const REAL_TIME: &[(&str, &str)] = &[
+    ("bt-compiler/src/headers.rs", "constants for scripts"),
+    ("cpu-audit/src/model.rs", "reports"),
+    ("cpu-audit/tests/it/common/mod.rs", "in guests only, which it asserts"),
+    ("cpu-audit/tests/it/injected.rs", "reasons for the deep check"),
+    ("cpu-settings/src/pollers.rs", "findings"),
+    ("cpu-settings/src/scheduling.rs", "findings"),
+    ("cpu-settings/src/tests.rs", "findings"),
+    ("demo-target/src/inject/schedule.rs", "bursts with bounds"),
+    ("dptrace/src/cpus/audit.rs", "reports"),
+    ("host/src/machine.rs", "names of policies"),
+    ("host/src/settings/tests.rs", "names of policies"),
+    ("sys/src/sched.rs", "the call"),
+    ("xtask/src/bin/vm-init/starve.rs", "in guests only, which it asserts"),
+    ("xtask/src/vm/build.rs", "names a check"),
+    ("xtask/src/vm/checks/cpus.rs", "names a check"),
+    ("xtask/src/vm/mod.rs", "names a check"),
+];
+
+#[test]
+fn real_time_classes_are_used_where_they_are_bounded() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let uses = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let words = ["SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE", "run_first", "sched_setscheduler", "chrt "];
+        words.iter().any(|word| code.iter().any(|line| line.contains(word)))
+    };
+    let found = sources(crates).into_iter().filter(uses);
+    let found = found.map(|path| path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned());
+    let found: Vec<_> = found.filter(|name| name != "xtask/tests/tidy.rs").collect();
+    check(&found, REAL_TIME, "name a real-time class");
+}
+
+/// The code of a source that only tests and benches have.
+fn test_code(name: &str, text: &str) -> String {
+    let is_built_in = name.split('/').nth(1) == Some("src");
+    if !is_built_in || name.ends_with("tests.rs") {
+        return text.to_owned();
+    }
+    text.split_once("#[cfg(test)]\nmod tests {").map(|(_, tests)| tests.to_owned()).unwrap_or_default()
+}
+
+/// `testkit::command` makes a child that ends with its test, whatever becomes of that.
+#[test]
+fn tests_start_processes_in_one_way() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = Vec::new();
+    for path in sources(crates) {
+        let name = path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned();
+        // `sys` and `testkit` hold the one way; `xtask` runs tests.
+        let is_exempt = ["sys/", "testkit/", "xtask/", "dptrace/build.rs"].iter().any(|start| name.starts_with(start));
+        let code = test_code(&name, &fs::read_to_string(&path).unwrap());
+        // Who becomes another program starts none.
+        let starts =
+            |line: &str| line.contains("Command::new(") && !line.contains("clap::") && !line.contains(".exec()");
+        if !is_exempt && code.lines().any(starts) {
+            found.push(name);
+        }
+    }
+    assert!(found.is_empty(), "these start processes with Command::new in place of testkit::command: {found:#?}");
+}
+
+/// Programs of integration tests beside `tests/it`, and why.
+const MORE_PROGRAMS: &[(&str, &str)] = &[
+    ("dptrace/tests/kernel_delay", "its own threads are measured"),
+    ("dptrace/tests/processes.rs", "its own processes are found by name"),
+    ("dptrace/tests/run_bundled.rs", "it has the functions that scripts know"),
+    ("dptrace/tests/run_bundled_loads.rs", "it has the functions that scripts know"),
+];
+
+/// A program of tests is linked with all that is tested: seconds and megabytes for each.
+#[test]
+fn a_crate_has_one_program_of_integration_tests() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut more = Vec::new();
+    for folder in fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("tests")) {
+        let paths = fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let is_program =
+            |path: &PathBuf| path.extension().is_some_and(|it| it == "rs") || path.join("main.rs").exists();
+        let mut programs: Vec<_> = paths.filter(is_program).collect();
+        programs.sort();
+        let is_one = programs.len() == 1;
+        programs.retain(|path| !is_one && !path.ends_with("it"));
+        more.extend(programs.iter().map(|path| path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned()));
+    }
+    check(&more, MORE_PROGRAMS, "are programs of tests beside another one");
+}

@@ -25,7 +25,7 @@ fn listed(header: &str) -> Vec<(u32, String)> {
 #[test]
 fn numbers_and_names_are_the_headers() {
     let Ok(header) = std::fs::read_to_string(HEADER) else {
-        println!("SKIPPED (header): no {HEADER} here");
+        testkit::kernel::skip_if_permitted("header", &format!("no {HEADER} here"));
         return;
     };
     let listed = listed(&header);

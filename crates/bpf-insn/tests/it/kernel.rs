@@ -10,7 +10,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use bpf_insn::Reg::*;
 use bpf_insn::*;
 use std::error::Error;
-use std::process::{self, Command};
+use std::process::{self};
 use std::time::{Duration, Instant};
 use testkit::kernel::{may_run, skip};
 
@@ -47,9 +47,9 @@ struct Event {
     second: u64,
 }
 
-/// The first event that comes within two seconds; `poke` is called again and again until then.
+/// The first event that comes within a minute; `poke` is called again and again until then.
 fn wait_for_event(ring: &mut RingBuf<aya::maps::MapData>, mut poke: impl FnMut()) -> Option<Event> {
-    let end = Instant::now() + Duration::from_secs(2);
+    let end = Instant::now() + Duration::from_mins(1);
     while Instant::now() < end {
         poke();
         if let Some(item) = ring.next() {
@@ -78,9 +78,12 @@ fn a_raw_tracepoint_counts_and_reports() {
     assert_eq!(event, Some(Event { magic: crate::common::sample::MAGIC, first: u64::from(tgid), second: 0 }));
     let counts: HashMap<_, u32, u64> = HashMap::try_from(ebpf.map("counts").unwrap()).unwrap();
     assert!(counts.get(&tgid, 0).unwrap() >= 1);
-    // The callback added `step`, which is 3, in each round, and nothing touched what lies in front.
+    // The callback added `step`, which is 3, in each round, and nothing touched what lies in front. Two threads of this process can
+    // both be the first.
     let zeroed: Array<_, [u64; 2]> = Array::try_from(ebpf.map(".bss").unwrap()).unwrap();
-    assert_eq!(zeroed.get(&0, 0).unwrap(), [0, 3 * crate::common::sample::ROUNDS as u64]);
+    let [unused, rounds] = zeroed.get(&0, 0).unwrap();
+    let once = 3 * crate::common::sample::ROUNDS as u64;
+    assert!(unused == 0 && rounds > 0 && rounds % once == 0, "{unused} {rounds}");
 }
 
 /// What the uprobe hits.
@@ -184,7 +187,7 @@ fn bpftool_loads(object: &[u8]) -> Result<std::result::Result<String, String>> {
     let script = "mount -t bpf bpf \"$1\" && bpftool prog loadall \"$2\" \"$1/progs\" && ls \"$1/progs\"";
     let mount = dir.path().join("bpf");
     std::fs::create_dir(&mount)?;
-    let output = Command::new("unshare")
+    let output = testkit::command("unshare")
         .args(["--mount", "sh", "-c", script, "sh"])
         .arg(&mount)
         .arg(&file)
@@ -203,7 +206,7 @@ fn bpftool_loads_the_object() {
     let Some(_guard) = kernel() else { return };
     if !std::path::Path::new("/usr/sbin/bpftool").exists() {
         // Not a matter of the kernel: a machine without bpftool still has the aya tests.
-        println!("SKIPPED (bpftool): no /usr/sbin/bpftool here");
+        testkit::kernel::skip_if_permitted("bpftool", "no /usr/sbin/bpftool here");
         return;
     }
     let listed = bpftool_loads(&crate::common::sample::object(1).unwrap()).unwrap();

@@ -6,7 +6,6 @@
 use crate::common::table::every_kind;
 use bpf_insn::*;
 use std::error::Error;
-use std::process::Command;
 
 /// What llvm-objdump prints for what it does not know.
 const UNKNOWN: &str = "<unknown>";
@@ -43,10 +42,10 @@ fn objdump(object: &[u8]) -> Result<Option<String>, Box<dyn Error>> {
     let path = dir.path().join("all.o");
     std::fs::write(&path, object)?;
     let arguments = ["-d", "--no-show-raw-insn", "--mattr=+alu32"];
-    let output = match Command::new(&tool).args(arguments).arg(&path).output() {
+    let output = match testkit::command(&tool).args(arguments).arg(&path).output() {
         Ok(output) => output,
         Err(error) => {
-            println!("SKIPPED (llvm-objdump): {tool}: {error}");
+            testkit::kernel::skip_if_permitted("llvm-objdump", &format!("{tool}: {error}"));
             return Ok(None);
         }
     };

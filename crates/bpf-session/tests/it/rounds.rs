@@ -9,7 +9,7 @@ mod code;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ struct Target {
 
 impl Target {
     fn start() -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = testkit::command(std::env::current_exe().unwrap());
         command.args(["rounds::target", "--exact", "--ignored", "--nocapture"]).env(TARGET, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
@@ -187,7 +187,7 @@ fn own_ids(what: &str) -> Vec<u64> {
 fn assert_gone(kind: &str, ids: &[u64]) {
     let start = Instant::now();
     loop {
-        let done = Command::new("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+        let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
         let list: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
         let alive = list.as_array().unwrap().iter().filter_map(|entry| entry["id"].as_u64());
         let left: Vec<u64> = alive.filter(|id| ids.contains(id)).collect();
@@ -270,7 +270,7 @@ fn rounds(features: Features, number: usize) {
 /// What is written of uprobes in tracefs, which is mounted for a moment where nobody else sees it.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
-    let done = Command::new("unshare").args(["--mount", "sh", "-c", script]).output().unwrap();
+    let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap()
 }
@@ -288,7 +288,7 @@ fn with_the_best_that_the_kernel_has() {
 fn with_links_of_perf_events() {
     let Some((_guard, features)) = kernel() else { return };
     if !features.cookies {
-        return println!("SKIPPED: the kernel has no links of perf events");
+        return testkit::kernel::skip_if_permitted("perf links", "the kernel has no links of perf events");
     }
     rounds(Features { uprobe_multi: false, ..features }, FEW);
 }

@@ -106,7 +106,7 @@ fn script() -> Script {
 fn finished(script: &Script, builder: &Builder) -> Option<Finished> {
     let _turn = testkit::kernel::may_run("a session")?;
     if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
-        eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
+        testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF and CAP_PERFMON");
         return None;
     }
     let facts = Facts::new(Subject::All, builder.options.clone(), SharedObserver::clone(&builder.observer));

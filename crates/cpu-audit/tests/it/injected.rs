@@ -1,7 +1,7 @@
 //! What is injected on an audited CPU: each of a known number is counted under its own name, with what caused it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::{Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stopped, tallies};
 use cpu_audit::Facts;
@@ -162,7 +162,7 @@ fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
         return;
     }
     let Some(trigger) = function("rps_trigger_softirq") else { return };
-    let mut sender = Command::new("unshare")
+    let mut sender = testkit::command("unshare")
         .args([
             "--net",
             "--mount",

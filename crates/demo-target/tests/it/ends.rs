@@ -1,7 +1,6 @@
 //! How it ends: by time, by count, by signals; the truth is always complete.
 
 use std::io::Write as _;
-use std::process::Command;
 
 use crate::common::{Demo, PROGRAM, run};
 use demo_target::End;
@@ -49,7 +48,7 @@ fn time_ends_it() {
 /// As a target that is killed: who was connected stays so.
 #[test]
 fn without_teardown_some_live_to_the_end() {
-    let truth = run(&["--requests", "600", "--flat-out", "--no-teardown", "--no-trace-file"]).truth;
+    let truth = run(&["--requests", "600", "--flat-out", "--no-teardown", "--no-trace-file", "--for", "5m"]).truth;
     let living = truth.qpairs.iter().filter(|qpair| qpair.removed.is_none()).count() as u64;
     assert!((1..=8).contains(&living), "{living} connections of 8");
     assert_eq!(truth.hits["spdk:nvmf_poll_group_remove_qpair"], truth.qpairs.len() as u64 - living);
@@ -90,7 +89,7 @@ fn wrong_usage_is_reported() {
         &["--app", "a/b"],
         &["--rate", "10", "--flat-out"],
     ] {
-        let done = Command::new(PROGRAM).args(args).output().unwrap();
+        let done = testkit::command(PROGRAM).args(args).output().unwrap();
         assert_eq!(done.status.code(), Some(2), "{args:?}");
     }
 }
@@ -98,7 +97,7 @@ fn wrong_usage_is_reported() {
 #[test]
 fn a_truth_file_that_cannot_be_written_is_an_error() {
     let args = ["--requests", "10", "--flat-out", "--no-trace-file", "--truth", "/no/such/dir/truth"];
-    let done = Command::new(PROGRAM).args(args).output().unwrap();
+    let done = testkit::command(PROGRAM).args(args).output().unwrap();
     assert_eq!(done.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&done.stderr).contains("truth file /no/such/dir/truth"));
 }

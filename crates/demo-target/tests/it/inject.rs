@@ -156,7 +156,8 @@ fn causes_take_turns_and_come_one_at_a_time() {
 
 #[test]
 fn nothing_is_injected_for_comparison() {
-    let truth = run(&["--requests", "500", "--rate", "5000", "--no-trace-file", "--inject", "none"]).truth;
+    let truth =
+        run(&["--requests", "500", "--rate", "5000", "--no-trace-file", "--inject", "none", "--for", "5m"]).truth;
     assert_eq!((truth.injections.len(), truth.requests_completed), (0, 500));
 }
 

@@ -100,7 +100,18 @@ fn expected(truth: &Truth) -> BTreeSet<(u64, u64, u16, u64, u16, String, String)
 #[test]
 fn every_version_has_its_connections_where_it_looks_for_them() {
     for (era, way) in &WAYS {
-        let args = ["--wait-connected", "--era", era, "--connections", "90", "--requests", "4000", "--flat-out"];
+        let args = [
+            "--wait-connected",
+            "--era",
+            era,
+            "--connections",
+            "90",
+            "--requests",
+            "4000",
+            "--flat-out",
+            "--for",
+            "5m",
+        ];
         let mut demo = Demo::start(&[&args[..], &["--no-probes"]].concat());
         let truth = demo.truth();
         assert_eq!((&*truth.era, truth.qpairs.len()), (*era, 90));
@@ -119,7 +130,7 @@ fn every_version_has_its_connections_where_it_looks_for_them() {
 
 #[test]
 fn a_churn_ends_by_itself_and_uses_addresses_again() {
-    let demo = Demo::start(&["--churn", "600", "--life", "1", "--flat-out", "--connections", "24", "--for", "60s"]);
+    let demo = Demo::start(&["--churn", "600", "--life", "1", "--flat-out", "--connections", "24", "--for", "5m"]);
     let left = demo.end();
     assert_eq!(left.truth.ended, End::Requests);
     let qpairs = &left.truth.qpairs;

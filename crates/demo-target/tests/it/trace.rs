@@ -8,7 +8,7 @@ use demo_target::{End, QpairTruth, Truth};
 use spdk_trace::{ArgValue, Era, RawTrace, Record};
 
 /// Enough for many connections of both kinds, with rings that don't wrap.
-const LOAD: [&str; 7] = ["--flat-out", "--requests", "3000", "--connections", "12", "--slots", "65536"];
+const LOAD: [&str; 9] = ["--flat-out", "--requests", "3000", "--connections", "12", "--slots", "65536", "--for", "5m"];
 
 fn each(trace: &RawTrace, mut look: impl FnMut(&Record<'_>)) {
     trace.for_each(|record| {

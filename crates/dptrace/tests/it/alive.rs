@@ -41,7 +41,7 @@ impl Target {
     }
 
     fn of(program: &Path, dir: TempDir, args: &[&str]) -> Self {
-        let mut child = Command::new(program)
+        let mut child = testkit::command(program)
             .args(["demo-target", "--for", "1m", "--truth"])
             .arg(dir.path().join("truth"))
             .args(args)
@@ -73,7 +73,7 @@ impl Target {
     /// Ends it in its own way, which writes the truth and takes its trace file away.
     fn end(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = Command::new("kill").arg(self.pid()).status();
+            let _ = testkit::command("kill").arg(self.pid()).status();
         }
         let _ = self.child.wait();
         let _ = self.messages.read_line(&mut String::new());
@@ -114,7 +114,7 @@ fn strip(from: &Path, to: &Path) {
 
 /// What a command prints, which must work.
 fn printed(args: &[&str]) -> (String, String) {
-    let done = Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().unwrap();
+    let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().unwrap();
     let messages = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{args:?}: {messages}");
     (String::from_utf8(done.stdout).unwrap(), messages)
@@ -228,7 +228,7 @@ fn probes_take_over_from_what_was_found_alive() {
     let Some(_guard) = kernel() else { return };
     let mut target = Target::with_probes(&["--connections", "32", "--life", "2", "--churn", "600", "--flat-out"]);
     let recording = target.file("recording");
-    let mut record = Command::new(PROGRAM);
+    let mut record = testkit::command(PROGRAM);
     record.args(["record", "-p", &target.pid(), "-o"]).arg(&recording);
     let seen = begun(&mut target, "found alive", record);
     assert!(seen.last().is_some_and(|last| last.ends_with("none lost")), "{seen:#?}");
@@ -255,7 +255,7 @@ fn probes_take_over_from_what_was_found_alive() {
 
 /// `dptrace trace -p` without probes.
 fn trace(target: &Target, records: &Path) -> Command {
-    let mut trace = Command::new(PROGRAM);
+    let mut trace = testkit::command(PROGRAM);
     trace.args(["trace", "--no-probes", "--format", "ndjson", "-p", &target.pid(), "-o"]).arg(records);
     trace
 }
@@ -405,7 +405,7 @@ fn what_is_no_rpc_is_an_error() {
         ("other", b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(), "is to another question"),
     ] {
         let server = Server::that_says(target.file(name), text);
-        let done = Command::new(PROGRAM)
+        let done = testkit::command(PROGRAM)
             .args(["objects", "qpair", "-p", &target.pid(), "--rpc"])
             .arg(server.path())
             .output()
@@ -414,6 +414,7 @@ fn what_is_no_rpc_is_an_error() {
         assert_eq!(done.status.code(), Some(1), "{name}: {messages}");
         assert!(messages.contains(part) && done.stdout.is_empty(), "{name}: {messages}");
     }
-    let done = Command::new(PROGRAM).args(["objects", "-p", &target.pid(), "--rpc", "/no/such.sock"]).output().unwrap();
+    let done =
+        testkit::command(PROGRAM).args(["objects", "-p", &target.pid(), "--rpc", "/no/such.sock"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1));
 }

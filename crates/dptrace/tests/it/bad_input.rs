@@ -52,13 +52,13 @@ fn a_file_that_may_not_be_read() {
     testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &own);
     std::fs::set_permissions(small.dir.path(), PermissionsExt::from_mode(0o755)).expect("opened up");
     std::fs::set_permissions(small.path("t.trace"), PermissionsExt::from_mode(0o000)).expect("closed");
-    let mut command = std::process::Command::new(&own);
+    let mut command = testkit::command(&own);
     command.args(small.args("trace", &[]));
     if std::fs::File::open(small.path("t.trace")).is_ok() {
         command.uid(65_534);
     }
     let Ok(done) = command.output() else {
-        println!("SKIPPED: the program can't be run as another user here");
+        testkit::kernel::skip_if_permitted("other users", "the program can't be run as another user here");
         return;
     };
     let messages = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -288,7 +288,7 @@ fn a_reader_who_goes_away() {
     let others = [&["objects"][..], &["completions", "bash"], &["demo"]];
     let others = others.map(|args| args.iter().map(OsString::from).collect::<Vec<_>>());
     for args in forms.into_iter().chain([small.args("latency", &[])]).chain(others) {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+        let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let done = command.args(&args).stdout(writer).output().expect("run");
@@ -305,7 +305,7 @@ fn a_full_disk() {
     let others = others.map(|args| args.iter().map(OsString::from).collect::<Vec<_>>());
     for args in [small.args("trace", &[]), small.args("latency", &[])].into_iter().chain(others) {
         let full = std::fs::File::create("/dev/full").expect("/dev/full");
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+        let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let done = command.args(&args).stdout(full).output().expect("run");
         let messages = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{args:?}: {messages}");

@@ -25,7 +25,7 @@ struct Target {
 impl Target {
     #[track_caller]
     fn start(args: &[&str]) -> Self {
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(["demo-target", "--wait", "--keep", "--app", "capture"]).args(args);
         let mut process = Process::start(command.stdout(Stdio::null()));
         process.wait_for("demo-target: pid");
@@ -50,7 +50,7 @@ impl Drop for Target {
 }
 
 fn capture(pid: &str, dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["capture", "-p", pid, "-o"]).arg(dir).args(args).env("NO_COLOR", "1");
     command.stdout(Stdio::null()).stdin(Stdio::null());
     command
@@ -58,7 +58,7 @@ fn capture(pid: &str, dir: &Path, args: &[&str]) -> Command {
 
 #[track_caller]
 fn dptrace(args: &[&str], dir: &Path) -> (String, String) {
-    let done = Command::new(PROGRAM).args(args).arg(dir).env("NO_COLOR", "1").stdin(Stdio::null()).output();
+    let done = testkit::command(PROGRAM).args(args).arg(dir).env("NO_COLOR", "1").stdin(Stdio::null()).output();
     let Output { status, stdout, stderr } = done.expect("it runs");
     let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
     assert!(status.success(), "{args:?}: {stderr}");
@@ -261,7 +261,8 @@ fn a_capture_is_no_larger_than_asked() {
     let Meta { captured, missing, .. } = open(&dir).meta().clone();
     assert!(captured.trace && !captured.kernel && missing["kernel"].contains("--no-kernel"));
     // Nothing is overwritten.
-    let done = Command::new(PROGRAM).args(["trace", "-i"]).arg(&dir).arg("-o").arg(dir.join("trace.rings")).output();
+    let done =
+        testkit::command(PROGRAM).args(["trace", "-i"]).arg(&dir).arg("-o").arg(dir.join("trace.rings")).output();
     assert_eq!(done.expect("it runs").status.code(), Some(2));
     let again = capture(&target.pid(), &dir, &[]).output().expect("it runs");
     assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
@@ -281,7 +282,7 @@ fn a_process_without_a_trace_has_threads() {
     let reader = open(&dir);
     assert!(reader.events().expect("events").count() > 0 && !reader.threads().is_empty());
     assert!(reader.trace().is_err());
-    let done = Command::new(PROGRAM).args(["trace", "-i"]).arg(&dir).output().expect("it runs");
+    let done = testkit::command(PROGRAM).args(["trace", "-i"]).arg(&dir).output().expect("it runs");
     let error = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(!done.status.success() && error.contains("has no trace file"), "{error}");
     target.process.signal("TERM");
@@ -296,7 +297,7 @@ fn without_the_right_to_bpf_there_is_the_trace() {
     let mut target = Target::start(&["--for", "1m"]);
     target.go();
     let (_temp, dir) = temp();
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     let without = "-bpf,-perfmon,-sys_admin";
     command.args(["--inh-caps", without, "--bounding-set", without, PROGRAM, "capture", "-p", &target.pid(), "-o"]);
     let done = command.arg(&dir).args(["--for", "300ms"]).stdin(Stdio::null()).output().expect("it runs");
@@ -323,7 +324,7 @@ fn a_full_disk_ends_a_capture_that_is_readable() {
          {PROGRAM} trace --info -i \"$1/x\"",
         target.pid()
     );
-    let done = Command::new("unshare").args(["--mount", "sh", "-c", &script, "sh"]).arg(dir.path()).output();
+    let done = testkit::command("unshare").args(["--mount", "sh", "-c", &script, "sh"]).arg(dir.path()).output();
     let Output { status, stdout, stderr } = done.expect("it runs");
     if status.code() == Some(77) {
         return crate::common::kernel::skip("mount", "nothing can be mounted here");
@@ -340,7 +341,7 @@ fn what_is_no_process_is_refused() {
     for (args, status) in
         [(&["capture"][..], 2), (&["capture", "-p", "4194304"], 1), (&["capture", "-p", "1", "--max-bytes", "5"], 2)]
     {
-        let done = Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
+        let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
         assert_eq!(done.status.code(), Some(status), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
 }

@@ -3,7 +3,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::code::{assert_code_is_the_files, changed};
@@ -28,10 +28,10 @@ impl Target {
         let folder = tempfile::tempdir().expect("a directory");
         let source = format!("{}/tests/it/common/places.c", env!("CARGO_MANIFEST_DIR"));
         let program = folder.path().join("places");
-        let mut compiler = Command::new("gcc");
+        let mut compiler = testkit::command("gcc");
         compiler.args(["-O1", "-g", "-Wall"]).args(flags).arg("-o").args([program.as_os_str(), source.as_ref()]);
         assert!(compiler.status().expect("gcc runs").success());
-        let mut process = Process::start(Command::new(&program).stdout(Stdio::piped()));
+        let mut process = Process::start(testkit::command(&program).stdout(Stdio::piped()));
         process.wait_for("ready");
         Self { folder, process }
     }
@@ -44,7 +44,7 @@ impl Target {
     fn trace(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.process.pid().to_string();
         let words = words.iter().map(|&word| if word == "PID" { pid.as_str() } else { word });
-        let output = Command::new(PROGRAM).args(words).env("NO_COLOR", "1").output().expect("it runs");
+        let output = testkit::command(PROGRAM).args(words).env("NO_COLOR", "1").output().expect("it runs");
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it is UTF-8");
         (text(&output.stdout), text(&output.stderr), output.status.code())
     }
@@ -161,7 +161,8 @@ fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
     let target = Target::start(&["-no-pie"]);
     let pid = target.process.pid().to_string();
     let script = "usdt:*:places:one { }";
-    let mut first = Process::start(Command::new(PROGRAM).args(["run", "-p", &pid, "-e", script]).stdout(Stdio::null()));
+    let mut first =
+        Process::start(testkit::command(PROGRAM).args(["run", "-p", &pid, "-e", script]).stdout(Stdio::null()));
     first.wait_for("Attached");
     let (_, err, status) = target.run("usdt:*:places:other { exit(7); }");
     assert_eq!(status, Some(1), "{err}");
@@ -187,7 +188,7 @@ fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
     let target = Target::start(&["-no-pie"]);
     let pid = target.process.pid();
     let tracer = |more: &[&str]| {
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(["run", "-q", "-p", &pid.to_string(), "-e", "usdt:*:places:many { @ = count(); }"]);
         command.args(more).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().expect("it starts")
@@ -202,7 +203,7 @@ fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
         tracer.kill().expect("it is ours");
         tracer.wait().expect("it is ours");
         // What was made for a tracer that is gone is closed a moment later.
-        let patience = Instant::now() + Duration::from_secs(20);
+        let patience = Instant::now() + Duration::from_mins(1);
         while changed(pid).is_some() && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -1,7 +1,7 @@
 //! Completion as the shells do it: bash, zsh and fish, each with the script that the program prints for it.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::small::Small;
 use crate::common::{dptrace, printed};
@@ -11,7 +11,7 @@ use crate::common::{dptrace, printed};
 fn shell(words: &[&str], script: &str, dir: &Path) -> Option<String> {
     let bin = Path::new(env!("CARGO_BIN_EXE_dptrace")).parent().expect("a directory");
     let path = std::env::join_paths([bin, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
-    let mut command = Command::new(words[0]);
+    let mut command = testkit::command(words[0]);
     command.args(&words[1..]).arg(script).current_dir(dir).stdin(Stdio::null());
     command.env("PATH", path).env("HOME", dir).env("LC_ALL", "C.UTF-8").env("TERM", "dumb").env_remove("COLUMNS");
     match command.output() {

@@ -49,7 +49,7 @@ fn a_pinned_thread_is_found() {
     let online = rustix::thread::sched_getaffinity(None).expect("the affinity");
     let cpus: Vec<usize> = (0..1024).filter(|&cpu| online.is_set(cpu)).collect();
     let [cpu, _, ..] = cpus[..] else {
-        println!("skipped: there is one CPU, to which everything is pinned");
+        testkit::kernel::skip_if_permitted("CPUs", "there is one CPU, to which everything is pinned");
         return;
     };
     let (ready, is_ready) = mpsc::channel();

@@ -1,6 +1,6 @@
 //! `dptrace cpus` as a script uses it, on a CPU that threads of the test want for themselves.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Runs `dptrace cpus` with these words.
 fn cpus(args: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.arg("cpus").args(args).stdin(Stdio::null()).env("NO_COLOR", "1").output().expect("it runs")
 }
 

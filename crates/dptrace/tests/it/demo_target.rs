@@ -42,7 +42,7 @@ impl Drop for Running {
 #[test]
 #[ignore = "deep truth: the command must run before the live ring overwrites its records"]
 fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(["demo-target", "--rate", "200", "--for", "1m", "--app", "dptrace-live"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let target = Running(command.spawn().expect("started"));

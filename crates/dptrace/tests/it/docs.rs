@@ -18,7 +18,7 @@ fn documents() -> Vec<(PathBuf, String)> {
 }
 
 fn dptrace() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_dptrace"))
+    Command::from_std(testkit::command(env!("CARGO_BIN_EXE_dptrace")))
 }
 
 /// Output shown for a command must be printed by it, in that order; `...` stands for lines left out. README and the tutorial

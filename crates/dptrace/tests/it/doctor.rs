@@ -28,7 +28,7 @@ fn examined(command: &mut Command) -> (Vec<Value>, Option<i32>, String) {
 }
 
 fn doctor() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(["doctor", "--json"]);
     command
 }
@@ -109,7 +109,7 @@ fn nobody_learns_what_is_missing() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("ours");
     let program = dir.path().join("dptrace");
     testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &program);
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(["doctor", "--json"]);
     let (found, status, messages) = examined(&mut command);
     assert_eq!(status, Some(3), "{messages}");
@@ -128,7 +128,7 @@ fn bpftool_says_the_same() {
     if !is_root() {
         return skip("bpftool needs root");
     }
-    let Ok(done) = Command::new(BPFTOOL).args(["-j", "feature", "probe", "kernel"]).output() else {
+    let Ok(done) = testkit::command(BPFTOOL).args(["-j", "feature", "probe", "kernel"]).output() else {
         return skip("bpftool is not installed");
     };
     let probed: Value = serde_json::from_slice(&done.stdout).expect("JSON");
@@ -170,7 +170,7 @@ fn nothing_is_left_behind() {
     // The kernel lets go of a program when nothing can run it any more, and other tests make trials at the same time.
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
-        let listed = Command::new(BPFTOOL).args(["-j", "prog", "show"]).output().expect("it runs");
+        let listed = testkit::command(BPFTOOL).args(["-j", "prog", "show"]).output().expect("it runs");
         let programs: Vec<Value> = serde_json::from_slice(&listed.stdout).expect("JSON");
         let left: Vec<_> = programs.iter().filter(|it| it["name"] == "try").collect();
         if left.is_empty() {

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
 fn dptrace(args: &[&str], dir: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
     command.output().unwrap()
 }
@@ -28,13 +28,13 @@ fn refused(args: &[&str], dir: &Path, message: &str) {
 
 /// What testpmd traces from its start to its end: thousands of events of its threads. `None` where it or babeltrace2 is missing.
 fn traced(dir: &Path) -> Option<PathBuf> {
-    let have = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let have = |program: &str| testkit::command(program).arg("--version").output().is_ok();
     if !have("dpdk-testpmd") || !have("babeltrace2") {
         testkit::kernel::skip("DPDK", "dpdk-testpmd and babeltrace2 are not here");
         return None;
     }
     let prefix = format!("dptrace{}", std::process::id());
-    let mut testpmd = Command::new("timeout");
+    let mut testpmd = testkit::command("timeout");
     testpmd.args([
         "100",
         "dpdk-testpmd",
@@ -61,7 +61,7 @@ fn a_trace_of_testpmd_reads_as_with_babeltrace2() {
     let dir = tempfile::tempdir().unwrap();
     let Some(folder) = traced(dir.path()) else { return };
     let path = folder.to_str().unwrap();
-    let expected = Command::new("babeltrace2").arg(path).env("TZ", "UTC").output().unwrap();
+    let expected = testkit::command("babeltrace2").arg(path).env("TZ", "UTC").output().unwrap();
     let expected = String::from_utf8(expected.stdout).unwrap();
     let text = printed(&["trace", "-i", path], dir.path());
     assert_eq!(text.lines().count(), expected.lines().count());

@@ -1,7 +1,6 @@
 //! `dptrace generate`: the script, and that bpftrace takes it.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::common::{dptrace, printed};
 
@@ -92,7 +91,7 @@ fn program(script: &str) -> String {
 fn compiled(source: &str, dir: &Path) -> Option<String> {
     let (file, program) = (dir.join("probes.c"), dir.join("probes"));
     std::fs::write(&file, source).expect("written");
-    let done = Command::new("cc").arg("-o").args([&program, &file]).output();
+    let done = testkit::command("cc").arg("-o").args([&program, &file]).output();
     let works = done.is_ok_and(|done| done.status.success());
     works.then(|| program.to_str().expect("UTF-8").to_owned())
 }
@@ -112,7 +111,7 @@ fn bpftrace_takes_the_script() {
     let file = dir.path().join("all.bt");
     std::fs::write(&file, script.replace("__EXE__", &program)).expect("written");
     // bpftrace itself asks for root, even for this.
-    let done = match Command::new("bpftrace").arg("-d").arg(&file).output() {
+    let done = match testkit::command("bpftrace").arg("-d").arg(&file).output() {
         Ok(done) => done,
         Err(error) => return skip(&format!("no bpftrace here: {error}")),
     };

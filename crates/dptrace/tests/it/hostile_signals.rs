@@ -13,7 +13,7 @@ use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::small::Small;
 
 /// What must be over within a second is given up after this: other tests run beside this one.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What each command is left to itself before it is signalled, so that it does what it is to be disturbed in. Whether it
 /// has come that far changes nothing of what must happen.
 const AT_WORK: Duration = Duration::from_millis(600);
@@ -34,7 +34,7 @@ enum Kept {
 
 impl Case {
     fn new<S: Into<OsString>>(what: &'static str, args: impl IntoIterator<Item = S>) -> Self {
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(args.into_iter().map(Into::into));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env("NO_COLOR", "1");
         Self { what, command, kept: Vec::new() }
@@ -127,7 +127,7 @@ fn all_end(make: impl Fn() -> Vec<Case>) {
 
 fn fifo(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
-    let done = Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+    let done = testkit::command("mkfifo").arg(&path).status().expect("mkfifo runs");
     assert!(done.success());
     path
 }
@@ -148,9 +148,10 @@ fn many_threads(dir: &Path) -> Child {
             puts(\"ready\"); fflush(stdout); getchar(); return 0; }\n";
     std::fs::write(&source, text).expect("written");
     let program = dir.join("many");
-    let done = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(&source).status().expect("cc runs");
+    let done =
+        testkit::command("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(&source).status().expect("cc runs");
     assert!(done.success());
-    let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child = testkit::command(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut ready = [0; 6];
     let stdout = child.stdout.as_mut().expect("it is piped");
     std::io::Read::read_exact(stdout, &mut ready).expect("it says so");
@@ -209,7 +210,7 @@ fn tracers_are_ended() {
     let many = Running(many_threads(dir.path()));
     let pid = many.0.id().to_string();
     let demo = ["demo-target", "--no-trace-file"];
-    let target = Command::new(PROGRAM).args(demo).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let target = testkit::command(PROGRAM).args(demo).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
     let target = Running(target.expect("it starts"));
     let target_pid = target.0.id().to_string();
     all_end(|| {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::small::Small;
@@ -91,13 +91,13 @@ impl Victim {
         std::fs::write(&library_c, LIBRARY).expect("written");
         let cc = |args: &[&OsStr]| {
             let done =
-                Command::new("cc").args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread"]).args(args).output();
+                testkit::command("cc").args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread"]).args(args).output();
             let done = done.expect("cc runs");
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         };
         cc(&["-shared".as_ref(), "-fPIC".as_ref(), "-o".as_ref(), library.as_ref(), library_c.as_ref()]);
         cc(&["-o".as_ref(), program.as_ref(), main_c.as_ref(), library.as_ref()]);
-        let mut command = Command::new(&program);
+        let mut command = testkit::command(&program);
         command.arg(OsStr::from_bytes(EVIL)).env("EVIL", OsStr::from_bytes(EVIL));
         command.args(opens);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
@@ -139,7 +139,7 @@ fn in_cgroup(pid: u32) -> Option<PathBuf> {
     let folder = root.join(OsStr::from_bytes(&name));
     std::fs::create_dir(&folder).ok()?;
     if std::fs::write(folder.join("cgroup.procs"), pid.to_string()).is_err() {
-        println!("SKIPPED: no process can be moved into a cgroup here");
+        testkit::kernel::skip_if_permitted("cgroups", "no process can be moved into a cgroup here");
     }
     Some(folder)
 }
@@ -148,7 +148,7 @@ fn in_cgroup(pid: u32) -> Option<PathBuf> {
 #[track_caller]
 fn harmless<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> (Output, String) {
     let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     // None ends later than this, and a test must end.
     let output = command.args(&args).env("NO_COLOR", "1").stdin(Stdio::null()).output().expect("it runs");
     let mut all = String::new();
@@ -287,7 +287,7 @@ fn names_in_messages_are_not_obeyed() {
         let (output, all) = harmless(&args);
         assert!(!output.status.success() || all.is_empty() || args[0] != "trace", "{args:?}: {all}");
     }
-    let mut as_bpftrace = Command::new(PROGRAM);
+    let mut as_bpftrace = testkit::command(PROGRAM);
     std::os::unix::process::CommandExt::arg0(&mut as_bpftrace, "bpftrace");
     let done = as_bpftrace.arg(&script).output().expect("it runs");
     let said = String::from_utf8(done.stderr).expect("it is UTF-8");

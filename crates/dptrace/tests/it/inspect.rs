@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use tempfile::TempDir;
 use testkit::kernel::skip;
@@ -75,13 +75,13 @@ impl Target {
         fs::write(folder.path().join("other.c"), OTHER).unwrap();
         let made: &[&str] = &["gcc", "-g", "-O1", "-o", "whole", "main.c", "other.c"];
         for step in std::iter::once(&made).chain(change) {
-            let Ok(done) = Command::new(step[0]).args(&step[1..]).current_dir(folder.path()).output() else {
+            let Ok(done) = testkit::command(step[0]).args(&step[1..]).current_dir(folder.path()).output() else {
                 skip(step[0], &format!("no {} here", step[0]));
                 return None;
             };
             assert!(done.status.success(), "{step:?}: {}", String::from_utf8_lossy(&done.stderr));
         }
-        let mut command = Command::new(folder.path().join(name));
+        let mut command = testkit::command(folder.path().join(name));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -116,7 +116,7 @@ impl Drop for Target {
 }
 
 fn run(program: &Path, words: &[&str]) -> (String, String, Option<i32>) {
-    let mut command = Command::new(program);
+    let mut command = testkit::command(program);
     let Output { stdout, stderr, status } = command.args(words).env("NO_COLOR", "1").output().unwrap();
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
 }
@@ -261,7 +261,7 @@ fn one_capability_is_enough() {
     ];
     for (right, expected) in [(None, Some(3)), (Some("cap_sys_ptrace+ep"), Some(0))] {
         if let Some(right) = right {
-            let done = Command::new("setcap").arg(right).arg(&copy).output();
+            let done = testkit::command("setcap").arg(right).arg(&copy).output();
             if !done.is_ok_and(|done| done.status.success()) {
                 skip("setcap", "capabilities can't be given to files here");
                 return;

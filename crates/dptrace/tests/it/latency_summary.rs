@@ -1,7 +1,5 @@
 //! `dptrace latency --summary` and `--slowest`: who is slow, where, when, and how to see it.
 
-use std::process::Command;
-
 use crate::common::small::{START, Small};
 use crate::common::{dptrace, printed};
 use serde_json::{Value, json};
@@ -187,7 +185,7 @@ fn the_slowest_say_whose_where_and_when_and_the_command_works() {
     assert_eq!(lines[3], "when:  0.500 us in the trace");
     let command = lines[4].strip_prefix("show:  ").expect("the command");
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_dptrace")).parent().expect("a folder");
-    let shell = Command::new("/bin/sh")
+    let shell = testkit::command("/bin/sh")
         .args(["-c", command])
         .env("PATH", folder)
         .env("NO_COLOR", "1")

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use tempfile::TempDir;
 use testkit::kernel::skip;
@@ -90,7 +90,7 @@ impl Target {
             write(&format!("{number}.c"), text);
             files.push(format!("{number}.c"));
         }
-        let gcc = |words: &[&str]| Command::new("gcc").current_dir(folder.path()).arg("-w").args(words).output();
+        let gcc = |words: &[&str]| testkit::command("gcc").current_dir(folder.path()).arg("-w").args(words).output();
         let Ok(made) = gcc(&["-c", "data.c"]) else {
             skip("gcc", "no gcc here");
             return None;
@@ -99,7 +99,7 @@ impl Target {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let made = gcc(&[&["-g", "-o", "target"], options, &files[..]].concat()).unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let mut command = Command::new(folder.path().join("target"));
+        let mut command = testkit::command(folder.path().join("target"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -109,7 +109,7 @@ impl Target {
     /// Standard output, standard error, exit status.
     fn dptrace(&self, command: &str, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.child.id().to_string();
-        let mut dptrace = Command::new(PROGRAM);
+        let mut dptrace = testkit::command(PROGRAM);
         let done = dptrace.args([command, "-p", &pid]).args(words).env("NO_COLOR", "1").output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (text(done.stdout), text(done.stderr), done.status.code())

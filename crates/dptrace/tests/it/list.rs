@@ -22,7 +22,7 @@ const LIBSTDCXX: [&str; 4] = [
 fn libstdcxx() -> Option<&'static str> {
     let found = LIBSTDCXX.into_iter().find(|path| Path::new(path).exists());
     if found.is_none() {
-        println!("SKIPPED: no libstdc++.so.6 here");
+        testkit::kernel::skip_if_permitted("libstdc++", "no libstdc++.so.6 here");
     }
     found
 }
@@ -108,7 +108,7 @@ fn json_has_everything() {
 fn postgres_has_semaphores_and_places() {
     let path = "/usr/lib/postgresql/15/bin/postgres";
     if !Path::new(path).exists() {
-        return println!("SKIPPED: no {path} here");
+        return testkit::kernel::skip_if_permitted("files", &format!("no {path} here"));
     }
     let text = printed(["list", path]);
     assert!(text.lines().skip(1).all(|line| line.contains("semaphore")), "{text}");
@@ -127,7 +127,7 @@ fn postgres_has_semaphores_and_places() {
 #[test]
 fn the_probes_of_a_process() {
     let Some(path) = libstdcxx() else { return };
-    let child = Waiting::start(Command::new("sleep").arg("60").env("LD_PRELOAD", path));
+    let child = Waiting::start(testkit::command("sleep").arg("60").env("LD_PRELOAD", path));
     // The dynamic linker maps it a moment after the process starts.
     let maps = format!("/proc/{}/maps", child.pid());
     while !std::fs::read_to_string(&maps).expect("its maps").contains("libstdc++") {
@@ -145,17 +145,17 @@ fn the_probes_of_a_process() {
 fn a_library_of_another_mount_namespace() {
     let Some(path) = libstdcxx() else { return };
     if !is_root() {
-        return println!("SKIPPED: not root, so no mount namespace can be made");
+        return testkit::kernel::skip_if_permitted("root", "not root, so no mount namespace can be made");
     }
     let dir = tempfile::tempdir().expect("a directory");
     let inside = dir.path().join("inside.so").display().to_string();
     let mount = format!("mount -t tmpfs none {0} && cp {path} {inside}", dir.path().display());
     let script = format!("{mount} && LD_PRELOAD={inside} exec sleep 60");
-    let mut child = Waiting::start(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    let mut child = Waiting::start(testkit::command("unshare").args(["--mount", "sh", "-c", &script]));
     let maps = format!("/proc/{}/maps", child.pid());
     while !std::fs::read_to_string(&maps).expect("its maps").contains(&inside) {
         if child.0.try_wait().expect("it is ours").is_some() {
-            return println!("SKIPPED: no mount namespace can be made here");
+            return testkit::kernel::skip_if_permitted("mount namespaces", "no mount namespace can be made here");
         }
         std::thread::yield_now();
     }
@@ -165,11 +165,11 @@ fn a_library_of_another_mount_namespace() {
     let expected = printed(args);
     assert!(expected.starts_with(&inside), "{expected}");
 
-    let mut less = Command::new("setpriv");
+    let mut less = testkit::command("setpriv");
     let less = less.args(["--bounding-set=-sys_admin,-checkpoint_restore", OWN]).args(args).output();
     match less {
         Ok(done) => assert_eq!(String::from_utf8_lossy(&done.stdout), expected, "{done:?}"),
-        Err(error) => println!("SKIPPED: no setpriv here: {error}"),
+        Err(error) => testkit::kernel::skip_if_permitted("setpriv", &format!("no setpriv here: {error}")),
     }
 }
 
@@ -207,7 +207,7 @@ fn our_own_process_and_its_libraries_functions() {
 
 #[test]
 fn a_program_without_probes_is_no_failure() {
-    let child = Waiting::start(Command::new("sleep").arg("60"));
+    let child = Waiting::start(testkit::command("sleep").arg("60"));
     dptrace().args(["list", "-p", &child.pid()]).assert().success();
     let error = messages(&["-p", &child.pid(), "no_such_probe"], 1);
     assert!(error.contains("no USDT probe of pid") && error.contains("sleep"), "{error}");
@@ -237,7 +237,7 @@ fn what_is_no_process_with_a_program() {
         let error = messages(&["-p", "2"], 1);
         assert!(error.contains("pid 2 (kthreadd) is a thread of the kernel"), "{error}");
     } else {
-        println!("SKIPPED: no kernel thread is to be seen here (a container?)");
+        testkit::kernel::skip_if_permitted("kernel threads", "no kernel thread is to be seen here (a container?)");
     }
 }
 
@@ -276,16 +276,16 @@ fn mistakes_are_usage_errors() {
 #[test]
 fn what_is_not_permitted() {
     if !is_root() {
-        return println!("SKIPPED: not root, so nobody else can be tried");
+        return testkit::kernel::skip_if_permitted("root", "not root, so nobody else can be tried");
     }
-    let child = Waiting::start(Command::new("sleep").arg("60"));
+    let child = Waiting::start(testkit::command("sleep").arg("60"));
     // Our own folder may be closed to others.
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let copy = dir.path().join("dptrace");
     testkit::copy_program(OWN, &copy);
     let nobody = 65534;
-    let done = Command::new(&copy).args(["list", "-p", &child.pid()]).uid(nobody).gid(nobody).output();
+    let done = testkit::command(&copy).args(["list", "-p", &child.pid()]).uid(nobody).gid(nobody).output();
     let done = done.expect("nobody may run it");
     let error = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(3), "{error}");
@@ -299,10 +299,10 @@ fn is_root() -> bool {
 /// In a mount namespace of its own, so that the machine's mounts stay as they are.
 fn with_tracefs(args: &str) -> Option<std::process::Output> {
     let script = format!("mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec {OWN} list {args}");
-    match Command::new("unshare").args(["--mount", "sh", "-c", &script]).output() {
+    match testkit::command("unshare").args(["--mount", "sh", "-c", &script]).output() {
         Ok(done) if is_root() && done.status.code() != Some(77) => Some(done),
         _ => {
-            println!("SKIPPED (kernel): tracefs can't be mounted here");
+            testkit::kernel::skip_if_permitted("tracefs", "tracefs can't be mounted here");
             None
         }
     }
@@ -330,10 +330,10 @@ fn tracepoints_with_their_fields() {
 #[test]
 fn tracefs_that_is_not_mounted() {
     if ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"].iter().any(|path| Path::new(path).exists()) {
-        return println!("SKIPPED: tracefs is mounted here");
+        return testkit::kernel::skip_if_permitted("machine without tracefs", "tracefs is mounted here");
     }
     if !is_root() {
-        return println!("SKIPPED: not root, so that debugfs may be closed to us");
+        return testkit::kernel::skip_if_permitted("root", "not root, so that debugfs may be closed to us");
     }
     assert!(messages(&["--tracepoints"], 3).contains("mount -t tracefs tracefs /sys/kernel/tracing"));
 }

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use testkit::kernel;
 
 fn dptrace(args: &[&str]) -> (String, String, i32) {
-    let done = Command::new(env!("CARGO_BIN_EXE_dptrace")).args(args).stdin(Stdio::null()).output().unwrap();
+    let done = testkit::command(env!("CARGO_BIN_EXE_dptrace")).args(args).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (text(done.stdout), text(done.stderr), done.status.code().unwrap())
 }
@@ -18,7 +18,7 @@ struct Target(Child);
 
 impl Target {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        let mut child = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
             .args(["demo-target", "--for", "20s"])
             .args(args)
             .stdin(Stdio::null())
@@ -38,7 +38,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         // Its own way to end, which takes its trace file away.
-        let _ = Command::new("kill").arg(self.pid()).status();
+        let _ = testkit::command("kill").arg(self.pid()).status();
         let _ = self.0.wait();
     }
 }

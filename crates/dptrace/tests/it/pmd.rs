@@ -48,10 +48,10 @@ impl OpenVSwitch {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        run(Command::new("ovsdb-tool").arg("create").arg(path("conf.db")).arg(schema));
+        run(testkit::command("ovsdb-tool").arg("create").arg(path("conf.db")).arg(schema));
         let remote = format!("--remote=punix:{}", path("db.sock").display());
         let control = format!("--unixctl={}", path("o.ctl").display());
-        let mut database = Command::new("ovsdb-server");
+        let mut database = testkit::command("ovsdb-server");
         database.arg(path("conf.db")).args([remote, control]).stdin(Stdio::null()).stderr(Stdio::null());
         let database = database.spawn().expect("it starts");
         let mut switch = Self { folder, database, daemon: None };
@@ -77,7 +77,7 @@ impl OpenVSwitch {
             &other(&format!("pmd-perf-metrics={metrics}")),
         ]);
         let file = |name: &str| self.folder.path().join(name).display().to_string();
-        let mut daemon = Command::new("unshare");
+        let mut daemon = testkit::command("unshare");
         daemon.args(["--net", DAEMON, &format!("unix:{}", file("db.sock")), &format!("--unixctl={}", file("v.ctl"))]);
         // Sockets of bridges and of DPDK go to the folder, too.
         daemon.env("OVS_RUNDIR", self.folder.path()).env("RUNTIME_DIRECTORY", self.folder.path());
@@ -89,13 +89,13 @@ impl OpenVSwitch {
             self.vsctl(&["add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk", &options]);
         }
         let bridge = format!("unix:{}", file("br0.mgmt"));
-        run(Command::new("ovs-ofctl").args(["add-flow", &bridge, "priority=9,in_port=null0,actions=output:null1"]));
+        run(testkit::command("ovs-ofctl").args(["add-flow", &bridge, "priority=9,in_port=null0,actions=output:null1"]));
         until("the PMD thread is there", || self.pmd().is_some());
     }
 
     fn vsctl(&self, words: &[&str]) {
         let database = format!("--db=unix:{}", self.folder.path().join("db.sock").display());
-        run(Command::new("ovs-vsctl").args(["--timeout=100", &database]).args(words));
+        run(testkit::command("ovs-vsctl").args(["--timeout=100", &database]).args(words));
     }
 
     fn pid(&self) -> u32 {
@@ -134,7 +134,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Starts `dptrace pmd` for so long that it does not end by itself, and waits until it looks.
 fn looking(pid: u32) -> Child {
     let pid = pid.to_string();
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["pmd", "-p", &pid, "--for", "10m", "--json"]).stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let tasks = format!("/proc/{}/task", child.id());
@@ -221,7 +221,8 @@ fn without_metrics_it_says_what_to_switch_on() {
     let Some(_guard) = kernel() else { return };
     let Some(switch) = OpenVSwitch::start(false) else { return };
     let pid = switch.pid().to_string();
-    let output = Command::new(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
+    let output =
+        testkit::command(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
     let report = report(&output);
     let thread = &report["threads"][0];
     assert!(thread["slow"].is_null() && number(&thread["budget_ns"]["own"]) > 0, "{report:#}");
@@ -230,8 +231,10 @@ fn without_metrics_it_says_what_to_switch_on() {
     assert!(advice.contains("other_config:pmd-perf-metrics=true"), "{advice}");
     assert_eq!(report["settings"]["pmd-cpu-mask"], format!("{:#x}", 1 << CPU));
     // As text, and found by the name that users know.
-    let output =
-        Command::new(PROGRAM).args(["pmd", "--for", "200ms", "--name", "ovs-vswitchd"]).output().expect("it starts");
+    let output = testkit::command(PROGRAM)
+        .args(["pmd", "--for", "200ms", "--name", "ovs-vswitchd"])
+        .output()
+        .expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.starts_with("pmd-c01: its slow milliseconds are not known\n"), "{text}");
@@ -246,7 +249,8 @@ fn a_daemon_that_does_not_answer_keeps_nobody_from_the_rest() {
     switch.signal(Signal::STOP);
     let pid = switch.pid().to_string();
     let begun = Instant::now();
-    let output = Command::new(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
+    let output =
+        testkit::command(PROGRAM).args(["pmd", "-p", &pid, "--for", "1s", "--json"]).output().expect("it starts");
     assert!(begun.elapsed() < PATIENCE);
     switch.signal(Signal::CONT);
     let report = report(&output);

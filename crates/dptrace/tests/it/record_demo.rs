@@ -1,6 +1,5 @@
 //! `dptrace record` of the demo target, held against the target's own truth.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::common::kernel::{Demo, Process, Recorded, attached, kernel, needs, record, recorded};
@@ -202,13 +201,13 @@ fn the_object_file_is_taken_by_bpftool_and_llvm() {
     let script = "mount -t bpf bpf \"$1\" && bpftool prog loadall \"$2\" \"$1/progs\" && ls \"$1/progs\"";
     let mount = dir.path().join("bpf");
     std::fs::create_dir(&mount).expect("a directory");
-    let mut bpftool = Command::new("unshare");
+    let mut bpftool = testkit::command("unshare");
     bpftool.args(["--mount", "sh", "-c", script, "sh"]).arg(&mount).arg(&file);
     let done = bpftool.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().expect("it runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let programs = String::from_utf8(done.stdout).expect("names");
     assert!(programs.lines().any(|name| name.starts_with("nvmf_ctrlr_add_qpair")), "{programs}");
-    let done = Command::new("llvm-objdump").arg("-d").arg(&file).output().expect("it runs");
+    let done = testkit::command("llvm-objdump").arg("-d").arg(&file).output().expect("it runs");
     let text = String::from_utf8(done.stdout).expect("text");
     assert!(done.status.success());
     for program in programs.lines() {

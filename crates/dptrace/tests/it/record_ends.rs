@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::code::assert_code_is_the_files;
@@ -41,7 +41,7 @@ impl Victim {
     /// Runs it until it has opened its library.
     fn start(&self) -> Process {
         let mut process =
-            Process::start(Command::new(self.path("victim")).arg(self.path("libvictim.so")).stdout(Stdio::null()));
+            Process::start(testkit::command(self.path("victim")).arg(self.path("libvictim.so")).stdout(Stdio::null()));
         process.wait_for("ready");
         tell(&mut process, "open");
         process
@@ -163,7 +163,7 @@ fn ids(pid: u32, what: &str) -> BTreeSet<u64> {
 
 /// Those of them that are still there, as bpftool sees it.
 fn alive(kind: &str, ids: &BTreeSet<u64>) -> Vec<u64> {
-    let done = Command::new("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+    let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let list = list.as_array().cloned().unwrap_or_default();
     list.iter().filter_map(|entry| entry["id"].as_u64()).filter(|id| ids.contains(id)).collect()
@@ -186,7 +186,7 @@ fn assert_gone(kind: &str, ids: &BTreeSet<u64>) {
 /// What is written of uprobes in tracefs, which is mounted for a moment where nobody else sees it.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
-    let done = Command::new("unshare").args(["--mount", "sh", "-c", script]).output().expect("unshare runs");
+    let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().expect("unshare runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).expect("text")
 }

@@ -73,7 +73,7 @@ struct Cluster {
 
 /// A program of PostgreSQL's, run by its user.
 fn postgres(program: &str) -> Command {
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
     command.arg(Path::new(POSTGRES).join(program));
     command
@@ -82,7 +82,7 @@ fn postgres(program: &str) -> Command {
 impl Cluster {
     fn start() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let owned = Command::new("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
+        let owned = testkit::command("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
         assert!(owned.success(), "there is a user postgres");
         let data = dir.path().join("data");
         let mut initdb = postgres("initdb");
@@ -152,7 +152,7 @@ fn throwing() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("throwing.cc"), THROWING).expect("it is ours");
     std::fs::write(dir.path().join("exceptions.toml"), EXCEPTIONS).expect("it is ours");
-    let built = Command::new("g++").args(["-O1", "-o", "throwing", "throwing.cc"]).current_dir(&dir).status();
+    let built = testkit::command("g++").args(["-O1", "-o", "throwing", "throwing.cc"]).current_dir(&dir).status();
     assert!(built.expect("g++ runs").success());
     dir
 }
@@ -165,7 +165,7 @@ fn exceptions_are_counted_in_a_shared_library() {
     }
     let dir = throwing();
     let spec = ["--objects".to_owned(), dir.path().join("exceptions.toml").display().to_string()];
-    let mut process = Process::start(Command::new(dir.path().join("throwing")).stdout(Stdio::null()));
+    let mut process = Process::start(testkit::command(dir.path().join("throwing")).stdout(Stdio::null()));
     process.wait_for("ready");
     process.say("10\n");
     process.wait_for("caught 10");

@@ -51,7 +51,7 @@ fn copy_for_all(name: &str) -> (TempDir, PathBuf) {
 /// A demo target of this program file, run by way of another program.
 fn demo_of(by: &[&str], program: &Path) -> Process {
     let mut words = by.iter().map(std::ffi::OsStr::new).chain([program.as_os_str()]);
-    let mut command = Command::new(words.next().expect("at least one"));
+    let mut command = testkit::command(words.next().expect("at least one"));
     command.args(words).args(["demo-target", "--no-trace-file", "--for", "1m"]).stdout(Stdio::null());
     let mut process = Process::start(&mut command);
     process.wait_for("demo-target: pid");
@@ -68,7 +68,7 @@ fn numbers_that_are_no_process() {
         "{messages}"
     );
     assert_eq!(refused(&[], 2), "error: nothing to record: give -p PID, -p NAME, or -- COMMAND");
-    let mut ended = Command::new("true").spawn().expect("it starts");
+    let mut ended = testkit::command("true").spawn().expect("it starts");
     let stat = format!("/proc/{}/stat", ended.id());
     while !std::fs::read_to_string(&stat).expect("we have not asked for its end").contains(") Z ") {
         std::thread::yield_now();
@@ -143,7 +143,9 @@ fn a_32_bit_process() {
     let path = dir.path().join("narrow");
     testkit::write_program(&path, &narrow_program());
     // Some kernels run no 32-bit programs; the file alone is looked at above.
-    let Ok(child) = Command::new(&path).spawn() else { return println!("SKIPPED: no 32-bit programs here") };
+    let Ok(child) = testkit::command(&path).spawn() else {
+        return testkit::kernel::skip_if_permitted("32-bit programs", "no 32-bit programs here");
+    };
     let mut child = child;
     let messages = refused(&["-p", &child.id().to_string()], 1);
     child.kill().expect("it is ours");
@@ -159,7 +161,7 @@ fn a_stripped_program_has_its_probes() {
         return;
     }
     let (_dir, path) = copy_for_all("stripped");
-    assert!(Command::new("strip").arg(&path).status().expect("it runs").success());
+    assert!(testkit::command("strip").arg(&path).status().expect("it runs").success());
     let demo = demo_of(&[], &path);
     let came = recorded(attached(demo.pid(), ["--for", "300ms"]));
     assert!(!came.lines.is_empty());
@@ -173,7 +175,7 @@ fn a_process_of_other_namespaces() {
     let (dir, _) = copy_for_all("dptrace");
     let script = "mount -t tmpfs none /mnt && cp \"$1/dptrace\" /mnt/hidden && exec /mnt/hidden demo-target \
                   --no-trace-file --for 1m";
-    let mut command = Command::new("unshare");
+    let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh"]);
     let mut outer = Process::start(command.arg(dir.path()).stdout(Stdio::null()));
     let line = outer.wait_for("demo-target: pid");
@@ -191,7 +193,7 @@ fn a_process_of_other_namespaces() {
 #[test]
 fn from_within_a_pid_namespace() {
     let Some(_guard) = kernel() else { return };
-    let mut command = Command::new("unshare");
+    let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "record", "--", PROGRAM]);
     command.args(["demo-target", "--no-trace-file", "--requests", "50"]).stdout(Stdio::piped());
     let came = recorded(Process::start(&mut command));
@@ -200,7 +202,7 @@ fn from_within_a_pid_namespace() {
 
 /// A command of nobody's, with these options of setpriv(1).
 fn as_nobody(options: &[&str], program: &Path, pid: u32) -> Command {
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     command.args(NOBODY).args(options).arg(program).args(["record", "-p", &pid.to_string(), "--for", "300ms"]);
     command.env("NO_COLOR", "1").stdout(Stdio::piped());
     command
@@ -244,7 +246,7 @@ fn two_capabilities_are_enough_for_one_s_own_process() {
     assert!(!came.lines.is_empty() && came.last.ends_with("none lost"), "{}", came.last);
     let with_file_caps = dir.path().join("with-caps");
     testkit::copy_program(&path, &with_file_caps);
-    let set = Command::new("/usr/sbin/setcap").arg("cap_bpf,cap_perfmon+ep").arg(&with_file_caps).status();
+    let set = testkit::command("/usr/sbin/setcap").arg("cap_bpf,cap_perfmon+ep").arg(&with_file_caps).status();
     if !set.is_ok_and(|status| status.success()) {
         return skip("setcap", "files can't have capabilities here");
     }

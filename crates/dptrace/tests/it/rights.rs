@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs, skip};
 use crate::common::small::Small;
@@ -36,7 +36,7 @@ impl Granted {
         mode(dir.path(), 0o755);
         let granted = Self { dir };
         testkit::copy_program(PROGRAM, granted.program());
-        let done = Command::new("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
+        let done = testkit::command("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
         if !done.status.success() {
             skip("setcap", &String::from_utf8_lossy(&done.stderr));
             return None;
@@ -62,7 +62,7 @@ impl Granted {
 
     /// What the copy says to nobody: its exit status, and all that it writes.
     fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (i32, String) {
-        let mut command = Command::new("setpriv");
+        let mut command = testkit::command("setpriv");
         let nobody = NOBODY.to_string();
         command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(self.program()).args(args);
         let done = command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).output().expect("it runs");
@@ -90,7 +90,7 @@ impl Other {
     fn start(program: &Path) -> Self {
         testkit::copy_program(PROGRAM, program);
         mode(program, 0o700);
-        let mut command = Command::new(program);
+        let mut command = testkit::command(program);
         command.args(["demo-target", "--no-trace-file"]).stdin(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().expect("it starts"))
     }
@@ -270,7 +270,7 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     let Some(granted) = Granted::new("cap_sys_ptrace+ep") else { return };
     let program = granted.path("target");
     testkit::copy_program(PROGRAM, &program);
-    let mut command = Command::new(&program);
+    let mut command = testkit::command(&program);
     let target = ["demo-target", "--connections", "16", "--wait-connected", "--no-probes", "--for", "1m"];
     let mut target = Process::start(command.args(target));
     target.wait_for("waiting for a line");

@@ -22,7 +22,7 @@ fn run(words: &[&str]) -> (String, String, i32) {
 fn may_trace() -> bool {
     let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty();
     if !may {
-        eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
+        testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF and CAP_PERFMON");
     }
     may
 }
@@ -125,7 +125,7 @@ fn a_stripped_file_is_reported_where_a_function_is_not_found() {
     .unwrap();
     for (flag, hint) in [("-s", true), ("-g0", false)] {
         let program = folder.path().join(format!("program{flag}"));
-        let built = std::process::Command::new("gcc").args([flag, "-o"]).args([&program, &source]).status();
+        let built = testkit::command("gcc").args([flag, "-o"]).args([&program, &source]).status();
         assert!(built.unwrap().success());
         let (_, err, status) = run(&["run", "-e", &format!("uprobe:{}:inmer {{ }}", program.display())]);
         assert_ne!(status, 0, "{err}");
@@ -144,15 +144,15 @@ fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
     let text = "#include <time.h>\nint main(void) { struct timespec t = { 0, 1000000 }; for (;;) nanosleep(&t, 0); }\n";
     std::fs::write(&source, text).unwrap();
     let flags = ["-s", "-fno-omit-frame-pointer", "-o"];
-    let built = std::process::Command::new("gcc").args(flags).args([&program, &source]).status();
+    let built = testkit::command("gcc").args(flags).args([&program, &source]).status();
     assert!(built.unwrap().success());
-    let mut child = std::process::Command::new(&program).spawn().unwrap();
+    let mut child = testkit::command(&program).spawn().unwrap();
     let pid = child.id().to_string();
     let (out, err, status) = run(&["kernel-delay", "-p", &pid, "-s", "--sample-time", "0.3", "--stack-copy", "0"]);
     child.kill().unwrap();
     child.wait().unwrap();
     if err.contains("this kernel ") {
-        return eprintln!("skipped: {err}");
+        return testkit::kernel::skip_if_permitted("kernel", &err);
     }
     assert_eq!(status, 0, "{err}");
     let note = format!("note: {} is stripped, and no debug file of it is here", program.display());
@@ -214,8 +214,8 @@ impl Family {
     fn start(script: &str) -> Self {
         use std::io::BufRead as _;
         use std::os::unix::process::CommandExt as _;
-        use std::process::{Command, Stdio};
-        let mut shell = Command::new("sh");
+        use std::process::Stdio;
+        let mut shell = testkit::command("sh");
         shell.args(["-c", script]).process_group(0).stdout(Stdio::piped());
         let mut shell = shell.spawn().unwrap();
         let mut line = String::new();
@@ -385,7 +385,10 @@ fn by_the_name_bpftrace_it_is_dptrace_run() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("bpftrace");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &link).unwrap();
-    let output = Command::new(&link).args(["--check", "-e", "begin { print(nothing); }"]).output().unwrap();
+    let output = Command::from_std(testkit::command(&link))
+        .args(["--check", "-e", "begin { print(nothing); }"])
+        .output()
+        .unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.starts_with("stdin:1:15-22: ERROR: "), "{err}");
     assert!(err.contains("\nbegin { print(nothing); }\n              ~~~~~~~\n"), "{err}");

@@ -1,7 +1,7 @@
 //! A command that a script starts: it ends with it, all its files are looked through, its values are what C has them for.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::run::run;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> String {
     let (from, to) = (folder.join(format!("{name}.c")), folder.join(name));
     std::fs::write(&from, source).unwrap();
-    let mut compiler = Command::new("cc");
+    let mut compiler = testkit::command("cc");
     let built = compiler.current_dir(folder).arg("-o").args([&to, &from]).args(options).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     to.display().to_string()
@@ -25,7 +25,7 @@ fn folder() -> Option<TempDir> {
 #[test]
 fn a_command_ends_with_its_script() {
     let Some(_alone) = kernel() else { return };
-    let mut script = Command::new(PROGRAM);
+    let mut script = testkit::command(PROGRAM);
     script.args(["run", "-q", "-e", "interval:ms:20 { printf(\"%d\\n\", cpid); exit(); }", "-c", "sleep 1000"]);
     // Read to its end, which is there when the command's copy is closed, too.
     let output = script.stderr(Stdio::null()).output().unwrap();
@@ -43,12 +43,12 @@ fn a_signal_to_us_runs_its_probe() {
     let command = folder.path().join("command");
     std::fs::write(&command, "kill -USR1 $PPID\nexec sleep 1000\n").unwrap();
     let command = format!("/bin/sh {}", command.display());
-    let output = Command::new(PROGRAM).args(["run", "-q", "-e", script, "-c", &command]).output().unwrap();
+    let output = testkit::command(PROGRAM).args(["run", "-q", "-e", script, "-c", &command]).output().unwrap();
     let (out, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(out.trim_end(), "came\nend", "{message}");
     for signal in ["SIGKILL", "SIGSEGV"] {
         let script = format!("self:signal:{signal} {{ exit(); }}");
-        let output = Command::new(PROGRAM).args(["run", "-e", &script]).output().unwrap();
+        let output = testkit::command(PROGRAM).args(["run", "-e", &script]).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && message.contains("cannot be caught"), "{message}");
     }
@@ -59,7 +59,7 @@ fn a_pattern_of_files_means_libraries_of_a_command_too() {
     let Some(_alone) = kernel() else { return };
     let Some(folder) = folder() else { return };
     if !Path::new("/usr/include/sys/sdt.h").exists() && !Path::new("/usr/include/x86_64-linux-gnu/sys/sdt.h").exists() {
-        return println!("SKIPPED (patterns of files): no <sys/sdt.h> here");
+        return testkit::kernel::skip_if_permitted("sdt.h", "no <sys/sdt.h> here");
     }
     let probes = |provider: &str| {
         let probes = ["one", "two", "three"].map(|name| format!("DTRACE_PROBE({provider}, {name});"));
@@ -117,7 +117,7 @@ fn lines_are_counted_without_those_of_include() {
         "-e",
         "begin { print(EPERM); }\nbegin { print(nothing); }",
     ];
-    let output = Command::new(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
+    let output = testkit::command(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.contains("--> -e:2:15\n") && err.contains("2 | begin { print(nothing); }\n"), "{err}");
 }

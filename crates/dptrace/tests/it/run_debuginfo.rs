@@ -2,7 +2,7 @@
 //! compiler changed.
 
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use crate::common::kernel::{PROGRAM, kernel, needs};
 
@@ -36,14 +36,15 @@ fn build(folder: &Path) -> bool {
         &["objcopy", "--strip-all", "whole", "bare"],
     ];
     for step in steps {
-        let done = Command::new(step[0]).args(&step[1..]).current_dir(folder).status();
+        let done = testkit::command(step[0]).args(&step[1..]).current_dir(folder).status();
         assert!(done.unwrap().success(), "{step:?}");
     }
     true
 }
 
 fn run(words: &[&str]) -> (String, String, Option<i32>) {
-    let Output { stdout, stderr, status } = Command::new(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
+    let Output { stdout, stderr, status } =
+        testkit::command(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
 }
 
@@ -52,7 +53,7 @@ struct Waiting(Child);
 
 impl Waiting {
     fn start(program: &Path, words: &[&str]) -> Self {
-        Self(Command::new(program).args(words).stdin(Stdio::null()).spawn().unwrap())
+        Self(testkit::command(program).args(words).stdin(Stdio::null()).spawn().unwrap())
     }
 
     /// The program is there once it is not ours any more.
@@ -95,7 +96,7 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     // That of another build is none.
     testkit::copy_program(&bare, folder.path().join("other"));
     let step = ["-O2", "-g", "-Wl,--build-id=0x1234", "-o", "elsewhere/other.debug", "whole.c"];
-    assert!(Command::new("cc").args(step).current_dir(folder.path()).status().unwrap().success());
+    assert!(testkit::command("cc").args(step).current_dir(folder.path()).status().unwrap().success());
     let other = folder.path().join("other").display().to_string();
     let (_, err, status) = run(&["run", "--debuginfo", &debug, "-e", &script.replace(&bare, &other), "-c", &other]);
     assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");

@@ -71,11 +71,11 @@ impl Family {
         let source = folder.path().join("family.c");
         std::fs::write(&source, SOURCE).unwrap();
         let program = folder.path().join("family");
-        let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+        let built = testkit::command("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
         assert!(built.unwrap().success());
         let noisy = folder.path().join("noise");
         testkit::copy_program(&program, &noisy);
-        let other = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
+        let other = testkit::command(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
         Some(Self { folder, noise: other })
     }
 
@@ -99,7 +99,7 @@ impl Family {
 
     #[track_caller]
     fn run(&self, options: &[&str]) -> String {
-        printed(Command::new(PROGRAM).args(["run", "-q", "-e", &self.script()]).args(options))
+        printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &self.script()]).args(options))
     }
 }
 
@@ -155,9 +155,9 @@ fn a_running_processs_events_alone_count() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
     for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
-        let mut process = Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
+        let mut process = testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
         let script = format!("{} interval:ms:1 /@said != 1/ {{ @said = 1; printf(\"ready\\n\"); }}", family.script());
-        let mut tracer = Command::new(PROGRAM);
+        let mut tracer = testkit::command(PROGRAM);
         tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
         let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Once all is attached it says so.
@@ -174,13 +174,13 @@ fn a_running_processs_events_alone_count() {
 
 /// A program that waits for its input's end, and the tracer once it has attached.
 fn waiting(family: &Family) -> Child {
-    Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
+    testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
 }
 
 /// What a tracer prints of processes which go on once it has attached.
 #[track_caller]
 fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
-    let mut tracer = Command::new(PROGRAM);
+    let mut tracer = testkit::command(PROGRAM);
     tracer.args(["run", "--no-warnings"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut tracer = tracer.spawn().unwrap();
     let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
@@ -226,7 +226,7 @@ fn the_children_of_a_process_are_traced() {
     // Background jobs of a shell have no standard input.
     let program = family.program();
     let jobs = format!("exec 3<&0; {program} x <&3 & {program} x <&3 & exec 3<&-; wait");
-    let process = Command::new("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
+    let process = testkit::command("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
     let pid = process.id();
     // Both are there once it has two children that run the program.
     let is_job = |child: &u32| {
@@ -235,7 +235,7 @@ fn the_children_of_a_process_are_traced() {
         parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(b"family")
     };
     let children = || host::proc::processes().iter().filter(|child| is_job(child)).count();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while children() < 2 {
         assert!(std::time::Instant::now() < until, "the shell starts nothing");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -260,7 +260,7 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
             libc_getppid()
         );
         for (options, calls) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
-            let mut command = Command::new(PROGRAM);
+            let mut command = testkit::command(PROGRAM);
             let out = printed(command.args(["run", "-q", "-e", &script, "-c", &program]).args(options));
             let counted = out.contains(&format!("@calls: {calls}\n")) && out.contains(&format!("@asked: {calls}\n"));
             assert!(counted && out.contains("@others: ") != config.is_empty(), "{config}{options:?}: {out}");
@@ -277,10 +277,10 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
 fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
     let Some(_alone) = kernel() else { return };
     let Some(_family) = Family::start() else { return };
-    let mut idle = Command::new("sleep").arg("1000").spawn().unwrap();
+    let mut idle = testkit::command("sleep").arg("1000").spawn().unwrap();
     let pid = idle.id().to_string();
     for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         let output = command.args(["run", script, "-p", &pid, "--for", "300ms"]).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{script}: {out}{err}");
@@ -298,10 +298,10 @@ fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
 fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
-    let mut command = Command::new("unshare");
+    let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "-q"]);
     check(&printed(command.args(["-e", &family.script(), "-c", &family.program()])), (11, 11));
-    let mut command = Command::new("unshare");
+    let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "--follow-forks"]);
     let output = command.args(["-e", "begin { }", "-c", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -313,12 +313,12 @@ fn a_script_can_ask_for_the_whole_machines_events() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
     let script = format!("config = {{ filter_pid = false }} {}", family.script());
-    let out = printed(Command::new(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
+    let out = printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
     assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
     // bpftrace's -c limits user probes only.
     let link = family.folder.path().join("bpftrace");
     std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
-    let out = printed(Command::new(link).args(["-q", "-e", &family.script(), "-c", &family.program()]));
+    let out = printed(testkit::command(link).args(["-q", "-e", &family.script(), "-c", &family.program()]));
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
 }

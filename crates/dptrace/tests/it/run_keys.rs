@@ -1,6 +1,5 @@
 //! Maps keep every key until they are full, wherever their probes run; and what is not kept is counted for what it is.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -14,7 +13,7 @@ fn run(script: &str) -> (String, String) {
 
 #[track_caller]
 fn run_with(environment: &[(&str, &str)], script: &str) -> (String, String) {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     let output = command.args(["run", "-q", "-e", script]).env("NO_COLOR", "1").envs(environment.to_vec()).output();
     let output = output.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

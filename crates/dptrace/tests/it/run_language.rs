@@ -1,7 +1,6 @@
 //! Functions and settings of the language, on the kernel; and the program under the name `bpftrace`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::run::run;
@@ -17,7 +16,7 @@ fn bpftrace() -> (TempDir, PathBuf) {
 
 /// Standard output, standard error and exit status of a program.
 fn output(program: &Path, words: &[&str]) -> (String, String, i32) {
-    let output = Command::new(program).args(words).env("NO_COLOR", "1").output().unwrap();
+    let output = testkit::command(program).args(words).env("NO_COLOR", "1").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr), output.status.code().unwrap())
 }
@@ -80,7 +79,7 @@ fn a_script_writes_into_a_process_or_says_why_not() {
     let text = "#include <stdio.h>\nchar text[16] = \"before\";\n__attribute__((noinline)) void hit(char *p) { __asm__ \
                 volatile(\"\" :: \"r\"(p) : \"memory\"); }\nint main(void) { hit(text); puts(text); return 0; }\n";
     std::fs::write(&source, text).unwrap();
-    let built = Command::new("cc").args(["-O1", "-o"]).args([&program, &source]).status().unwrap();
+    let built = testkit::command("cc").args(["-O1", "-o"]).args([&program, &source]).status().unwrap();
     assert!(built.success());
     let program = program.display().to_string();
     let script = format!("uprobe:{program}:hit {{ print(write_user(arg0, \"after!\", 6)); }}");

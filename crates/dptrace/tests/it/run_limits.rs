@@ -1,7 +1,7 @@
 //! `dptrace run --check` on scripts that stand for far more than they say: refused with a word, in little memory.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The address space that a check may have, in KiB: what it takes is a tenth of it.
 const ROOM: u32 = 600 << 10;
@@ -9,7 +9,7 @@ const ROOM: u32 = 600 << 10;
 /// What a check says of a script, and its exit status.
 fn check(script: &str) -> (String, Option<i32>) {
     let limited = format!("ulimit -v {ROOM}; exec \"$0\" run --check -");
-    let mut child = Command::new("sh")
+    let mut child = testkit::command("sh")
         .args(["-c", &limited, env!("CARGO_BIN_EXE_dptrace")])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -101,7 +101,7 @@ fn more_ways_than_the_kernel_follows_are_reported() {
     let asks = |bit: u32| format!("if ($x == {}) {{ @[{bit}] = 1; }}", (3 << bit) + 1);
     let branches: String = (0..26).map(adds).chain((0..26).map(asks)).collect();
     let script = format!("begin {{ $x = (uint64)0; {branches} exit(); }}");
-    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).args(["run", "-e", &script]).output().unwrap();
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace")).args(["run", "-e", &script]).output().unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{messages}");
     assert!(messages.contains("can't follow all ways through begin_1"), "{messages}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use testkit::kernel::may_run;
@@ -20,7 +20,7 @@ fn links(pid: u32) -> Vec<u64> {
 
 /// Those of them that the kernel still has.
 fn alive(ids: &[u64]) -> Vec<u64> {
-    let done = Command::new("/usr/sbin/bpftool").args(["link", "show", "-j"]).output().expect("bpftool runs");
+    let done = testkit::command("/usr/sbin/bpftool").args(["link", "show", "-j"]).output().expect("bpftool runs");
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     list.as_array().unwrap().iter().filter_map(|entry| entry["id"].as_u64()).filter(|id| ids.contains(id)).collect()
 }
@@ -33,7 +33,7 @@ fn nothing_stays_attached_behind_the_end() {
         writeln!(script, "usdt:{program}:demo100:probe_{number:03} {{ @[{number}] = count(); }}").unwrap();
         script
     });
-    let mut child = Command::new(program)
+    let mut child = testkit::command(program)
         .args(["run", "-e", &script])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -45,7 +45,7 @@ fn nothing_stays_attached_behind_the_end() {
     let attached = links(child.id());
     assert!(attached.len() >= PROBES, "{attached:?}");
     assert_eq!(alive(&attached).len(), attached.len());
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(testkit::command("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     // Who reads what it prints sees its end, however long the rest takes.
     child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
     assert!(child.wait().unwrap().success());

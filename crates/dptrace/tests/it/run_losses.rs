@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use crate::common::run::run;
@@ -49,7 +49,7 @@ impl Teller {
         }
         std::fs::write(teller.path("texts"), bytes).unwrap();
         std::fs::write(teller.path("teller.c"), SOURCE).unwrap();
-        let mut compiler = Command::new("cc");
+        let mut compiler = testkit::command("cc");
         let built = compiler.args(["-O1", "-o"]).args([teller.path("teller"), teller.path("teller.c")]).status();
         assert!(built.unwrap().success());
         Some(teller)
@@ -173,7 +173,7 @@ fn events_that_do_not_fit_are_counted() {
 fn what_fails_is_reported_while_the_script_runs() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @zero = 0; } interval:ms:20 { @one = 5 / (uint64)@zero; }";
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["run", "-e", script]).env("NO_COLOR", "1").stdout(Stdio::piped());
     let mut process = Process::start(&mut command);
     process.wait_for("-e:1:46-63: WARNING: division by 0:");

@@ -1,6 +1,6 @@
 //! Probes of `dptrace run` at places of a process: memory, and lines of the source. The process is this one.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use host::{Capabilities, Capability};
@@ -11,7 +11,7 @@ static WATCHED: AtomicU64 = AtomicU64::new(0);
 fn may_trace() -> bool {
     let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon, Capability::SysAdmin]).is_empty();
     if !may {
-        eprintln!("skipped: it needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
+        testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
     }
     may
 }
@@ -19,7 +19,7 @@ fn may_trace() -> bool {
 /// Runs a script that ends by itself, while something is done again and again; what it writes to standard output.
 fn run_while(script: &str, mut work: impl FnMut()) -> String {
     let pid = std::process::id().to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(["run", "-p", &pid, "-e", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     while child.try_wait().unwrap().is_none() {
@@ -84,7 +84,7 @@ fn debugf_goes_to_the_trace_pipe() {
         return;
     }
     let Ok(tracefs) = sys::mount::detached("tracefs") else {
-        return eprintln!("skipped: no tracefs");
+        return testkit::kernel::skip_if_permitted("kernel", "no tracefs");
     };
     let mark = format!("dptrace-test-{}", std::process::id());
     let script = format!("interval:ms:10 {{ debugf(\"{mark} %s %d %x 100%%\", \"a\", -1, 16); exit(); }}");

@@ -1,7 +1,6 @@
 //! Stacks of processes in `dptrace run`: what is named, how, and where a stack is cut.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::kernel::{kernel, needs};
 use crate::common::run::run;
@@ -50,7 +49,7 @@ fn build(folder: &Path) -> Option<PathBuf> {
         &["objcopy", "--strip-all", "stack", "bare"],
     ];
     for step in steps {
-        let done = Command::new(step[0]).args(&step[1..]).current_dir(folder).status();
+        let done = testkit::command(step[0]).args(&step[1..]).current_dir(folder).status();
         assert!(done.unwrap().success(), "{step:?}");
     }
     Some(folder.join("stack"))
@@ -83,7 +82,7 @@ fn code_without_a_name_is_shown_by_its_module_and_its_offset() {
     if !needs("nm") {
         return;
     }
-    let symbols = Command::new("nm").arg(&program).output().unwrap();
+    let symbols = testkit::command("nm").arg(&program).output().unwrap();
     let symbols = String::from_utf8(symbols.stdout).unwrap();
     let leaf = symbols.lines().find(|line| line.ends_with(" leaf")).and_then(|line| line.split(' ').next()).unwrap();
     let leaf = u64::from_str_radix(leaf, 16).unwrap();
@@ -143,7 +142,7 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("jit.c"), JIT.replace('\'', "\"")).unwrap();
     let words = ["-O0", "-fno-omit-frame-pointer", "-o", "jit", "jit.c"];
-    assert!(Command::new("cc").args(words).current_dir(folder.path()).status().unwrap().success());
+    assert!(testkit::command("cc").args(words).current_dir(folder.path()).status().unwrap().success());
     let program = folder.path().join("jit").display().to_string();
     let script = format!("uprobe:{program}:leaf {{ printf(\"%s\\n\", ustack); exit(); }}");
     let (out, err) = run(&["-e", &script, "-c", &format!("{program} named")]);

@@ -88,7 +88,7 @@ fn messages_fit_a_terminal() {
 fn what_an_interrupted_script_prints_begins_a_line() {
     use host::{Capabilities, Capability};
     if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
-        return eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
+        return testkit::kernel::skip_if_permitted("kernel", "it needs CAP_BPF and CAP_PERFMON");
     }
     let script = "begin { printf(\"^C\"); } end { printf(\"table\\n\"); } \
                   interval:ms:50 /!@sent/ { @sent = 1; system(\"kill -s INT $PPID\"); }";

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A target that serves requests until it is ended.
 fn target(args: &[&str], dir: &Path) -> Process {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["demo-target", "--for", "3m", "--life", "1000000"]).args(args).current_dir(dir);
     let mut target = Process::start(command.stdout(Stdio::null()));
     target.wait_for("trace file");
@@ -29,7 +29,7 @@ fn dir() -> TempDir {
 }
 
 fn top(target: &Process, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["top", "-p", &target.pid().to_string()]).args(args).stdin(Stdio::null()).env("NO_COLOR", "1");
     command
 }
@@ -77,10 +77,10 @@ fn what_is_no_terminal_gets_advice() {
     let done = top(&target, &[]).output().expect("it runs");
     let message = text(&done.stderr);
     assert!(done.status.code() == Some(2) && message.contains("--once or --batch N"), "{message}");
-    let done = Command::new(PROGRAM).args(["top", "--once"]).stdin(Stdio::null()).output().expect("it runs");
+    let done = testkit::command(PROGRAM).args(["top", "--once"]).stdin(Stdio::null()).output().expect("it runs");
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let none = ["top", "--once", "--no-kernel", "-p", &std::process::id().to_string()];
-    let done = Command::new(PROGRAM).args(none).stdin(Stdio::null()).output().expect("it runs");
+    let done = testkit::command(PROGRAM).args(none).stdin(Stdio::null()).output().expect("it runs");
     let message = text(&done.stderr);
     assert!(done.status.code() == Some(1) && message.contains("there is nothing to show"), "{message}");
 }
@@ -132,7 +132,7 @@ fn sampled_requests_are_scaled_to_those_that_there_were() {
     let shares = shares_read(&seconds);
     // A machine that is busy with something else may not write that many records, or let `top` run too seldom.
     if !is_sampled(&seconds) || shares.iter().any(|share| *share < 0.02) {
-        eprintln!("skipped: the machine is too busy: {shares:?}");
+        testkit::kernel::skip_if_permitted("idle machine", &format!("the machine is too busy: {shares:?}"));
         return;
     }
     assert!((share - 1.0).abs() < 0.05, "{share}: {shares:?}");
@@ -193,7 +193,7 @@ fn threads_have_their_budgets() {
 
 /// A target all of whose threads are on one CPU, which it has for itself as far as the machine lets it.
 fn pinned_target(args: &[&str], dir: &Path) -> Process {
-    let mut command = Command::new("taskset");
+    let mut command = testkit::command("taskset");
     command.args(["-c", "1", PROGRAM, "demo-target", "--for", "3m", "--life", "1000000"]).args(args).current_dir(dir);
     let mut target = Process::start(command.stdout(Stdio::null()));
     target.wait_for("trace file");
@@ -215,7 +215,7 @@ fn cpus_add_up_and_name_who_takes_them() {
     let dir = dir();
     let target = pinned_target(&["--rate", "200"], dir.path());
     // Somebody who takes all that he gets of that CPU.
-    let mut hog = Command::new("taskset");
+    let mut hog = testkit::command("taskset");
     let hog = Process::start(hog.args(["-c", "1", "sh", "-c", "while :; do :; done"]).stdout(Stdio::null()));
     let hog_name = format!("sh [{}]", hog.pid());
     let mut seconds = Seconds::of(top(&target, &["--json", "--cpus", "--no-probes"]));
@@ -310,7 +310,7 @@ impl Terminal {
     }
 
     fn tmux(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("tmux");
+        let mut command = testkit::command("tmux");
         command.args(["-L", &self.socket]).args(args).stdin(Stdio::null());
         command
     }
@@ -472,7 +472,7 @@ fn a_signal_gives_the_terminal_back() {
     let shell = std::fs::read_to_string(dir.path().join("shell")).expect("its number");
     let children = format!("/proc/{0}/task/{0}/children", shell.trim());
     let child = std::fs::read_to_string(children).expect("the shell lives");
-    let done = Command::new("kill").args(["-TERM", child.trim()]).status().expect("kill");
+    let done = testkit::command("kill").args(["-TERM", child.trim()]).status().expect("kill");
     assert!(done.success());
     terminal.wait("the shell", is_given_back);
 }

@@ -78,7 +78,7 @@ fn without_any_input_the_newest_in_shared_memory_is_read() {
     let file = File::options().write(true).open(&shared.path).expect("opened");
     file.set_modified(tomorrow).expect("its time is set");
     for input in ["/dev/null", ""] {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+        let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let stdin = if input.is_empty() { Stdio::piped() } else { File::open(input).expect("opened").into() };
         let done = command.arg("trace").stdin(stdin).output().expect("run");
         assert_eq!(String::from_utf8_lossy(&done.stdout), expected(), "standard input {input:?}");
@@ -105,7 +105,7 @@ fn standard_input_may_be_a_file() {
     let small = Small::new();
     for args in [&["trace"][..], &["trace", "-i", "-"]] {
         let input = File::open(small.path("t.trace")).expect("opened");
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+        let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         let done = command.args(args).stdin(input).output().expect("run");
         assert!(done.status.success());
         assert_eq!(String::from_utf8_lossy(&done.stdout), expected(), "{args:?}");

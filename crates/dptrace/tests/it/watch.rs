@@ -16,11 +16,11 @@ const KEEP: usize = 2;
 fn target(args: &[&str]) -> Process {
     // On one CPU, if that can be done: the other one is for whoever watches.
     let mut command = if needs("taskset") {
-        let mut command = Command::new("taskset");
+        let mut command = testkit::command("taskset");
         command.args(["-c", "0", PROGRAM]);
         command
     } else {
-        Command::new(PROGRAM)
+        testkit::command(PROGRAM)
     };
     command.args(["demo-target", "--for", "2m", "--app", "watch"]).args(args);
     let mut process = Process::start(command.stdout(Stdio::null()));
@@ -29,7 +29,7 @@ fn target(args: &[&str]) -> Process {
 }
 
 fn watch(pid: u32, dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["watch", "-p", &pid.to_string(), "-o"]).arg(dir).args(args).env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
@@ -56,7 +56,7 @@ fn bytes_of(dir: &Path) -> u64 {
 /// What `timeline` says of a capture, a request a line.
 #[track_caller]
 fn timeline(dir: &Path) -> Vec<Value> {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.arg("timeline").arg(dir).args(["--json", "--slowest", "100000"]).stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().expect("it runs");
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
@@ -236,7 +236,7 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     let target = target(&["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     let without = "-bpf,-perfmon,-sys_admin";
     command.args(["--inh-caps", without, "--bounding-set", without, PROGRAM, "watch", "--slow", "1ms", "--json", "-p"]);
     command.arg(target.pid().to_string()).arg("-o").arg(&dir).env("NO_COLOR", "1").stdin(Stdio::null());
@@ -295,7 +295,7 @@ fn a_full_disk_is_reported_and_the_watch_goes_on() {
          --no-probes -o \"$1\"; echo status $?; ls -a \"$1\"",
         target.pid()
     );
-    let done = Command::new("unshare").args(["--mount", "sh", "-c", &script, "sh"]).arg(temp.path()).output();
+    let done = testkit::command("unshare").args(["--mount", "sh", "-c", &script, "sh"]).arg(temp.path()).output();
     let Output { status, stdout, stderr } = done.expect("it runs");
     if status.code() == Some(77) {
         return crate::common::kernel::skip("mount", "nothing can be mounted here");
@@ -321,7 +321,7 @@ fn what_can_not_be_watched_is_refused() {
         (&["watch", "--slow", "1ms", "-p", "4194304"], 1, "4194304"),
         (&["watch", "--slow", "1ms", "-p", &own], 1, "there is nothing to watch"),
     ] {
-        let done = Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
+        let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
         let messages = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(status), "{args:?}: {messages}");
         assert!(messages.contains(why), "{args:?}: {messages}");

@@ -2,7 +2,7 @@
 //! no process with a number of ours.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ use super::target::{Sampling, Target, adds_up, call, number};
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
     let program = folder.join("family");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/family.c");
-    let built = Command::new("gcc").args(["-O1", "-Wall", "-o"]).arg(&program).arg(source).status();
+    let built = testkit::command("gcc").args(["-O1", "-Wall", "-o"]).arg(&program).arg(source).status();
     let Ok(status) = built else {
         testkit::kernel::skip("gcc", "no gcc here");
         return None;
     };
     assert!(status.success());
-    let mut target = Target::of(Command::new(program).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut target = Target::of(testkit::command(program).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()));
     let pid = target.wait_for("ready").split(' ').nth(1).unwrap().to_owned();
     Some((target, pid))
 }
@@ -71,7 +71,7 @@ fn equal_stacks_of_many_processes_are_one() {
             assert!(!lines.iter().any(|line| line.starts_with("[it goes on")), "{lines:#?}");
         }
     }
-    let text = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    let text = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     let events = text.split("# SYSCALL EVENTS").nth(1).unwrap();
     assert_eq!(events.matches("  clock_nanosleep\n").count(), 1, "{events}");

@@ -2,7 +2,7 @@
 //! thread of their own.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,13 +13,13 @@ use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 fn start(folder: &Path) -> Option<Target> {
     let program = folder.join("leaderless");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/leaderless.c");
-    let built = Command::new("gcc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(&program).arg(source).status();
+    let built = testkit::command("gcc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(&program).arg(source).status();
     let Ok(status) = built else {
         testkit::kernel::skip("gcc", "no gcc here");
         return None;
     };
     assert!(status.success());
-    let mut target = Target::of(Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut target = Target::of(testkit::command(program).stdin(Stdio::piped()).stdout(Stdio::piped()));
     target.wait_for("ready");
     Some(target)
 }

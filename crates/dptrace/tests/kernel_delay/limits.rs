@@ -15,7 +15,7 @@ impl Group {
         let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
         let hierarchies = host::cgroups::hierarchies();
         let Some((name, root)) = hierarchies.iter().rev().find(|(name, _)| of_cpu(name) || name == "unified") else {
-            println!("SKIPPED: no cgroups here");
+            testkit::kernel::skip_if_permitted("cgroups", "no cgroups here");
             return None;
         };
         let folder = root.join(format!("dptrace-test-{pid}"));
@@ -30,7 +30,7 @@ impl Group {
         match made.and_then(|group| all.map(put).collect::<std::io::Result<Vec<()>>>().map(|_| group)) {
             Ok(group) => Some(group),
             Err(error) => {
-                println!("SKIPPED: no CPU limit can be set here: {error}");
+                testkit::kernel::skip_if_permitted("cgroups", &format!("no CPU limit can be set here: {error}"));
                 None
             }
         }

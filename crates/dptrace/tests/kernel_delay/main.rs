@@ -17,7 +17,6 @@ mod triggers;
 mod truth;
 
 use std::io::Read as _;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -233,7 +232,7 @@ fn a_process_that_ends_is_reported() {
 
 #[test]
 fn a_command_is_seen_from_its_first_instruction() {
-    let output = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
         .args(["kernel-delay", "--json", "--sample-time", "60", "--", "sleep", "0.1"])
         .output()
         .unwrap();
@@ -243,7 +242,7 @@ fn a_command_is_seen_from_its_first_instruction() {
         return println!("REFUSED: {line}");
     }
     if notes.contains("not permitted") {
-        eprintln!("skipped: {notes}");
+        testkit::kernel::skip_if_permitted("kernel", &notes);
         return;
     }
     let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));

@@ -1,13 +1,12 @@
 //! What can't be done is said, with what could be.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use super::target::{Sampling, Target, adds_up, number};
 
 /// Status and words.
 fn refused(arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -38,7 +37,7 @@ fn who_names_no_process_gets_the_busiest() {
     target.go();
     let (status, notes) = refused(&[]);
     if status == 0 || notes.contains("ovs-vswitchd") {
-        return println!("SKIPPED: ovs-vswitchd runs here");
+        return testkit::kernel::skip_if_permitted("Open vSwitch runs", "ovs-vswitchd runs here");
     }
     let words = ["no process was named", "CPU %", "choose one: dptrace kernel-delay -p PID"];
     assert_eq!((status, words.iter().all(|words| notes.contains(words))), (2, true), "{notes}");
@@ -69,7 +68,10 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
     let is_there = symbols.lines().any(|line| line.ends_with(" T __x64_sys_geteuid"));
     let has_kprobes = std::path::Path::new("/sys/bus/event_source/devices/kprobe").exists();
     if !is_there || has_kprobes {
-        return println!("SKIPPED: the kernel has kprobes, or no such function");
+        return testkit::kernel::skip_if_permitted(
+            "kernel without kprobes",
+            "the kernel has kprobes, or no such function",
+        );
     }
     let target = Target::start("idle");
     let pid = target.child.id().to_string();
@@ -85,13 +87,13 @@ fn a_right_that_is_missing_is_named_with_a_trigger_too() {
     let program = folder.path().join("dptrace");
     testkit::copy_program(env!("CARGO_BIN_EXE_dptrace"), &program);
     let pid = std::process::id().to_string();
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program);
     command.args(["kernel-delay", "-p", &pid, "--start-trigger", "k:vfs_read"]);
-    let Ok(output) = command.output() else { return println!("SKIPPED: no setpriv here") };
+    let Ok(output) = command.output() else { return testkit::kernel::skip_if_permitted("setpriv", "no setpriv here") };
     let notes = String::from_utf8(output.stderr).unwrap();
     if notes.contains("setpriv:") {
-        return println!("SKIPPED: {notes}");
+        return testkit::kernel::skip_if_permitted("kernel", &notes);
     }
     assert_eq!((output.status.code(), notes.contains("not permitted to use BPF")), (Some(3), true), "{notes}");
 }

@@ -51,7 +51,7 @@ fn calls_of_the_32_bit_interface_are_counted_apart() {
     target.go();
     // Kernels without the 32-bit interface (CONFIG_IA32_EMULATION) end the program for it.
     if !target.says("done") {
-        eprintln!("skipped: this kernel has no 32-bit calls");
+        testkit::kernel::skip_if_permitted("32-bit calls", "this kernel has no 32-bit calls");
         return;
     }
     let (sample, notes) = sampling.end();

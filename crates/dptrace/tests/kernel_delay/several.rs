@@ -1,6 +1,5 @@
 //! Several processes at once: by number, by name, with what they start, by control group.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -48,7 +47,7 @@ fn each_process_has_a_sum_and_all_have_one() {
 #[test]
 fn a_command_is_measured_with_what_it_starts() {
     let script = "sleep 0.05; sleep 0.05; true";
-    let output = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
         .args(["kernel-delay", "--json", "--sample-time", "60", "--children", "--", "sh", "-c", script])
         .output()
         .unwrap();
@@ -75,7 +74,8 @@ fn a_parent_whose_child_works_is_not_just_idle() {
     let target = Target::start("parent");
     let pid = target.child.id().to_string();
     let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+        let output =
+            testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let hint = format!(": dptrace kernel-delay -p {pid} --children");

@@ -1,12 +1,10 @@
 //! The text: what is shown of which threads, and in which order.
 
-use std::process::Command;
-
 use super::target::Target;
 
 /// The text of a run that ends by itself; none where the kernel is not for us, or too old.
 fn text(arguments: &[&str]) -> Option<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
     if let Some(line) = messages.lines().find(|line| line.contains("this kernel ") || line.contains("not permitted")) {
         assert_eq!(output.status.code(), Some(3), "{messages}");

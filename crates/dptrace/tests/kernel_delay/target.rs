@@ -17,7 +17,7 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn start(part: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = testkit::command(std::env::current_exe().unwrap());
         command.args(["--exact", "truth::truth", "--ignored", "--nocapture", "--test-threads=2"]).env(PART, part);
         let mut target = Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         target.wait_for("ready");
@@ -90,7 +90,7 @@ impl Sampling {
     /// None where the kernel is not for us, or too old, which is reported.
     #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        let mut child = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
             .args(["kernel-delay", "-D", "--json"])
             .args(arguments)
             .stdout(Stdio::piped())
@@ -115,7 +115,7 @@ impl Sampling {
             if read == 0 || line.contains("not permitted") {
                 let status = child.wait();
                 assert!(line.contains("not permitted"), "no window: {notes:?} {status:?}");
-                eprintln!("skipped: {line}");
+                testkit::kernel::skip_if_permitted("kernel", &line);
                 return None;
             }
         }

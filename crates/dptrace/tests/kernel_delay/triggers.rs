@@ -255,7 +255,7 @@ fn events_beyond_all_measure_are_dropped_and_reported() {
 #[test]
 fn triggers_of_a_command_are_found_in_its_libraries() {
     let ends = ["--start-trigger", "up:nanosleep", "--stop-trigger", "ur:nanosleep"];
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"))
+    let output = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
         .args(["kernel-delay", "--json"])
         .args(ends)
         .args(["--", "sleep", "0.2"])
@@ -263,7 +263,7 @@ fn triggers_of_a_command_are_found_in_its_libraries() {
         .unwrap();
     let notes = String::from_utf8_lossy(&output.stderr);
     if ["not permitted", "no function nanosleep"].iter().any(|why| notes.contains(why)) {
-        eprintln!("skipped: {notes}");
+        testkit::kernel::skip_if_permitted("kernel", &notes);
         return;
     }
     let sample: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));
@@ -279,7 +279,7 @@ fn triggers_of_a_command_are_found_in_its_libraries() {
 fn probes_and_functions_of_a_process_are_triggers() {
     let program = env!("CARGO_BIN_EXE_dptrace");
     // It is ended below: an emulated processor needs a minute to find what to attach to.
-    let run = std::process::Command::new(program).args(["demo-target", "--for", "10m"]).stdout(Stdio::null()).spawn();
+    let run = testkit::command(program).args(["demo-target", "--for", "10m"]).stdout(Stdio::null()).spawn();
     let mut child = run.unwrap();
     let pid = child.id().to_string();
     let ends = [

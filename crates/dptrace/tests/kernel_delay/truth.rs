@@ -1,7 +1,7 @@
 //! The program of known truth: it does its part, and says what it did.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use probe::probe;
@@ -164,6 +164,7 @@ fn round_ends() {
 /// A thread that is not the first runs another program.
 fn exec() {
     use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
     wait_for_go();
     let error = Command::new("/bin/sleep").arg("0.2").exec();
     panic!("no sleep: {error}");
@@ -226,7 +227,7 @@ fn deep() {
 
 /// A process that waits while another one, which it has started, does not. That one ends when its input does.
 fn parent() {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = testkit::command(std::env::current_exe().unwrap());
     command.args(std::env::args_os().skip(1)).env(PART, "spin").stderr(Stdio::null());
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -1,7 +1,7 @@
 //! Real files and processes of this machine.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use elf::ElfError;
 use elf::symbols::Functions;
@@ -38,7 +38,7 @@ fn a_deleted_program_is_still_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sleeper");
     testkit::copy_program("/bin/sleep", &path);
-    let mut child = Command::new(&path).arg("60").spawn().unwrap();
+    let mut child = testkit::command(&path).arg("60").spawn().unwrap();
     std::fs::remove_file(&path).unwrap();
     let process = Process::open(Pid(child.id())).unwrap();
     let program = process.program();
@@ -54,7 +54,7 @@ fn a_deleted_program_is_still_read() {
 fn who_is_no_process() {
     assert!(matches!(Process::open(Pid(0)), Err(HostError::NoProcess { .. })));
     assert!(matches!(Process::open(Pid(u32::MAX)), Err(HostError::NoProcess { .. })));
-    let mut child = Command::new("true").spawn().unwrap();
+    let mut child = testkit::command("true").spawn().unwrap();
     let pid = Pid(child.id());
     while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z")) {
         std::thread::yield_now();
@@ -87,13 +87,13 @@ fn what_is_no_elf_file() {
 
 /// Runs a tool of binutils; false (and reported) where there is none.
 fn ran(tool: &str, args: &[&str], dir: &Path) -> bool {
-    match Command::new(tool).args(args).current_dir(dir).stderr(Stdio::inherit()).status() {
+    match testkit::command(tool).args(args).current_dir(dir).stderr(Stdio::inherit()).status() {
         Ok(status) => {
             assert!(status.success(), "{tool} {args:?}");
             true
         }
         Err(error) => {
-            println!("SKIPPED: no {tool} here: {error}");
+            testkit::kernel::skip_if_permitted("tools", &format!("no {tool} here: {error}"));
             false
         }
     }
@@ -137,7 +137,7 @@ fn a_debug_file_is_found_by_its_build_id() {
     let id = libc.image().unwrap().build_id().unwrap().to_string();
     let expected = format!("/usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]);
     if !Path::new(&expected).exists() {
-        println!("SKIPPED: {expected} is not there (Debian: libc6-dbg)");
+        testkit::kernel::skip_if_permitted("libc6-dbg", &format!("{expected} is not there (Debian: libc6-dbg)"));
         return;
     }
     assert!(libc.debug_file().unwrap().opened().ends_with(expected.trim_start_matches('/')));

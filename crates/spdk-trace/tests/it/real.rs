@@ -15,7 +15,7 @@ const KEEPS_ALL_UNLESS_WRAPPED: [&str; 1] = ["v26.09-pre"];
 fn traces(with_json: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(versions) = std::fs::read_dir(DATA) else {
-        println!("SKIPPED: shared/data not there");
+        testkit::kernel::skip_if_permitted("shared data", "shared/data not there");
         return found;
     };
     for version in versions.flatten() {

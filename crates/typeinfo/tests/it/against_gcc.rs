@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::process::Command;
 
 use crate::common::gcc;
 use typeinfo::{Arch, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, TypeRef, TypeStore};
@@ -124,7 +123,7 @@ fn run(elf: &[u8]) -> HashMap<(String, String), (u64, u64)> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("probe");
     testkit::write_program(&path, elf);
-    let output = Command::new(&path).output().unwrap();
+    let output = testkit::command(&path).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();

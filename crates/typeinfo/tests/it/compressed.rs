@@ -1,7 +1,5 @@
 //! Compressed sections of debug information: read as others are, and held to what they state and to the limits.
 
-use std::process::Command;
-
 use crate::common::gcc;
 use typeinfo::{
     Arch, DebugSection, Dwarf, DwarfSections, InflateBudget, NameKind, SectionFormat, SourceLine, TypeError, TypeStore,
@@ -37,11 +35,11 @@ fn compressed(format: &str) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.out");
     std::fs::write(&file, elf).unwrap();
-    let tool = Command::new("objcopy").arg(format!("--compress-debug-sections={format}")).arg(&file).status();
+    let tool = testkit::command("objcopy").arg(format!("--compress-debug-sections={format}")).arg(&file).status();
     if tool.is_ok_and(|status| status.success()) {
         return Some(std::fs::read(&file).unwrap());
     }
-    eprintln!("SKIPPED: no objcopy on this machine that knows {format}");
+    testkit::kernel::skip_if_permitted("objcopy", &format!("no objcopy on this machine that knows {format}"));
     None
 }
 

@@ -1,7 +1,6 @@
 //! This kernel's BTF, held against what `bpftool` says of it.
 
 use std::collections::HashMap;
-use std::process::Command;
 
 use typeinfo::{Arch, Btf, NameKind, TypeError, TypeKind, TypeRef, TypeStore};
 
@@ -10,7 +9,7 @@ const PATH: &str = "/sys/kernel/btf/vmlinux";
 fn kernel() -> Option<Vec<u8>> {
     let bytes = std::fs::read(PATH).ok();
     if bytes.is_none() {
-        eprintln!("skipped: no {PATH}");
+        testkit::kernel::skip_if_permitted("BTF", &format!("no {PATH}"));
     }
     bytes
 }
@@ -45,9 +44,9 @@ fn fields(text: &str) -> HashMap<String, i64> {
 }
 
 fn dump() -> Option<HashMap<u32, Dumped>> {
-    let output = Command::new("bpftool").args(["btf", "dump", "file", PATH, "format", "raw"]).output();
+    let output = testkit::command("bpftool").args(["btf", "dump", "file", PATH, "format", "raw"]).output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
-        eprintln!("skipped: no bpftool");
+        testkit::kernel::skip_if_permitted("bpftool", "no bpftool");
         return None;
     };
     let text = String::from_utf8(output.stdout).unwrap();

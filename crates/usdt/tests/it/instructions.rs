@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use elf::ElfImage;
 use elf::symbols::Functions;
@@ -54,9 +53,9 @@ fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
     std::fs::write(&file, source).unwrap();
-    let done = Command::new("cc").args(flags).arg("-o").args([&program, &file]).output();
+    let done = testkit::command("cc").args(flags).arg("-o").args([&program, &file]).output();
     let Ok(done) = done else {
-        eprintln!("skipped: no compiler here");
+        testkit::kernel::skip_if_permitted("gcc", "no compiler here");
         return None;
     };
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -65,7 +64,7 @@ fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
 
 /// The addresses at which instructions begin, as `objdump` has them.
 fn listed(program: &Path) -> Option<BTreeSet<u64>> {
-    let output = Command::new("objdump").arg("-d").arg(program).env("LC_ALL", "C").output().ok()?;
+    let output = testkit::command("objdump").arg("-d").arg(program).env("LC_ALL", "C").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| {
         let (address, rest) = line.trim_start().split_once(":\t")?;
@@ -81,7 +80,7 @@ fn compare(program: &Path, names: &[&str]) {
     let image = ElfImage::parse(&bytes).unwrap();
     let functions = Functions::read(&image, None);
     let code = Code::with_functions(&image, &image, &functions);
-    let Some(listed) = listed(program) else { return eprintln!("skipped: no objdump here") };
+    let Some(listed) = listed(program) else { return testkit::kernel::skip_if_permitted("objdump", "no objdump here") };
     for name in names {
         let function = functions.named(name).next().unwrap_or_else(|| panic!("no {name}"));
         assert!(function.size > 8, "{name}");

@@ -1,7 +1,6 @@
 //! Real files of this machine, with `readelf` of binutils as the witness.
 
 use std::path::Path;
-use std::process::Command;
 
 use elf::ElfImage;
 use elf::symbols::Functions;
@@ -23,7 +22,7 @@ type Printed = (String, String, u64, u64, String);
 
 /// The text that `readelf` prints, or nothing if it is not installed.
 fn readelf(option: &str, path: &str) -> Option<String> {
-    let output = Command::new("readelf").args([option, "-W", path]).env("LC_ALL", "C").output().ok()?;
+    let output = testkit::command("readelf").args([option, "-W", path]).env("LC_ALL", "C").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -76,7 +75,7 @@ fn files() -> Vec<String> {
     let all = FILES.into_iter().map(str::to_owned).chain(more.split(':').map(str::to_owned));
     let (there, absent): (Vec<_>, Vec<_>) =
         all.filter(|path| !path.is_empty()).partition(|path| Path::new(path).exists());
-    eprintln!("skipped, not on this machine: {}", absent.join(", "));
+    testkit::kernel::skip_if_permitted("files", &format!("not on this machine: {}", absent.join(", ")));
     there
 }
 
@@ -87,7 +86,7 @@ fn notes_are_those_that_readelf_prints() {
         let mut probes = UsdtProbes::read(&ElfImage::parse(&bytes).unwrap());
         assert_eq!(probes.broken, 0, "{path}: {:?}", probes.faults);
         let Some(text) = readelf("-n", &path) else {
-            eprintln!("skipped: readelf is not installed");
+            testkit::kernel::skip_if_permitted("readelf", "readelf is not installed");
             return;
         };
         let reported = printed_by_us(&probes);
@@ -135,7 +134,7 @@ fn build_ids_and_functions_are_those_that_readelf_prints() {
         let image = ElfImage::parse(&bytes).unwrap();
         let functions = Functions::read(&image, None);
         let (Some(notes), Some(symbols)) = (readelf("-n", &path), readelf("-s", &path)) else {
-            eprintln!("skipped: readelf is not installed");
+            testkit::kernel::skip_if_permitted("readelf", "readelf is not installed");
             return;
         };
         if let Some(id) = image.build_id() {

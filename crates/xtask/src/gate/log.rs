@@ -21,8 +21,6 @@ pub(super) struct Log {
     pub(super) programs: usize,
     /// Lines that show that more failed than tests: a program that broke off, a test that did not compile, a test in a doc comment.
     pub(super) others: Vec<String>,
-    /// Names of the tests that were skipped, with the reasons.
-    pub(super) skipped: Vec<String>,
 }
 
 impl Log {
@@ -57,9 +55,6 @@ impl Log {
             } else if let Some(failure) = output_of.and_then(|at| log.failures.get_mut(at)) {
                 failure.output.push_str(line);
                 failure.output.push('\n');
-            }
-            if line.contains("SKIPPED (") {
-                log.skipped.push(line.to_owned());
             }
         }
         log

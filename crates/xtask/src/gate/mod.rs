@@ -5,6 +5,7 @@ mod changed;
 mod leftovers;
 mod log;
 mod repeat;
+mod skips;
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,8 @@ enum Step {
         #[arg(value_name = "FILE")]
         log: PathBuf,
     },
+    /// List the tests that were skipped; fail if `.ci/permitted-skips` does not name what they lacked
+    Skips,
     /// Run the tests that HEAD added or edited since the last landing 20 times each
     Changed,
 }
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &GateArgs) -> anyhow::Result<()> {
         Step::Before => leftovers::note(),
         Step::After => leftovers::compare(),
         Step::Repeat { log } => repeat::run(log),
+        Step::Skips => skips::run(),
         Step::Changed => changed::run(),
     }
 }

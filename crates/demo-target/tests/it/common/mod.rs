@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use demo_target::Truth;
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ impl Demo {
     /// Starts it, and waits until it has said who it is.
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(args).arg("--truth").arg(dir.path().join("truth.json"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -52,7 +52,7 @@ impl Demo {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let done = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
+        let done = testkit::command("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
         assert!(done.success());
     }
 

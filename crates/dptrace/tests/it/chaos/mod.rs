@@ -6,7 +6,7 @@ mod restless;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::code::assert_code_is_the_files;
@@ -39,7 +39,7 @@ type InKernel = BTreeSet<(&'static str, u64)>;
 fn in_the_kernel() -> InKernel {
     let mut all = InKernel::new();
     for kind in ["prog", "link"] {
-        let done = Command::new("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
+        let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
         let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
         let list = list.as_array().cloned().unwrap_or_default();
         all.extend(list.iter().filter_map(|it| Some((kind, it["id"].as_u64()?))));
@@ -80,7 +80,7 @@ fn assert_nothing_is_left(before: &InKernel) {
 /// Starts a command of dptrace; what it prints is not looked at.
 #[track_caller]
 fn start(args: &[&str]) -> Child {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().expect("it starts")
 }
@@ -203,7 +203,7 @@ fn four_thousand_threads() {
     let restless = Restless::build();
     let target = restless.start(4000);
     let pid = target.pid().to_string();
-    let mut delay = Command::new(PROGRAM);
+    let mut delay = testkit::command(PROGRAM);
     delay.args(["kernel-delay", "-p", &pid, "--sample-time", "1", "--max-threads", "8192", "--json"]);
     let done = delay.output().expect("it runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -211,7 +211,7 @@ fn four_thousand_threads() {
     let threads = report["threads"].as_array().expect("a list").len();
     assert!(threads >= 4003, "{threads} threads");
     // With room for fewer it says how many it left out, and the report is there.
-    let mut delay = Command::new(PROGRAM);
+    let mut delay = testkit::command(PROGRAM);
     let done = delay.args(["kernel-delay", "-p", &pid, "--max-threads", "100"]).output().expect("it runs");
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.contains("--max-threads"), "{said}");
@@ -248,7 +248,7 @@ fn the_smallest_ring() {
     let mut demo = Demo::start(&["--flat-out", "--requests", "100000", "--for", "10m"]);
     let pid = demo.process.pid().to_string();
     let script = "uprobe:__EXE__:demo_request_start { @all = count(); printf(\"%d %s\\n\", arg0, str(0, 1024)); }";
-    let mut run = Command::new(PROGRAM);
+    let mut run = testkit::command(PROGRAM);
     run.args(["run", "-p", &pid, "-e", script]).env("BPFTRACE_PERF_RB_PAGES", "1").stdout(Stdio::piped());
     let mut tracer = Process::start(&mut run);
     tracer.wait_for("Attached 1 probe");

@@ -1,7 +1,7 @@
 //! Outputs that take no more: a full disk, and a reader that has gone.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::{assert_nothing_is_left, end_of, ready};
 use crate::common::kernel::{Demo, PROGRAM};
@@ -25,7 +25,7 @@ fn a_full_disk_ends_it_with_an_error() {
     let pid = demo.process.pid().to_string();
     for args in endless(&pid) {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
-        let mut tracer = Command::new(PROGRAM);
+        let mut tracer = testkit::command(PROGRAM);
         tracer.args(&args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
         let mut tracer = tracer.spawn().expect("it starts");
         let status = end_of(&mut tracer);
@@ -46,7 +46,7 @@ fn a_reader_that_has_gone_ends_it() {
     demo.go();
     let pid = demo.process.pid().to_string();
     for args in endless(&pid) {
-        let mut tracer = Command::new(PROGRAM);
+        let mut tracer = testkit::command(PROGRAM);
         tracer.args(&args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut tracer = tracer.spawn().expect("it starts");
         let mut line = String::new();

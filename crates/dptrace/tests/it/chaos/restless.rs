@@ -1,7 +1,7 @@
 //! The target that never rests: `restless.c`.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::common::kernel::Process;
 use crate::common::library;
@@ -38,7 +38,7 @@ impl Restless {
 
     /// Starts it with so many threads that only sleep.
     pub(crate) fn start(&self, sleepers: u32) -> Process {
-        let mut command = Command::new(self.path("restless"));
+        let mut command = testkit::command(self.path("restless"));
         command.arg(self.path("librestless.so")).arg(sleepers.to_string()).stdout(Stdio::piped());
         let mut process = Process::start(&mut command);
         process.wait_for("ready");

@@ -44,7 +44,7 @@ fn takes_bpf() -> bool {
 /// Whether a program is there that a test needs.
 #[track_caller]
 pub(crate) fn needs(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let found = testkit::command(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
         skip(program, &format!("no {program} here"));
     }
@@ -102,7 +102,7 @@ impl Process {
 
     /// Sends it a signal.
     pub(crate) fn signal(&self, name: &str) {
-        let done = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().expect("kill runs");
+        let done = testkit::command("kill").args(["-s", name, &self.pid().to_string()]).status().expect("kill runs");
         assert!(done.success());
     }
 
@@ -141,7 +141,7 @@ pub(crate) struct Recorded {
 
 /// `dptrace record` with these arguments.
 pub(crate) fn record<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.arg("record").args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
     command
 }
@@ -199,7 +199,7 @@ impl Demo {
     #[track_caller]
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(["demo-target", "--wait", "--no-trace-file", "--truth"]).arg(truth_in(&dir)).args(args);
         let mut process = Process::start(command.stdout(Stdio::null()));
         process.wait_for("demo-target: pid");

@@ -1,7 +1,5 @@
 //! A C program and its library, made of one source for a test: built with -DLIBRARY it is the library, else the program.
 
-use std::process::Command;
-
 use tempfile::TempDir;
 
 /// Builds `NAME` and `libNAME.so` of `tests/SOURCE`, with `spec.toml` beside them.
@@ -12,7 +10,7 @@ pub(crate) fn build(name: &str, source: &str, program_flags: &[&str], spec: &str
     let library = format!("lib{name}.so");
     for arguments in [&["-DLIBRARY", "-shared", "-fPIC", "-o", &library], &[&["-o", name], program_flags].concat()[..]]
     {
-        let mut compiler = Command::new("gcc");
+        let mut compiler = testkit::command("gcc");
         compiler.args(["-O1", "-Wall", "-Werror", &source]).args(arguments).current_dir(&dir);
         assert!(compiler.status().expect("gcc runs").success());
     }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ pub(crate) struct Application {
 impl Application {
     /// Starts this test program once more, as the application: `test` is the test that calls [`application`].
     pub(crate) fn start(test: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let mut command = testkit::command(std::env::current_exe().expect("this program"));
         command.args([test, "--exact", "--ignored", "--nocapture"]).env(APPLICATION, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         let lines = Lines::of(child.stdout.take().expect("its output"));
@@ -90,7 +90,7 @@ pub(crate) struct Follow {
 
 impl Follow {
     pub(crate) fn start(path: &Path, more: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+        let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
         command.args(["trace", "--follow", "-i"]).arg(path).args(more);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("started");
@@ -107,7 +107,7 @@ impl Follow {
 
     /// Interrupts it, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let done = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().expect("kill");
+        let done = testkit::command("kill").args(["-INT", &self.child.id().to_string()]).status().expect("kill");
         assert!(done.success());
     }
 

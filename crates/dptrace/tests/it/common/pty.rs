@@ -47,7 +47,7 @@ pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
 
 /// The program, with what depends on a terminal in its environment as on a user's.
 pub(crate) fn command<S: AsRef<OsStr>>(environment: &[(&str, &str)], args: &[S]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     // `anstream` takes `CI` for a place that shows colours even where TERM is dumb.
     for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(unset);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use capture::{Captured, EventsWriter, Meta, NamedThread, Thread, When};
 use tempfile::TempDir;
@@ -10,7 +10,7 @@ use timeline::{BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
 
 /// What comes of a command that is given in that folder.
 pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
     command.output().unwrap()
 }

@@ -13,7 +13,10 @@ impl Sample {
         let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
         let data = std::env::var_os("DPTRACE_SHARED_DATA").map_or(near, PathBuf::from);
         let Ok(folders) = std::fs::read_dir(&data) else {
-            println!("SKIPPED: {} is not there (DPTRACE_SHARED_DATA names another place)", data.display());
+            testkit::kernel::skip_if_permitted(
+                "shared data",
+                &format!("{} is not there (DPTRACE_SHARED_DATA names another place)", data.display()),
+            );
             return Vec::new();
         };
         let folders = folders.flatten().map(|folder| folder.path());

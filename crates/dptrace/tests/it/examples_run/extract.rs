@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::kernel::PROGRAM;
 
@@ -149,7 +148,7 @@ fn of_help(name: &str, text: &str) -> Vec<Example> {
 
 fn help(command: &[&str]) -> String {
     let flag = if command.is_empty() { "-h" } else { "--help" };
-    let output = Command::new(PROGRAM).args(command).arg(flag).env("NO_COLOR", "1").output().expect("it runs");
+    let output = testkit::command(PROGRAM).args(command).arg(flag).env("NO_COLOR", "1").output().expect("it runs");
     String::from_utf8(output.stdout).expect("help is UTF-8")
 }
 

@@ -28,7 +28,7 @@ impl Background {
     pub(crate) fn of(example: &Example, folder: &Path, environment: &[(String, String)]) -> Self {
         let typed = example.command.trim_end_matches(['&', ' ']);
         let is_one = !typed.starts_with("while ") && !typed.contains(" | ");
-        let mut command = Command::new("sh");
+        let mut command = testkit::command("sh");
         command.arg("-c").arg(format!("{}{typed}", if is_one { "exec " } else { "" }));
         command.current_dir(folder).envs(environment.iter().cloned());
         Self::start(command)
@@ -60,7 +60,7 @@ pub(crate) struct Database {
 
 /// A program of PostgreSQL's, run by its user.
 fn postgres(program: &str) -> Command {
-    let mut command = Command::new("setpriv");
+    let mut command = testkit::command("setpriv");
     command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
     command.arg(Path::new(POSTGRES).join(program));
     command
@@ -79,7 +79,7 @@ impl Database {
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory");
-        let owned = Command::new("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
+        let owned = testkit::command("chown").arg("postgres:").arg(dir.path()).status().expect("chown runs");
         assert!(owned.success(), "there is a user postgres");
         let data = dir.path().join("data");
         let made = postgres("initdb").args(["--no-sync", "--auth=trust", "-D"]).arg(&data).output().expect("it runs");
@@ -108,7 +108,7 @@ impl Database {
 }
 
 fn sh(command: &str, environment: &[(String, String)]) -> Command {
-    let mut shell = Command::new("sh");
+    let mut shell = testkit::command("sh");
     shell.args(["-c", command]).envs(environment.iter().cloned()).stdin(Stdio::null());
     shell
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -102,7 +101,7 @@ impl Scene {
         let mut environment: Vec<(String, String)> =
             [("PATH", path), ("HOME", home)].map(|(name, value)| (name.to_owned(), value)).into();
         for example in examples.iter().filter(|example| makes_a_file(example)) {
-            let made = Command::new("sh").args(["-c", &example.command]).current_dir(folder.path()).status();
+            let made = testkit::command("sh").args(["-c", &example.command]).current_dir(folder.path()).status();
             assert!(made.expect("it runs").success(), "{example}");
         }
         let database = Database::start(&story(SLOW_QUERY), folder.path());
@@ -167,7 +166,7 @@ fn wait_for_text(path: &Path) {
 fn named(folder: &Path, name: &str) -> Background {
     let program = folder.join("bin").join(name);
     symlink("/bin/sleep", &program).expect("a link");
-    let mut command = Command::new(program);
+    let mut command = testkit::command(program);
     command.arg("600");
     Background::start(command)
 }
@@ -195,24 +194,24 @@ fn files(folder: &Path) -> Process {
     let bin = folder.join("bin");
     symlink(PROGRAM, bin.join("dptrace")).expect("a link");
     // A program as it is installed: without debug information, which takes long to read in a build for tests.
-    let stripped = Command::new("strip").arg("-o").arg(bin.join("nvmf_tgt")).arg(PROGRAM).status();
+    let stripped = testkit::command("strip").arg("-o").arg(bin.join("nvmf_tgt")).arg(PROGRAM).status();
     assert!(stripped.expect("strip runs").success());
     symlink(PROGRAM, folder.join("PATH")).expect("a link");
     symlink("/bin/true", folder.join("build/bin/app")).expect("a link");
-    let sample = Command::new(PROGRAM).args(["demo", "--write"]).arg(folder).output().expect("it runs");
+    let sample = testkit::command(PROGRAM).args(["demo", "--write"]).arg(folder).output().expect("it runs");
     assert!(sample.status.success(), "{}", String::from_utf8_lossy(&sample.stderr));
     for (name, from) in [("FILE", "demo.trace"), ("RECORDING", "demo.recording"), ("qpairs.txt", "demo.recording")] {
         fs::copy(folder.join(from), folder.join(name)).expect("a copy");
     }
     fs::write(folder.join("own.bt"), "begin { printf(\"%d\\n\", $1); exit(); }\n").expect("written");
-    let own = Command::new(PROGRAM).args(["objects", "qpair"]).output().expect("it runs");
+    let own = testkit::command(PROGRAM).args(["objects", "qpair"]).output().expect("it runs");
     fs::write(folder.join("own.toml"), own.stdout).expect("written");
-    let mut target = Command::new(bin.join("nvmf_tgt"));
+    let mut target = testkit::command(bin.join("nvmf_tgt"));
     target.args(["demo-target", "--for", "10m", "--app", "nvmf", "--slots", "2048"]).current_dir(folder);
     let mut target = Process::start(&mut target);
     target.wait_for("demo-target: pid");
     let capture = ["capture", "-p", &target.pid().to_string(), "--for", "200ms", "-o", "CAPTURE"];
-    let capture = Command::new(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
+    let capture = testkit::command(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
     assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
     // What is not on this machine, or would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -48,11 +48,11 @@ pub(crate) fn run(example: &Example, command: &str, stage: &Stage) -> Done {
 /// Runs it once; whether it was interrupted.
 fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (Done, bool) {
     let is_simple = command.starts_with("dptrace ") && !["|", "&&", ">"].iter().any(|sign| command.contains(sign));
-    let mut shell = Command::new("sh");
+    let mut shell = testkit::command("sh");
     let typed = format!("{}{command}", if is_simple { "exec " } else { "" });
     if command.contains("--tracepoints") && !Path::new("/sys/kernel/tracing/events").exists() {
         // Where nobody else sees it.
-        shell = Command::new("unshare");
+        shell = testkit::command("unshare");
         shell.args(["-m", "sh"]).arg("-c").arg(format!("mount -t tracefs tracefs /sys/kernel/tracing; {typed}"));
     } else {
         shell.arg("-c").arg(typed);

@@ -9,7 +9,7 @@ use testkit::kernel::skip_if_permitted;
 const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python");
 
 fn command() -> Command {
-    let mut command = Command::new("python3");
+    let mut command = testkit::command("python3");
     let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
     let paths = std::iter::once(PACKAGES.into()).chain(std::env::split_paths(&others));
     command.env("PYTHONPATH", std::env::join_paths(paths).expect("paths without a colon"));

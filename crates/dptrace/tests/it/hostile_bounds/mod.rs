@@ -4,7 +4,7 @@
 mod elf;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
 use crate::common::kernel::{PROGRAM, needs};
@@ -18,7 +18,7 @@ const WITH_BPF: u64 = 1500;
 /// Runs dptrace with this much address space at most. It must end by itself.
 #[track_caller]
 fn limited(mebibytes: u64, args: &[&str]) -> Output {
-    let mut command = assert_cmd::Command::new("sh");
+    let mut command = assert_cmd::Command::from_std(testkit::command("sh"));
     command.args(["-c", &format!("ulimit -v {}; exec \"$@\"", mebibytes << 10), "sh", PROGRAM]);
     let output = command.args(args).env("NO_COLOR", "1").timeout(PATIENCE).output().expect("sh runs");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -41,7 +41,7 @@ impl Running {
         }
         let dir = tempfile::tempdir().expect("a directory");
         let program = compiled(dir.path(), source, options);
-        let child = Command::new(program).stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+        let child = testkit::command(program).stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
         Some(Self { child, _dir: dir })
     }
 
@@ -60,7 +60,7 @@ impl Drop for Running {
 fn compiled(dir: &Path, source: &str, options: &[&str]) -> PathBuf {
     let (text, program) = (dir.join("hostile.c"), dir.join("hostile"));
     std::fs::write(&text, source).expect("it is writable");
-    let done = Command::new("gcc").args(["-O1", "-g"]).args(options).arg("-o").args([&program, &text]).status();
+    let done = testkit::command("gcc").args(["-O1", "-g"]).args(options).arg("-o").args([&program, &text]).status();
     assert!(done.expect("gcc runs").success());
     program
 }

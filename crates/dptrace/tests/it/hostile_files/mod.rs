@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// Runs a command to its end, which must come in time and not by a signal.
 #[track_caller]
 fn run(words: &[&str]) -> Output {
-    let mut command = assert_cmd::Command::new("sh");
+    let mut command = assert_cmd::Command::from_std(testkit::command("sh"));
     command.args(["-c", "ulimit -v $0 && exec \"$@\"", ROOM, PROGRAM]).args(words).env("NO_COLOR", "1");
     let output = command.timeout(PATIENCE).output().unwrap();
     assert!(output.status.code().is_some_and(|code| code < 100), "{words:?}: {output:?}");
@@ -249,7 +249,7 @@ fn what_a_compiler_put_into_other_files_is_not_looked_for() {
 /// The program in namespaces and a root directory of its own: what holds it, and its number.
 fn enter(root: &Path) -> Option<(Process, u32)> {
     let program = root.join("trap");
-    let mut outer = Process::start(std::process::Command::new(&program).arg("enter").arg(root));
+    let mut outer = Process::start(testkit::command(&program).arg("enter").arg(root));
     let line = outer.wait_for("");
     let Some(pid) = line.strip_prefix("child ") else {
         skip("kernel", &format!("no namespaces for nobody: {line}"));

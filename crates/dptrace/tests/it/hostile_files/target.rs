@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -20,7 +19,7 @@ pub(crate) struct Trap {
 pub(crate) fn compile(dir: &Path, name: &str, function: &str, flags: &[&str]) -> PathBuf {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/hostile_files/trap.c");
     let program = dir.join(name);
-    let mut compiler = Command::new("gcc");
+    let mut compiler = testkit::command("gcc");
     compiler.args(["-O1", "-static", "-Wl,--build-id=0x5a5b5c5d5e5f", &format!("-DFUNCTION={function}"), source, "-o"]);
     assert!(compiler.arg(&program).args(flags).status().unwrap().success());
     program
@@ -55,7 +54,7 @@ impl Trap {
 
     /// Starts it.
     pub(crate) fn start(&self) -> Process {
-        let mut process = Process::start(&mut Command::new(self.path("trap")));
+        let mut process = Process::start(&mut testkit::command(self.path("trap")));
         process.wait_for("ready");
         process
     }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -30,16 +30,16 @@ impl Browser {
     /// Starts one, if one is installed. `DPTRACE_REQUIRE_BROWSER=1`: there must be one.
     pub(crate) fn start() -> Option<Self> {
         let is_there = |name: &&&str| {
-            let version = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let version = testkit::command(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
             version.is_ok_and(|status| status.success())
         };
         let Some(name) = NAMES.iter().find(is_there) else {
             assert!(std::env::var_os("DPTRACE_REQUIRE_BROWSER").is_none(), "none of {NAMES:?} is installed");
-            eprintln!("SKIPPED (browser): none of {NAMES:?} is installed");
+            testkit::kernel::skip_if_permitted("browser", &format!("none of {NAMES:?} is installed"));
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
+        let mut command = testkit::command("sh");
         // The protocol's pipes are descriptors 3 and 4.
         command.args(["-c", r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#, "sh", name]);
         command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]);

@@ -4,7 +4,7 @@ mod browser;
 mod looks;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use crate::common::kernel::{PROGRAM, Process};
 use browser::Browser;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 fn dptrace(args: &[&str], dir: &Path) -> Output {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap()
 }
 
@@ -304,7 +304,7 @@ fn hostile_names_do_nothing() {
 fn a_capture_shows_who_ran_instead() {
     let Some(_alone) = crate::common::kernel::kernel() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     command.args(["demo-target", "--inject", "preempt", "--inject-every", "20ms", "--rate", "5000", "--for", "2m"]);
     let mut target = Process::start(command.args(["--app", "reported"]).current_dir(dir.path()).stdout(Stdio::null()));
     target.wait_for("trace file");

@@ -1,7 +1,7 @@
 //! What others take of the CPUs of pollers.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
@@ -12,7 +12,7 @@ const INTRUSION: &str = "dptrace_cpu_intrusion_seconds_total";
 
 /// A command all of whose threads are on CPU 1.
 fn on_cpu_1(command: &[&str]) -> Process {
-    let mut taskset = Command::new("taskset");
+    let mut taskset = testkit::command("taskset");
     Process::start(taskset.args(["-c", "1"]).args(command).stdout(Stdio::null()))
 }
 

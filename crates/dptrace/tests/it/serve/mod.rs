@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::kernel::{PROGRAM, Process, kernel};
@@ -26,7 +26,7 @@ fn target(args: &[&str]) -> Process {
 }
 
 fn target_of(program: &Path, args: &[&str]) -> Process {
-    let mut command = Command::new(program);
+    let mut command = testkit::command(program);
     command.args(["demo-target", "--for", "2m"]).args(args).stdout(Stdio::null());
     let mut process = Process::start(&mut command);
     process.wait_for("demo-target: pid");
@@ -203,7 +203,7 @@ fn what_can_not_be_is_refused() {
         (&["--token-file", "/dev/null"], 2, "visible ASCII"),
         (&["--forget", "1s"], 2, "--forget"),
     ] {
-        let output = Command::new(PROGRAM).arg("serve").args(args).stdin(Stdio::null()).output().expect("it runs");
+        let output = testkit::command(PROGRAM).arg("serve").args(args).stdin(Stdio::null()).output().expect("it runs");
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
         assert!(message.contains(part), "{args:?}: {message}");

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -32,7 +32,7 @@ impl Prometheus {
         let file = dir.path().join("prometheus.yml");
         fs::write(&file, config).expect("written");
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-        let mut command = Command::new("prometheus");
+        let mut command = testkit::command("prometheus");
         command.arg(format!("--config.file={}", file.display()));
         command.arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()));
         command.args([&format!("--web.listen-address={port}"), "--log.level=info"]).stdout(Stdio::null());
@@ -70,7 +70,7 @@ impl Prometheus {
 /// `promtool` finds nothing wrong with this text.
 #[track_caller]
 fn promtool(args: &[&str], text: &str) {
-    let mut command = Command::new("promtool");
+    let mut command = testkit::command("promtool");
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it reads");

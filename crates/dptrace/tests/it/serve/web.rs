@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::kernel::{PROGRAM, Process};
@@ -20,7 +20,7 @@ pub(crate) struct Served {
 impl Served {
     #[track_caller]
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).env("NO_COLOR", "1").stdout(Stdio::null());
         let mut process = Process::start(&mut command);
         let line = process.wait_for("listening on http");

@@ -1,7 +1,7 @@
 //! Targets that know what delayed them, captured; and what the timeline makes of that.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::common::kernel::{PROGRAM, Process};
 
 #[track_caller]
 pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
-    let mut command = Command::new(PROGRAM);
+    let mut command = testkit::command(PROGRAM);
     let done = command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap();
     let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
     assert!(done.status.success(), "{args:?}: {messages}");
@@ -52,7 +52,7 @@ impl Target {
 
     fn start_until(name: &str, args: &[&str], line: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = Command::new(PROGRAM);
+        let mut command = testkit::command(PROGRAM);
         command.args(["demo-target", "--for", "2m", "--truth", "truth.json", "--app", &format!("story-{name}")]);
         let mut process = Process::start(command.args(args).current_dir(dir.path()).stdout(Stdio::null()));
         process.wait_for(line);

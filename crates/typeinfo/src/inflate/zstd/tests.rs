@@ -1,7 +1,7 @@
 //! Frames of the format's own tool, frames made by hand, and damaged ones.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::*;
 
@@ -28,10 +28,10 @@ fn mixed(len: usize, seed: u64) -> Vec<u8> {
 
 /// What the format's own tool makes of it; nothing where it is not installed.
 fn compressed(bytes: &[u8], options: &[&str]) -> Option<Vec<u8>> {
-    let mut tool = Command::new("zstd");
+    let mut tool = testkit::command("zstd");
     let tool = tool.args(["-q", "-c"]).args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut tool) = tool.spawn() else {
-        eprintln!("skipped: zstd is not installed");
+        testkit::kernel::skip_if_permitted("zstd", "zstd is not installed");
         return None;
     };
     let mut input = tool.stdin.take().unwrap();

@@ -1,7 +1,5 @@
 //! What several tests need.
 
-use std::process::Command;
-
 use typeinfo::{NameKind, SourceId, TypeRef, TypeStore};
 
 /// What GCC makes of a program; none, and a word about it, where there is no GCC.
@@ -13,7 +11,7 @@ pub(crate) fn gcc(source: &str, options: &[&str]) -> Option<Vec<u8>> {
 pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("a.out");
-    let mut command = Command::new("gcc");
+    let mut command = testkit::command("gcc");
     command.args(options).arg("-w").arg("-o").arg(&output);
     for (number, source) in sources.iter().enumerate() {
         let name = if number == 0 { "a.c".to_owned() } else { format!("a{number}.c") };
@@ -22,7 +20,7 @@ pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u
         command.arg(input);
     }
     let Ok(run) = command.output() else {
-        eprintln!("SKIPPED: no gcc on this machine");
+        testkit::kernel::skip_if_permitted("gcc", "no gcc on this machine");
         return None;
     };
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

@@ -1,0 +1,48 @@
+//! The tests that were skipped, as `testkit::kernel` noted them: what may be missing on the gate's machine is in a short file.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context as _, ensure};
+
+use crate::suite;
+
+/// What may be missing, a line each: its name, a colon, and why.
+const PERMITTED: &str = ".ci/permitted-skips";
+
+/// Lists what was skipped, and fails if something is not permitted.
+pub(super) fn run() -> anyhow::Result<()> {
+    let permitted =
+        fs::read_to_string(suite::root().join(PERMITTED)).with_context(|| format!("reading {PERMITTED}"))?;
+    let skipped = fs::read_to_string(super::folder().join("skips")).unwrap_or_default();
+    let (skipped, forbidden) = judged(&skipped, &permitted);
+    println!("{} kinds of tests were skipped", skipped.len());
+    for (line, count) in &skipped {
+        println!("SKIPPED {count} x {line}");
+    }
+    ensure!(forbidden.is_empty(), "not permitted by {PERMITTED}: {}", forbidden.join("; "));
+    Ok(())
+}
+
+/// Returns how often each line was noted, and those lines whose names are not permitted.
+fn judged<'a>(skipped: &'a str, permitted: &str) -> (BTreeMap<&'a str, usize>, Vec<&'a str>) {
+    let name = |line: &'a str| line.split(": ").next().unwrap_or(line);
+    let is_permitted = |wanted: &str| permitted.lines().any(|line| line.split(": ").next() == Some(wanted));
+    let mut counts = BTreeMap::new();
+    for line in skipped.lines() {
+        *counts.entry(line).or_insert(0) += 1;
+    }
+    let forbidden = counts.keys().copied().filter(|line| !is_permitted(name(line))).collect();
+    (counts, forbidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_named_is_forbidden() {
+        let (counts, forbidden) = judged("zstd: none\nbrowser: no chromium\nzstd: none\n", "zstd: it is no package\n");
+        assert_eq!((counts["zstd: none"], forbidden), (2, vec!["browser: no chromium"]));
+    }
+}
