@@ -123,7 +123,7 @@ impl Idle {
 
 impl Drop for Idle {
     fn drop(&mut self) {
-        let _ = self.0.kill().and_then(|()| self.0.wait());
+        testkit::end(&mut self.0);
     }
 }
 

@@ -47,8 +47,7 @@ impl Drop for Named {
     fn drop(&mut self) {
         for child in &mut self.children {
             // It has ended already if the test failed.
-            let _ = child.kill();
-            let _ = child.wait();
+            testkit::end(child);
         }
     }
 }

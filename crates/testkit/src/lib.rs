@@ -18,7 +18,7 @@ mod survivor;
 mod workload;
 
 pub use live::LiveTrace;
-pub use program::{command, copy_program, within, write_program};
+pub use program::{command, copy_program, end, within, write_program};
 pub use sources::sources;
 pub use spdk_trace_writer::{
     Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,

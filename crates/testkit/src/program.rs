@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Longest time of a child, from its start: more than any test takes, also in the deep check.
@@ -26,6 +26,24 @@ pub fn within(program: impl AsRef<OsStr>, longest: Duration) -> Command {
     let mut command = Command::new(program);
     sys::process::bind_to_starter(&mut command, longest);
     command
+}
+
+/// Kills a child, if it has not ended yet, and waits for its end. If a signal ended it, removes the trace that it had in `/dev/shm`, as
+/// applications of SPDK name it: they do not remove it themselves then.
+pub fn end(child: &mut Child) {
+    use std::os::unix::process::ExitStatusExt as _;
+    // It may have ended.
+    let _ = child.kill();
+    if !child.wait().is_ok_and(|status| status.signal().is_some()) {
+        return;
+    }
+    let ending = format!("_trace.pid{}", child.id());
+    for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().ends_with(&ending) {
+            // Another one may have removed it.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Copies a program to a file that all users may execute.

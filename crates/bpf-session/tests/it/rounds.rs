@@ -131,8 +131,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         // It has ended already unless the test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -33,8 +33,7 @@ struct Running(std::process::Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        testkit::end(&mut self.0);
     }
 }
 

@@ -69,8 +69,7 @@ struct Running(Child);
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        testkit::end(&mut self.0);
     }
 }
 

@@ -115,8 +115,7 @@ impl Victim {
 impl Drop for Victim {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
         if let Some(cgroup) = &self.cgroup {
             // Its threads leave it a moment later than their process is waited for.
             for _ in 0..100 {

@@ -126,8 +126,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
         let _ = self.folder.path();
     }
 }

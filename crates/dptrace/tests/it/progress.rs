@@ -175,8 +175,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        testkit::end(&mut self.0);
         let _ = std::fs::remove_file(format!("/dev/shm/progress_trace.pid{}", self.0.id()));
     }
 }

@@ -103,8 +103,7 @@ impl Other {
 impl Drop for Other {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        testkit::end(&mut self.0);
     }
 }
 

@@ -71,8 +71,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        testkit::end(&mut self.0);
     }
 }
 

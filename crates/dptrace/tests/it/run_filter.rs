@@ -105,8 +105,7 @@ impl Family {
 
 impl Drop for Family {
     fn drop(&mut self) {
-        let _ = self.noise.kill();
-        let _ = self.noise.wait();
+        testkit::end(&mut self.noise);
     }
 }
 

@@ -60,8 +60,7 @@ impl Seconds {
 impl Drop for Seconds {
     fn drop(&mut self) {
         // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -79,8 +79,7 @@ impl Demo {
 impl Drop for Demo {
     fn drop(&mut self) {
         // It has ended already unless the test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -195,21 +195,20 @@ fn a_dptrace_that_is_killed() {
     assert!(lazy < truth.requests_started, "{lazy} of {}", truth.requests_started);
 }
 
-/// More threads than most programs have, each asleep most of the time.
+/// More threads than most programs have, each asleep most of the time. Not thousands: these are more than a small machine bears.
 #[test]
-#[ignore = "deep starve: four thousand threads wake up several times a second"]
-fn four_thousand_threads() {
+fn four_hundred_threads() {
     let Some((_guard, before)) = ready() else { return };
     let restless = Restless::build();
-    let target = restless.start(4000);
+    let target = restless.start(400);
     let pid = target.pid().to_string();
     let mut delay = testkit::command(PROGRAM);
-    delay.args(["kernel-delay", "-p", &pid, "--sample-time", "1", "--max-threads", "8192", "--json"]);
+    delay.args(["kernel-delay", "-p", &pid, "--sample-time", "1", "--max-threads", "1024", "--json"]);
     let done = delay.output().expect("it runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let threads = report["threads"].as_array().expect("a list").len();
-    assert!(threads >= 4003, "{threads} threads");
+    assert!(threads >= 403, "{threads} threads");
     // With room for fewer it says how many it left out, and the report is there.
     let mut delay = testkit::command(PROGRAM);
     let done = delay.args(["kernel-delay", "-p", &pid, "--max-threads", "100"]).output().expect("it runs");

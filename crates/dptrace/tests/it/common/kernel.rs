@@ -126,8 +126,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // It has ended already unless the test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -74,8 +74,7 @@ impl Application {
 impl Drop for Application {
     fn drop(&mut self) {
         // It may have ended, and the file may be gone; then there is nothing to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -125,8 +124,7 @@ impl Follow {
 
 impl Drop for Follow {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -52,8 +52,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
 

@@ -195,7 +195,6 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         // Its own children end when it does.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        testkit::end(&mut self.child);
     }
 }
