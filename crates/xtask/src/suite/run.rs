@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::programs::TestProgram;
 
+/// Time by which the kernel ends a command later than we do.
+const MARGIN: Duration = Duration::from_mins(1);
 /// Interval between two looks at a command that runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -52,6 +54,8 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
     let mut output = tempfile::tempfile().context("making a file for the output")?;
     let copy = |file: &File| file.try_clone().context("opening the file of the output again");
     command.stdin(Stdio::null()).stdout(copy(&output)?).stderr(copy(&output)?).process_group(0);
+    // Should this task be killed, the command goes with it.
+    sys::process::bind_to_starter(command, limit + MARGIN);
     let since = Instant::now();
     let mut child = command.spawn().with_context(|| format!("running {name}"))?;
     let mut status = None;

@@ -58,6 +58,7 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
             machine.arg("-device").arg(format!("{device},chardev=answers"));
         }
     }
+    sys::process::bind_to_starter(&mut machine, PATIENCE + Duration::from_mins(1));
     let started = machine.stdin(Stdio::null()).spawn();
     let ended = wait(started.with_context(|| format!("running {program} (package {package})"))?)?;
     let text = std::fs::read(&answers).with_context(|| format!("reading {}", answers.display()))?;
