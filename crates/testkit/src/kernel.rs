@@ -43,14 +43,14 @@ pub struct Turn {
 /// Returns the turn of a test that bears other kernel tests beside it. None without root.
 #[track_caller]
 pub fn may_run(what: &str) -> Option<Turn> {
-    permitted(what).then(|| turn(File::lock_shared))
+    is_permitted(what).then(|| turn(File::lock_shared))
 }
 
 /// Returns the turn of a test that counts, probes or judges the whole machine: no other kernel test runs meanwhile. None without
 /// root.
 #[track_caller]
 pub fn may_run_alone(what: &str) -> Option<Turn> {
-    permitted(what).then(alone)
+    is_permitted(what).then(alone)
 }
 
 /// Returns the turn of a test that runs without root, too, and would see what others do on the machine.
@@ -58,9 +58,10 @@ pub fn alone() -> Turn {
     turn(File::lock)
 }
 
-/// Whether a kernel test may run here; says why not.
+/// Returns whether a kernel test may run that bears all others, also those that look at the whole machine; says why not. A test may
+/// ask several times.
 #[track_caller]
-fn permitted(what: &str) -> bool {
+pub fn is_permitted(what: &str) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     if std::env::var_os("DPTRACE_NO_KERNEL_TESTS").is_some_and(|value| value == "1") {
         skip(what, "DPTRACE_NO_KERNEL_TESTS is set");

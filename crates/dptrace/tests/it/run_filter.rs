@@ -1,6 +1,7 @@
 //! With -p and -c the events of one process count, whatever the kind of probe; with --follow-forks those of its children too.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use tempfile::TempDir;
@@ -59,7 +60,21 @@ int main(int count, char **words)
 /// The program, and another of its kind that makes the same events all the time.
 struct Family {
     folder: TempDir,
+    /// Name of the program, which no other test has: processes are looked for by it.
+    name: String,
     noise: Child,
+}
+
+/// Number of families that were started.
+static FAMILIES: AtomicU32 = AtomicU32::new(0);
+
+/// Which kinds of probes a script has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    /// Those that count each event.
+    Exact,
+    /// A timer and page faults, too: they come to whoever has the CPU.
+    Sampled,
 }
 
 impl Family {
@@ -70,36 +85,62 @@ impl Family {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("family.c");
         std::fs::write(&source, SOURCE).unwrap();
-        let program = folder.path().join("family");
+        // At most 15 bytes, as the kernel keeps names.
+        let name = format!("f{}-{}", std::process::id(), FAMILIES.fetch_add(1, Ordering::Relaxed));
+        let program = folder.path().join(&name);
         let built = testkit::command("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
         assert!(built.unwrap().success());
         let noisy = folder.path().join("noise");
         testkit::copy_program(&program, &noisy);
         let other = testkit::command(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
-        Some(Self { folder, noise: other })
+        Some(Self { folder, name, noise: other })
     }
 
     fn program(&self) -> String {
-        self.folder.path().join("family").display().to_string()
+        self.folder.path().join(&self.name).display().to_string()
     }
 
     /// Of each kind of probe: the events by the name of the process; a timer; what is exact once more by itself.
-    fn script(&self) -> String {
+    fn script(&self, kinds: Kinds) -> String {
         let program = self.program();
+        let sampled = "profile:hz:999 { @who[\"profile\", comm] = count(); }
+             software:page-faults:1 { @who[\"software\", comm] = count(); }
+             interval:ms:5 { @ticks = count(); }";
         format!(
             "tracepoint:syscalls:sys_enter_getppid {{ @who[\"tracepoint\", comm] = count(); @calls = count(); }}
              rawtracepoint:sys_enter /arg1 == {}/ {{ @who[\"raw\", comm] = count(); @raw_calls = count(); }}
              uprobe:{program}:hit {{ @who[\"uprobe\", comm] = count(); @hits = count(); }}
-             profile:hz:999 {{ @who[\"profile\", comm] = count(); }}
-             software:page-faults:1 {{ @who[\"software\", comm] = count(); }}
-             interval:ms:5 {{ @ticks = count(); }}",
-            libc_getppid()
+             {}",
+            libc_getppid(),
+            if kinds == Kinds::Sampled { sampled } else { "" }
         )
     }
 
+    /// Runs the script with these options, and looks whether there are this many calls and hits.
     #[track_caller]
-    fn run(&self, options: &[&str]) -> String {
-        printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &self.script()]).args(options))
+    fn run(&self, kinds: Kinds, options: &[&str], counts: (u32, u32)) {
+        let script = self.script(kinds);
+        let out = printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &script]).args(options));
+        self.check(&out, kinds, counts);
+    }
+
+    /// That there are these numbers of exact events, some of all others, and none of another process.
+    #[track_caller]
+    fn check(&self, out: &str, kinds: Kinds, (calls, hits): (u32, u32)) {
+        for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
+            assert!(out.lines().any(|it| it == line), "{line} is not there:\n{out}");
+        }
+        let sampled: &[&str] = if kinds == Kinds::Sampled { &["profile", "software"] } else { &[] };
+        for kind in ["tracepoint", "raw", "uprobe"].iter().chain(sampled) {
+            assert!(out.contains(&format!("@who[{kind}, {}]: ", self.name)), "{kind}:\n{out}");
+        }
+        assert!(kinds == Kinds::Exact || out.contains("@ticks: "), "{out}");
+        let ours = format!(", {}]", self.name);
+        let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(&ours));
+        // What the command is before it is the command: its page faults are those of a copy of ours.
+        let others: Vec<&str> =
+            others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
+        assert!(others.is_empty(), "{others:?}");
     }
 }
 
@@ -122,40 +163,29 @@ fn printed(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// That there are these numbers of exact events, some of all others, and none of another process.
-#[track_caller]
-fn check(out: &str, (calls, hits): (u32, u32)) {
-    for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
-        assert!(out.lines().any(|it| it == line), "{line} is not there:\n{out}");
-    }
-    for kind in ["tracepoint", "raw", "uprobe", "profile", "software"] {
-        assert!(out.contains(&format!("@who[{kind}, family]: ")), "{kind}:\n{out}");
-    }
-    assert!(out.contains("@ticks: "), "{out}");
-    let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(", family]"));
-    // What the command is before it is the command: its page faults are those of a copy of ours.
-    let others: Vec<&str> =
-        others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
-    assert!(others.is_empty(), "{others:?}");
-}
-
 #[test]
-#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
 fn a_commands_events_alone_count_and_its_childrens_where_that_is_wanted() {
-    let Some(_alone) = kernel() else { return };
+    of_a_command(Kinds::Exact);
+}
+
+fn of_a_command(kinds: Kinds) {
+    let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else { return };
-    check(&family.run(&["-c", &family.program()]), (11, 11));
-    check(&family.run(&["-c", &family.program(), "--follow-forks"]), (1111, 1111));
+    family.run(kinds, &["-c", &family.program()], (11, 11));
+    family.run(kinds, &["-c", &family.program(), "--follow-forks"], (1111, 1111));
 }
 
 #[test]
-#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
 fn a_running_processs_events_alone_count() {
-    let Some(_alone) = kernel() else { return };
+    of_a_process(Kinds::Exact);
+}
+
+fn of_a_process(kinds: Kinds) {
+    let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else { return };
     for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
         let mut process = testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
-        let script = format!("{} interval:ms:1 /@said != 1/ {{ @said = 1; printf(\"ready\\n\"); }}", family.script());
+        let script = family.script(kinds) + " interval:ms:1 /@said != 1/ { @said = 1; printf(\"ready\\n\"); }";
         let mut tracer = testkit::command(PROGRAM);
         tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
         let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -167,7 +197,7 @@ fn a_running_processs_events_alone_count() {
         process.wait().unwrap();
         let output = tracer.wait_with_output().unwrap();
         assert!(line.starts_with("Attached"), "{line}");
-        check(&String::from_utf8(output.stdout).unwrap(), wanted);
+        family.check(&String::from_utf8(output.stdout).unwrap(), kinds, wanted);
     }
 }
 
@@ -202,19 +232,30 @@ fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
 
 /// Of three processes the events of two count, or of all by their name; and it ends when all have ended.
 #[test]
-#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
 fn several_processes_are_traced() {
-    let Some(_alone) = kernel() else { return };
+    of_several(Kinds::Exact);
+}
+
+fn of_several(kinds: Kinds) {
+    let Some(_turn) = kernel() else { return };
     let Some(family) = Family::start() else { return };
-    let script = family.script();
+    let script = family.script(kinds);
     for (options, each) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
         let processes: Vec<Child> = (0..3).map(|_| waiting(&family)).collect();
         let two = format!("{},{}", processes[0].id(), processes[2].id());
         let out = traced(&[&["-e", &script, "-p", &two], options].concat(), processes);
-        check(&out, (2 * each, 2 * each));
+        family.check(&out, kinds, (2 * each, 2 * each));
     }
-    let out = traced(&["-e", &script, "-p", "family"], (0..3).map(|_| waiting(&family)).collect());
-    check(&out, (33, 33));
+    let out = traced(&["-e", &script, "-p", &family.name], (0..3).map(|_| waiting(&family)).collect());
+    family.check(&out, kinds, (33, 33));
+}
+
+#[test]
+#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
+fn samples_are_of_the_processes_that_count() {
+    of_a_command(Kinds::Sampled);
+    of_a_process(Kinds::Sampled);
+    of_several(Kinds::Sampled);
 }
 
 /// `--children` has what a process started before, too. The shell makes no call and no hit of ours.
@@ -231,7 +272,7 @@ fn the_children_of_a_process_are_traced() {
     let is_job = |child: &u32| {
         let folder = host::proc::folder(host::Pid(*child));
         let parent = host::proc::Stat::read(&folder).ok().and_then(|stat| stat.number(4));
-        parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(b"family")
+        parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(family.name.as_bytes())
     };
     let children = || host::proc::processes().iter().filter(|child| is_job(child)).count();
     let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
@@ -239,8 +280,8 @@ fn the_children_of_a_process_are_traced() {
         assert!(std::time::Instant::now() < until, "the shell starts nothing");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let script = "tracepoint:syscalls:sys_enter_getppid /comm == \"family\"/ { @calls = count(); }";
-    let out = traced(&["-e", script, "--children", "-p", &pid.to_string()], vec![process]);
+    let script = format!("tracepoint:syscalls:sys_enter_getppid /comm == \"{}\"/ {{ @calls = count(); }}", family.name);
+    let out = traced(&["-e", &script, "--children", "-p", &pid.to_string()], vec![process]);
     assert!(out.contains("@calls: 2222\n"), "{out}");
 }
 
@@ -276,6 +317,7 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
 fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
     let Some(_alone) = kernel() else { return };
     let Some(_family) = Family::start() else { return };
+    // It ends with this test.
     let mut idle = testkit::command("sleep").arg("1000").spawn().unwrap();
     let pid = idle.id().to_string();
     for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {
@@ -287,19 +329,18 @@ fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
         assert_eq!(err.contains(&note), !is_limited, "{script}: {err}");
         assert!(!out.contains("@us"), "{script}: {out}");
     }
-    idle.kill().unwrap();
-    idle.wait().unwrap();
+    testkit::end(&mut idle);
 }
 
 /// In a PID namespace of its own a process has another number.
 #[test]
-#[ignore = "deep truth: the profile's timer must hit the processes, and only them"]
 fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
     let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "-q"]);
-    check(&printed(command.args(["-e", &family.script(), "-c", &family.program()])), (11, 11));
+    let out = printed(command.args(["-e", &family.script(Kinds::Exact), "-c", &family.program()]));
+    family.check(&out, Kinds::Exact, (11, 11));
     let mut command = testkit::command("unshare");
     command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "--follow-forks"]);
     let output = command.args(["-e", "begin { }", "-c", "true"]).output().unwrap();
@@ -311,13 +352,14 @@ fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
 fn a_script_can_ask_for_the_whole_machines_events() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
-    let script = format!("config = {{ filter_pid = false }} {}", family.script());
+    let script = format!("config = {{ filter_pid = false }} {}", family.script(Kinds::Sampled));
     let out = printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
     assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
     // bpftrace's -c limits user probes only.
     let link = family.folder.path().join("bpftrace");
     std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
-    let out = printed(testkit::command(link).args(["-q", "-e", &family.script(), "-c", &family.program()]));
+    let out =
+        printed(testkit::command(link).args(["-q", "-e", &family.script(Kinds::Sampled), "-c", &family.program()]));
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
 }

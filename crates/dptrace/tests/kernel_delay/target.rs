@@ -89,6 +89,9 @@ impl Sampling {
     /// None where the kernel is not for us, or too old, which is reported.
     #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
+        if !testkit::kernel::is_permitted("kernel-delay") {
+            return None;
+        }
         let mut child = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
             .args(["kernel-delay", "-D", "--json"])
             .args(arguments)

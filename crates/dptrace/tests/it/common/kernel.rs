@@ -161,6 +161,22 @@ pub(crate) fn recorded(process: Process) -> Recorded {
     Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
 }
 
+/// The end of a recording without a time limit, which is interrupted once a probe has left a line.
+#[track_caller]
+pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
+    let mut stdout = BufReader::new(process.child.stdout.take().expect("it is piped"));
+    let mut output = String::new();
+    while probe_lines(&output).is_empty() {
+        let read = stdout.read_line(&mut output).expect("it is UTF-8");
+        assert!(read > 0, "it ended without a hit: {:?}", process.end());
+    }
+    process.signal("INT");
+    stdout.read_to_string(&mut output).expect("it is UTF-8");
+    let (status, _, messages) = process.end();
+    assert!(status.success(), "{status}: {messages:#?}");
+    Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
+}
+
 /// The lines of a recording that probes left: not those of what was found alive, and of when that was read.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
     let is_found =
