@@ -35,7 +35,7 @@ impl Common {
     /// Before there are reactors.
     pub(crate) fn prepare(options: &Options) -> Self {
         let mut usable = Usable { causes: options.inject.clone(), who: "the target".to_owned() };
-        let stopper = usable.prepare(Cause::Stop, || Stopper::start(options.inject_for));
+        let stopper = usable.prepare(Cause::Stop, || Stopper::start(options));
         let packets = usable.prepare(Cause::Softirq, Packets::prepare);
         usable.causes.retain(|cause| *cause != Cause::None);
         Self { is_busy: AtomicBool::new(false), causes: usable.causes, stopper, packets }

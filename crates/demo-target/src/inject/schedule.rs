@@ -34,8 +34,7 @@ impl Thread {
     pub(crate) fn pin(lcore: u32, options: &Options) -> Self {
         let allowed = allowed_cpus();
         let cpu = cpu_of(lcore, &allowed).filter(|cpu| pin(*cpu));
-        // Reactors that share a CPU take turns on it.
-        let every = options.inject_every / REACTORS.div_ceil(allowed.len().max(1) as u32);
+        let every = every_on_a_cpu(options, &allowed);
         let may_burst = cpu.is_some_and(|cpu| may_burst(cpu, is_only_cpu(), options.inject_for, every));
         Self { lcore, tid: rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), cpu, may_burst }
     }
@@ -45,6 +44,19 @@ impl Thread {
 /// if there is another CPU.
 fn may_burst(cpu: u32, is_only_cpu: bool, length: Duration, every: Duration) -> bool {
     (cpu != 0 || is_only_cpu) && length <= LONGEST_BURST && length * BURST_SPACING <= every
+}
+
+/// Returns whether a helper of the delays may run in the real-time class, for microseconds: on each CPU that the calling thread may
+/// run on.
+pub(crate) fn helper_may_burst(options: &Options) -> bool {
+    let allowed = allowed_cpus();
+    let (is_only, every) = (is_only_cpu(), every_on_a_cpu(options, &allowed));
+    allowed.iter().all(|cpu| may_burst(*cpu as u32, is_only, options.inject_for, every))
+}
+
+/// Returns the time between two delays on one CPU: reactors that share it take turns.
+fn every_on_a_cpu(options: &Options, allowed: &[usize]) -> Duration {
+    options.inject_every / REACTORS.div_ceil(allowed.len().max(1) as u32)
 }
 
 /// Returns whether CPU 0 is the only one that the machine has; false if it cannot be read.

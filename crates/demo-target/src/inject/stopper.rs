@@ -14,6 +14,7 @@ use rustix::time::Timespec;
 use super::schedule;
 use super::truth::Culprit;
 use super::watch::Watch;
+use crate::options::Options;
 
 /// Its name, for the kernel's events.
 const NAME: &std::ffi::CStr = c"stopper";
@@ -28,8 +29,9 @@ pub(crate) struct Stopper {
 }
 
 impl Stopper {
-    /// Starts it; it stops this process for so long each time.
-    pub(crate) fn start(length: Duration) -> io::Result<Self> {
+    /// Starts it; it stops this process for `options.inject_for` each time.
+    pub(crate) fn start(options: &Options) -> io::Result<Self> {
+        let (length, may_burst) = (options.inject_for, schedule::helper_may_burst(options));
         let target = getpid();
         let (ordered, orders) = pipe_with(PipeFlags::CLOEXEC)?;
         let (done, report) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -37,7 +39,7 @@ impl Stopper {
         let Some(child) = fork()? else {
             // Its own copy would keep the pipe open when this process is gone.
             drop(orders);
-            obey(&ordered, &report, target, length)
+            obey(&ordered, &report, target, length, may_burst)
         };
         Ok(Self { child, orders: Some(orders), done })
     }
@@ -87,10 +89,10 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// In the copy: stops the target at each order, and ends with the pipe.
-fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration) -> ! {
-    // It must not wait for a CPU behind the reactors that it stops.
+fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_burst: bool) -> ! {
+    // It must not wait for a CPU behind the reactors that it stops. It computes nothing.
     let _ = rustix::thread::set_name(NAME);
-    schedule::get_ahead(false);
+    schedule::get_ahead(may_burst);
     // Nor may it outlive its target: the number could come to mean another process.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     loop {

@@ -82,7 +82,8 @@ const CAUSES: [&str; 5] = ["preempt", "softirq", "irq", "stop", "syscall"];
 #[ignore = "deep truth: it compares the blame with the target's clock within 5 %"]
 fn each_cause_is_blamed_for_the_requests_that_it_delayed() {
     let Some(_alone) = kernel::kernel() else { return };
-    let story = Story::of("preempt,softirq,irq,stop,syscall,own", "8ms", "2s");
+    // Both reactors are on one CPU, of which delays may take a tenth.
+    let story = Story::of("preempt,softirq,irq,stop,syscall,own", "20ms", "5s");
     let delayed = delayed(&story);
     // A stop that another reactor ordered, and one that waits for its CPU beside, are longer or shorter than what was ordered.
     let is_sure = |it: &&Delayed<'_>| it.injection["elsewhere"] != true && it.injection["shielded"] == true;

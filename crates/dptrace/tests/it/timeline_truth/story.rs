@@ -22,12 +22,12 @@ pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Only this CPU for what is started meanwhile: the others are for who reads.
-pub(crate) fn on_first_cpu<T>(start: impl FnOnce() -> T) -> T {
+/// Only this CPU for what is started meanwhile: the others are for who reads. Delays run with `SCHED_FIFO` there, but not on CPU 0.
+pub(crate) fn on_last_cpu<T>(start: impl FnOnce() -> T) -> T {
     let all = sched_getaffinity(None).unwrap();
-    let mut first = CpuSet::new();
-    first.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
-    sched_setaffinity(None, &first).unwrap();
+    let mut last = CpuSet::new();
+    last.set((0..CpuSet::MAX_CPU).rfind(|cpu| all.is_set(*cpu)).unwrap());
+    sched_setaffinity(None, &last).unwrap();
     let started = start();
     sched_setaffinity(None, &all).unwrap();
     started
@@ -134,11 +134,11 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// A target on the first CPU that delays itself with these causes, captured for a time.
+    /// A target on the last CPU that delays itself with these causes, captured for a time.
     pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
         let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
         let name: String = causes.chars().take(16).collect();
-        let target = on_first_cpu(|| Target::start(&name, &args));
+        let target = on_last_cpu(|| Target::start(&name, &args));
         let captured = target.captured(time);
         Self::end(target, captured)
     }
