@@ -113,7 +113,7 @@ fn sleep_as_audited() {
     std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap().join().unwrap();
 }
 
-/// How often each thread of that name had the CPU.
+/// Returns how often each thread of that name had the CPU.
 fn audited(sums: &Sums) -> Vec<u64> {
     let named = tallies(sums, |key| key.kind == kind::THREAD && key.cpu == cpu()).into_iter();
     named.filter(|(_, tally)| tally.name.starts_with(b"audited\0")).map(|(_, tally)| tally.count).collect()

@@ -25,7 +25,7 @@ pub(crate) struct Thread {
     /// As the kernel numbers it.
     pub(crate) tid: u32,
     pub(crate) cpu: Option<u32>,
-    /// Whether its delays may run in the real-time class.
+    /// Permission of its delays to run in the real-time class.
     pub(crate) may_burst: bool,
 }
 

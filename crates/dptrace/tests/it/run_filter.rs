@@ -71,7 +71,7 @@ static FAMILIES: AtomicU32 = AtomicU32::new(0);
 /// Which kinds of probes a script has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kinds {
-    /// Those that count each event.
+    /// Probes that count each event.
     Exact,
     /// A timer and page faults, too: they come to whoever has the CPU.
     Sampled,
@@ -124,7 +124,7 @@ impl Family {
         self.check(&out, kinds, counts);
     }
 
-    /// That there are these numbers of exact events, some of all others, and none of another process.
+    /// Checks that there are these numbers of exact events, some of all others, and none of another process.
     #[track_caller]
     fn check(&self, out: &str, kinds: Kinds, (calls, hits): (u32, u32)) {
         for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {

@@ -41,7 +41,7 @@ Examples:
   cargo xtask deep --changed         those that your change touches
   cargo xtask deep --list truth      which tests that part runs, and why the gate does not";
 
-/// What came of a part.
+/// Result of a part.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Number of tests or steps that passed.

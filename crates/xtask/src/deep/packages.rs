@@ -1,4 +1,4 @@
-//! What a part needs and the machine does not have yet.
+//! Installs packages that a part needs and the machine does not have yet.
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::suite::{self, LoadSample, run_limited};
 pub(crate) struct Part {
     /// Name on the command line, and in `#[ignore = "deep NAME: .."]`.
     pub(super) name: &'static str,
-    /// What it runs, for people.
+    /// Description, for people.
     pub(super) about: &'static str,
     /// Time after which it is ended.
     pub(super) limit: Duration,

@@ -1,4 +1,4 @@
-//! What is noted of each run of a part: one line of JSON in `target/deep.jsonl`.
+//! The record of each run of a part: one line of JSON in `target/deep.jsonl`.
 
 use std::fmt;
 use std::fs::OpenOptions;

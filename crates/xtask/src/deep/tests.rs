@@ -11,7 +11,7 @@ use crate::suite::{self, DeepTest, LoadSample, TestProgram, deep_tests, run_test
 /// Longest time of one test.
 const TEST_LIMIT: Duration = Duration::from_mins(10);
 
-/// How often each test is run.
+/// Number of runs of each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repetition {
     Once,

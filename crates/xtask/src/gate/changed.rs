@@ -9,7 +9,7 @@ use anyhow::{bail, ensure};
 
 use crate::suite::{self, LoadSample, TestProgram, changed_tests, run_test, test_programs};
 
-/// How often each test runs.
+/// Number of runs of each test.
 const TIMES: usize = 20;
 /// Runs at the same time: tests wait more than they compute.
 const WORKERS: usize = 6;

@@ -1,4 +1,4 @@
-//! What tests can leave behind on a machine: processes without a parent, mounts, network namespaces, shared memory, pinned objects,
+//! Looks for leftovers of tests on a machine: processes without a parent, mounts, network namespaces, shared memory, pinned objects,
 //! uprobes that the kernel could not remove.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// What ends is waited for as long: processes that got a signal, references that the kernel drops later.
+/// Time that is left to processes that got a signal, and to references that the kernel drops later.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Folders of which the names of the files are compared, and what these are.
 const FOLDERS: [(&str, &str); 3] =

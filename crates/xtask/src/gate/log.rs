@@ -1,4 +1,4 @@
-//! What `cargo test` printed: which tests of which program failed, and their outputs.
+//! Parses the output of `cargo test`: which tests of which program failed, and what they printed.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub(super) struct Failure {
     pub(super) program: PathBuf,
     /// Full name of the test.
     pub(super) test: String,
-    /// What it printed.
+    /// Output of the test.
     pub(super) output: String,
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::suite;
 
-/// What may be missing, a line each: its name, a colon, and why.
+/// File of what may be missing, a line each: its name, a colon, and why.
 const PERMITTED: &str = ".ci/permitted-skips";
 
 /// Lists what was skipped, and fails if something is not permitted.

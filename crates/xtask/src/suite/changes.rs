@@ -1,4 +1,4 @@
-//! What HEAD changed since the last landing, by git.
+//! The changes of HEAD since the last landing, by git.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How busy the machine is: printed beside every verdict that depends on it.
+//! The load of the machine: printed beside every verdict that depends on it.
 
 use std::fmt;
 use std::fs;

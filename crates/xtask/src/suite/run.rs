@@ -21,9 +21,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Ended {
     /// `None` if the time limit ended it.
     pub(crate) status: Option<ExitStatus>,
-    /// How long it ran.
+    /// Time from its start to its end.
     pub(crate) time: Duration,
-    /// What it printed on standard output and standard error, in the order in which it came.
+    /// Standard output and standard error, in the order in which they came.
     pub(crate) output: String,
 }
 

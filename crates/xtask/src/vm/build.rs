@@ -45,7 +45,7 @@ pub(super) struct TestProgram {
 pub(super) struct TestGroup {
     /// The module.
     pub(super) module: &'static str,
-    /// What the tests are about, for people.
+    /// Subject of the tests, for people.
     pub(super) about: &'static str,
     /// The names of its tests, without the module's.
     pub(super) cases: Vec<String>,

@@ -12,7 +12,7 @@ const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST
 /// A test that can't run has failed.
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
-/// What the tests of a module need: the module, the beginning of their names, and it.
+/// Needs of the tests of a module: the module, the beginning of their names, and the needs.
 const NEEDS: [(&str, &str, &[Needs]); 6] = [
     ("kernel_delay", "triggers::kernel_functions", &[Needs::Feature("kprobes", "CONFIG_KPROBES")]),
     ("scripts", "iterators::functions_in_which", &[Needs::Feature("fentry", "fentry")]),
