@@ -10,6 +10,7 @@ use crate::serve::{follows, target, truth};
 const HOST: &str = "node/1 \u{e4}";
 
 #[test]
+#[ignore = "deep truth: it compares sums of two moments, between which threads go on"]
 fn tables_have_what_is_exposed() {
     let Some(_guard) = kernel() else { return };
     let temp = tempfile::tempdir().expect("a directory");
