@@ -7,15 +7,15 @@ runs=${1:-5}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-cargo build --release --quiet -p dptrace -p testkit
-dptrace=$PWD/target/release/dptrace
+cargo build --profile dist --quiet -p dptrace -p testkit
+dptrace=$PWD/target/dist/dptrace
 slots=2097152
 load=(--records $slots --lcores 4 --qpairs 64 --connections 10000)
 # Era F, which SPDK's master reads: one slot a record; the same with the bdev layer's records of several slots and with
 # relations. And era C, where every request's record points to its qpair.
-target/release/gen-trace --era F "${load[@]}" --no-bdev --fill 200 --out "$dir/f.trace" --recording "$dir/f.recording"
-target/release/gen-trace --era F "${load[@]}" --out "$dir/bdev.trace"
-target/release/gen-trace --era C "${load[@]}" --no-bdev --fill 200 --out "$dir/c.trace" --recording "$dir/c.recording"
+target/dist/gen-trace --era F "${load[@]}" --no-bdev --fill 200 --out "$dir/f.trace" --recording "$dir/f.recording"
+target/dist/gen-trace --era F "${load[@]}" --out "$dir/bdev.trace"
+target/dist/gen-trace --era C "${load[@]}" --no-bdev --fill 200 --out "$dir/c.trace" --recording "$dir/c.recording"
 "$dptrace" trace -i "$dir/f.trace" --format json -o "$dir/f.json"
 records=$("$dptrace" trace -i "$dir/f.trace" | wc -l)
 megabytes=$(($(stat -c %s "$dir/f.json") / 1000000))

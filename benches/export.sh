@@ -7,9 +7,9 @@ runs=${1:-3}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-dptrace=${DPTRACE:-$PWD/target/release/dptrace}
-generate=${GEN_TRACE:-$PWD/target/release/gen-trace}
-[[ -n ${DPTRACE:-} && -n ${GEN_TRACE:-} ]] || cargo build --release --quiet -p dptrace -p testkit
+dptrace=${DPTRACE:-$PWD/target/dist/dptrace}
+generate=${GEN_TRACE:-$PWD/target/dist/gen-trace}
+[[ -n ${DPTRACE:-} && -n ${GEN_TRACE:-} ]] || cargo build --profile dist --quiet -p dptrace -p testkit
 load=(--era F --records 16777216 --lcores 4 --qpairs 64 --connections 2000 --no-bdev --fill 60)
 "$generate" "${load[@]}" --out "$dir/big.trace"
 

@@ -10,7 +10,7 @@ started=
 trap '[[ -z $started ]] || kill "$started" 2>/dev/null; rm -rf "$dir" /dev/shm/bench_live_trace.*' EXIT
 
 . benches/binary.sh
-cargo build -q --release -p testkit --bin write-live
+cargo build -q --profile dist -p testkit --bin write-live
 write_live=${CARGO_TARGET_DIR:-target}/release/write-live
 trace=/dev/shm/bench_live_trace.$$
 last=$(($(nproc) - 1))

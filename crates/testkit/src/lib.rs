@@ -4,7 +4,8 @@
 //! lists what a reader must find in it. [`LiveTrace`] does both for a file that is read meanwhile. The feature `strategy` has
 //! proptest draw arbitrary traces, and [`Workload`] generates a target under load (also as the program `gen-trace`).
 //!
-//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run, [`command`] starts every process of a test, and [`sources`] lists this project's own sources.
+//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run, [`command`] starts every process of a
+//! test, and [`sources`] lists this project's own sources.
 #![forbid(unsafe_code)]
 
 pub mod kernel;
@@ -18,7 +19,7 @@ mod survivor;
 mod workload;
 
 pub use live::LiveTrace;
-pub use program::{command, copy_program, end, within, write_program};
+pub use program::{command, copy_program, end, write_program};
 pub use sources::sources;
 pub use spdk_trace_writer::{
     Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,

@@ -22,7 +22,7 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Returns the same for a child with a time limit of its own.
-pub fn within(program: impl AsRef<OsStr>, longest: Duration) -> Command {
+fn within(program: impl AsRef<OsStr>, longest: Duration) -> Command {
     let mut command = Command::new(program);
     sys::process::bind_to_starter(&mut command, longest);
     command

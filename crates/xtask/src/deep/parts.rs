@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::tests::{Repetition, run_marked};
 use super::{Outcome, packages};
-use crate::suite::{self, LoadSample, run_limited};
+use crate::suite::{self, LoadSample, SEED_VARIABLE, run_limited};
 
 /// A part of the deep check.
 pub(crate) struct Part {
@@ -77,7 +77,7 @@ pub(super) const PARTS: &[Part] = &[
             "crates/timeline/",
             "scripts/",
         ],
-        body: |deadline| run_marked("truth", Repetition::Median, deadline),
+        body: |deadline| run_marked("truth", Repetition::Median, None, deadline),
     },
     Part {
         name: "peers",
@@ -104,7 +104,7 @@ pub(super) const PARTS: &[Part] = &[
         limit: Duration::from_mins(45),
         packages: &["bpftool"],
         paths: &["crates/alive/", "crates/bpf-session/", "crates/bt-", "crates/dptrace/", "crates/spdk-trace"],
-        body: |deadline| run_marked("soak", Repetition::Once, deadline),
+        body: |deadline| run_marked("soak", Repetition::Once, None, deadline),
     },
     Part {
         name: "random",
@@ -253,23 +253,20 @@ fn aarch64(deadline: Deadline) -> anyhow::Result<Outcome> {
 
 fn peers(deadline: Deadline) -> anyhow::Result<Outcome> {
     packages::install_python(&["duckdb", "chdb", "chdb-core"], deadline.left())?;
-    run_marked("peers", Repetition::Once, deadline)
+    run_marked("peers", Repetition::Once, None, deadline)
 }
 
 fn random(deadline: Deadline) -> anyhow::Result<Outcome> {
     let seed = u64::from(std::process::id()) ^ std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    let mut outcome = Outcome { seed: Some(seed), ..Outcome::default() };
-    println!("PROPTEST_RNG_SEED={seed}");
+    println!("{SEED_VARIABLE}={seed}");
+    let mut outcome = run_marked("random", Repetition::Once, Some(seed), deadline)?;
     // The tests that only compute: what the kernel does is not random by our seeds.
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast", "--exclude", "dptrace", "--lib", "--tests"]);
     tests
-        .env("PROPTEST_RNG_SEED", seed.to_string())
+        .env(SEED_VARIABLE, seed.to_string())
         .env("DPTRACE_NO_KERNEL_TESTS", "1")
         .env_remove("DPTRACE_REQUIRE_KERNEL_TESTS");
     step(&mut outcome, "property tests", &mut tests, deadline)?;
-    let marked = run_marked("random", Repetition::Once, deadline)?;
-    outcome.passed += marked.passed;
-    outcome.failed.extend(marked.failed);
     Ok(outcome)
 }
 

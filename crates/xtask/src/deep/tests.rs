@@ -23,30 +23,41 @@ pub(super) enum Repetition {
 ///
 /// # Errors
 /// If the tests cannot be built, or a marked one is in none of their programs.
-pub(super) fn run_marked(part: &str, repetition: Repetition, deadline: Deadline) -> anyhow::Result<Outcome> {
+pub(super) fn run_marked(
+    part: &str,
+    repetition: Repetition,
+    seed: Option<u64>,
+    deadline: Deadline,
+) -> anyhow::Result<Outcome> {
     let marked: Vec<DeepTest> = deep_tests(suite::root())?.into_iter().filter(|test| test.part == part).collect();
     let mut packages: Vec<&str> = marked.iter().map(|test| test.package.as_str()).collect();
     packages.dedup();
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { seed, ..Outcome::default() };
     if packages.is_empty() {
         return Ok(outcome);
     }
     let programs = Index::build(&packages)?;
     for test in &marked {
         let (program, name) = programs.find(test)?;
-        let has_passed = verdict(program, name, repetition, deadline)?;
+        let has_passed = verdict(program, name, repetition, seed, deadline)?;
         outcome.add(&format!("{}::{name}", test.package), has_passed);
     }
     Ok(outcome)
 }
 
 /// Runs one test as often as it takes, and prints each run.
-fn verdict(program: &TestProgram, name: &str, repetition: Repetition, deadline: Deadline) -> anyhow::Result<bool> {
+fn verdict(
+    program: &TestProgram,
+    name: &str,
+    repetition: Repetition,
+    seed: Option<u64>,
+    deadline: Deadline,
+) -> anyhow::Result<bool> {
     let enough = if repetition == Repetition::Median { 2 } else { 1 };
     let (mut passed, mut failed) = (0, 0);
     while passed < enough && failed < enough {
         let load = LoadSample::now();
-        let ended = run_test(program, name, TEST_LIMIT.min(deadline.left()))?;
+        let ended = run_test(program, name, TEST_LIMIT.min(deadline.left()), seed)?;
         println!("{}::{name}: {} ({})", program.package, ended.verdict(), load.until_now());
         if ended.succeeded() {
             passed += 1;

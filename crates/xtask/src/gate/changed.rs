@@ -35,7 +35,7 @@ pub(super) fn run() -> anyhow::Result<()> {
             if round >= TIMES {
                 break;
             }
-            let ended = run_test(program, name, RUN_LIMIT)?;
+            let ended = run_test(program, name, RUN_LIMIT, None)?;
             if !ended.succeeded() {
                 let (package, output) = (&program.package, ended.output.trim_end());
                 println!("{package}::{name} {} in round {round}:\n{output}", ended.verdict());

@@ -43,7 +43,7 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
 fn passes_alone(failure: &Failure) -> anyhow::Result<bool> {
     let program = program_of(failure)?;
     let load = LoadSample::now();
-    let again = run_test(&program, &failure.test, REPEAT_LIMIT)?;
+    let again = run_test(&program, &failure.test, REPEAT_LIMIT, None)?;
     println!("\n{} failed:\n{}", failure.test, failure.output.trim_end());
     println!("alone it {} ({}):\n{}", again.verdict(), load.until_now(), again.output.trim_end());
     Ok(again.succeeded())

@@ -11,7 +11,7 @@ pub(crate) use changes::{changed_files, changed_tests};
 pub(crate) use load::{Load, LoadSample};
 pub(crate) use marks::{DeepTest, deep_tests};
 pub(crate) use programs::{TestProgram, function_of, test_programs};
-pub(crate) use run::{run_limited, run_test};
+pub(crate) use run::{SEED_VARIABLE, run_limited, run_test};
 
 use std::path::Path;
 

@@ -78,14 +78,21 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
     Ok(Ended { status, time, output: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
-/// Runs one test alone, in a process of its own, whether it is ignored or not.
+/// Variable by which proptest takes its seed; `.cargo/config.toml` sets it for the gate.
+pub(crate) const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
+/// Set for each test that runs alone: what it lacks is a failure, as in `.ci/run`.
+const REQUIRED: [&str; 3] = ["DPTRACE_REQUIRE_KERNEL_TESTS", "DPTRACE_REQUIRE_ENGINES", "DPTRACE_REQUIRE_BROWSER"];
+
+/// Runs one test alone, in a process of its own, whether it is ignored or not. A property test draws its cases by `seed`, if there is
+/// one, or else as in the gate.
 ///
 /// # Errors
 /// If its program cannot be started.
-pub(crate) fn run_test(program: &TestProgram, test: &str, limit: Duration) -> anyhow::Result<Ended> {
+pub(crate) fn run_test(program: &TestProgram, test: &str, limit: Duration, seed: Option<u64>) -> anyhow::Result<Ended> {
     let mut command = Command::new(&program.path);
     command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+    command.envs(REQUIRED.map(|name| (name, "1"))).envs(seed.map(|seed| (SEED_VARIABLE, seed.to_string())));
     run_limited(&mut command, limit)
 }
 

@@ -132,7 +132,7 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
     archive.program("init", &read(&built.init)?);
     archive.program("dptrace", &read(&built.dptrace)?);
     for test in &built.tests {
-        archive.program(&test.name, &read(&test.path)?);
+        archive.program(test.name, &read(&test.path)?);
     }
     for path in added {
         let name = path.file_name().and_then(|name| name.to_str());

@@ -7,15 +7,62 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 
 use super::hardware::Hardware;
+use crate::suite::{self, DeepTest, deep_tests};
 
-/// Modules of kernel tests that run on each kernel: package, module of its tests, and what they are about.
-const TESTS: [(&str, &str, &str); 3] = [
-    ("bpf-session", "scripts", "The language of scripts"),
-    ("dptrace", "run_bundled", "The bundled scripts, against the demo target's truth"),
-    ("dptrace", "kernel_delay", "`kernel-delay`, against a program of known truth"),
+/// Kernel tests that run in guests.
+struct KernelTests {
+    /// The file's name in the guest.
+    name: &'static str,
+    package: &'static str,
+    /// The program of the package's tests.
+    target: &'static str,
+    /// Beginning of the names of its tests that are meant.
+    prefix: &'static str,
+    /// Subject of the tests, for people.
+    about: &'static str,
+    /// Parts of the deep check whose tests are meant, beside those that the gate runs.
+    parts: &'static [&'static str],
+}
+
+/// The parts whose tests any kernel can run.
+const ANY_KERNEL: &[&str] = &["random", "truth"];
+
+/// The tests that run on each kernel.
+const TESTS: [KernelTests; 3] = [
+    KernelTests {
+        name: "scripts",
+        package: "bpf-session",
+        target: "it",
+        prefix: "scripts::",
+        about: "The language of scripts",
+        parts: ANY_KERNEL,
+    },
+    KernelTests {
+        name: "run_bundled",
+        package: "dptrace",
+        target: "run_bundled",
+        prefix: "",
+        about: "The bundled scripts, against the demo target's truth",
+        parts: ANY_KERNEL,
+    },
+    KernelTests {
+        name: "kernel_delay",
+        package: "dptrace",
+        target: "kernel_delay",
+        prefix: "",
+        about: "`kernel-delay`, against a program of known truth",
+        parts: ANY_KERNEL,
+    },
 ];
-/// The module whose ignored tests starve a CPU, in the same form.
-const STARVING: (&str, &str, &str) = ("cpu-audit", "injected", "`cpus`, beside a thread with `SCHED_FIFO`");
+/// The tests that starve a CPU. The gate runs none of this module's that guests can run.
+const STARVING: KernelTests = KernelTests {
+    name: "injected",
+    package: "cpu-audit",
+    target: "it",
+    prefix: "injected::",
+    about: "`cpus`, beside a thread with `SCHED_FIFO`",
+    parts: &["starve"],
+};
 
 /// What was built.
 pub(super) struct Built {
@@ -31,23 +78,17 @@ pub(super) struct Built {
     pub(super) tests: Vec<TestProgram>,
 }
 
-/// The program with the tests of a package.
+/// A program of tests.
 pub(super) struct TestProgram {
     /// The file's name in the guest.
-    pub(super) name: String,
-    /// Where it is.
-    pub(super) path: PathBuf,
-    /// The tests that guests run.
-    pub(super) groups: Vec<TestGroup>,
-}
-
-/// The tests of a module.
-pub(super) struct TestGroup {
-    /// The module.
-    pub(super) module: &'static str,
+    pub(super) name: &'static str,
     /// Subject of the tests, for people.
     pub(super) about: &'static str,
-    /// The names of its tests, without the module's.
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Beginning of the names of its tests.
+    pub(super) prefix: &'static str,
+    /// The names of its tests, without that.
     pub(super) cases: Vec<String>,
 }
 
@@ -76,40 +117,35 @@ pub(super) fn static_programs(
 }
 
 fn test_programs(hardware: &Hardware, built_in: &Path, starve: bool) -> anyhow::Result<Vec<TestProgram>> {
-    let mut packages: Vec<&str> =
-        TESTS.iter().map(|(package, ..)| *package).chain(starve.then_some(STARVING.0)).collect();
-    packages.dedup();
-    let mut arguments = vec!["test", "--quiet", "--no-run", "--message-format", "json", "--test", "it"];
-    arguments.extend(packages.iter().flat_map(|package| ["-p", *package]));
+    let marked = deep_tests(suite::root())?;
+    let wanted = TESTS.iter().chain(starve.then_some(&STARVING));
+    wanted.map(|tests| test_program(tests, &marked, hardware, built_in)).collect()
+}
+
+fn test_program(
+    tests: &KernelTests,
+    marked: &[DeepTest],
+    hardware: &Hardware,
+    built_in: &Path,
+) -> anyhow::Result<TestProgram> {
+    let KernelTests { name, package, target, prefix, about, parts } = *tests;
+    let arguments = ["test", "--quiet", "--no-run", "--message-format", "json", "--package", package, "--test", target];
     let output = cargo(hardware, &arguments, built_in)?;
-    let messages: Vec<serde_json::Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let program = |package: &&str| -> anyhow::Result<TestProgram> {
-        let manifest = format!("/crates/{package}/Cargo.toml");
-        let is_its = |message: &&serde_json::Value| {
-            let path = message["manifest_path"].as_str().unwrap_or_default();
-            message["target"]["name"] == "it" && path.ends_with(&manifest) && message["executable"].is_string()
-        };
-        let message = messages.iter().find(is_its).with_context(|| format!("cargo made no tests of {package}"))?;
-        let path = PathBuf::from(message["executable"].as_str().unwrap_or_default());
-        let ignored = listed(hardware, &path, &["--ignored"])?;
-        let usual: Vec<String> =
-            listed(hardware, &path, &[])?.into_iter().filter(|case| !ignored.contains(case)).collect();
-        let of = |from: &[String], module: &'static str, about| TestGroup {
-            module,
-            about,
-            cases: from
-                .iter()
-                .filter_map(|case| Some(case.strip_prefix(module)?.strip_prefix("::")?.to_owned()))
-                .collect(),
-        };
-        let mut groups: Vec<TestGroup> =
-            TESTS.iter().filter(|(of, ..)| of == package).map(|(_, module, about)| of(&usual, module, about)).collect();
-        if *package == STARVING.0 {
-            groups.push(of(&ignored, STARVING.1, STARVING.2));
-        }
-        Ok(TestProgram { name: format!("{package}-tests"), path, groups })
+    let messages = output.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let path =
+        messages.filter(|it| it["target"]["name"] == target).find_map(|it| Some(it["executable"].as_str()?.into()));
+    let path: PathBuf = path.with_context(|| format!("cargo made no program for {name}"))?;
+    let ignored = listed(hardware, &path, &["--ignored"])?;
+    // Other ignored ones are programs that tests start.
+    let is_marked = |case: &str| {
+        let its = |test: &&DeepTest| test.package == package && test.function == suite::function_of(case);
+        marked.iter().find(its).is_some_and(|test| parts.contains(&test.part.as_str()))
     };
-    packages.iter().map(program).collect()
+    let all = listed(hardware, &path, &[])?.into_iter();
+    let meant = all.filter(|case| !ignored.contains(case) || is_marked(case));
+    let cases: Vec<String> = meant.filter_map(|case| Some(case.strip_prefix(prefix)?.to_owned())).collect();
+    ensure!(!cases.is_empty(), "no test of {package} has a name that begins with {prefix:?}");
+    Ok(TestProgram { name, about, path, prefix, cases })
 }
 
 /// The names of a program's tests. It is static: it runs here as well, by an emulator where it is another machine's.

@@ -32,7 +32,7 @@ pub(super) fn run(built: &Built, commands: &[GuestCommand]) -> anyhow::Result<Ve
     copy(&built.init, "datapath")?;
     copy(&built.init, "starve")?;
     for test in &built.tests {
-        copy(&test.path, &test.name)?;
+        copy(&test.path, test.name)?;
     }
     Ok(commands.iter().map(|command| command.run(folder.path(), folder.path())).collect())
 }

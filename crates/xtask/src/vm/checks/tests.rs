@@ -4,7 +4,7 @@ use anyhow::ensure;
 use xtask::{GuestAnswer, GuestCommand};
 
 use super::{Check, Needs};
-use crate::vm::build::{TestGroup, TestProgram};
+use crate::vm::build::TestProgram;
 
 /// How many random scripts the verifier is given, and how many are held against their values: emulated, it needs a hundred
 /// times longer.
@@ -12,7 +12,7 @@ const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST
 /// A test that can't run has failed.
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
-/// Needs of the tests of a module: the module, the beginning of their names, and the needs.
+/// Needs of the tests of a program: the program, the beginning of their names, and the needs.
 const NEEDS: [(&str, &str, &[Needs]); 6] = [
     ("kernel_delay", "triggers::kernel_functions", &[Needs::Feature("kprobes", "CONFIG_KPROBES")]),
     ("scripts", "iterators::functions_in_which", &[Needs::Feature("fentry", "fentry")]),
@@ -23,7 +23,7 @@ const NEEDS: [(&str, &str, &[Needs]); 6] = [
 ];
 
 /// What `cargo test` alone runs, by the beginnings of the names: it is about what there is not in the guests.
-const NOT_IN_GUESTS: [&str; 10] = [
+const NOT_IN_GUESTS: [&str; 9] = [
     "triggers::triggers_of_a_command_are_found_in_its_libraries",
     // A compiler.
     "family::",
@@ -31,8 +31,6 @@ const NOT_IN_GUESTS: [&str; 10] = [
     // Control groups.
     "limits::",
     "several::a_control_group_is_measured_as_a_whole",
-    // A shell with network devices.
-    "packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that",
     // A shell.
     "several::a_command_is_measured_with_what_it_starts",
     // Another user, and a kernel without kprobes.
@@ -44,22 +42,19 @@ const NOT_IN_GUESTS: [&str; 10] = [
 
 /// A check for each test.
 pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
-    program.groups.iter().flat_map(|group| {
-        let is_for_guests = |case: &&String| !NOT_IN_GUESTS.iter().any(|beginning| case.starts_with(beginning));
-        group.cases.iter().filter(is_for_guests).map(|case| check(program, group, case))
+    let is_for_guests = |case: &&String| !NOT_IN_GUESTS.iter().any(|beginning| case.starts_with(beginning));
+    program.cases.iter().filter(is_for_guests).map(|case| {
+        let mut needs =
+            NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
+        let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
+        let name = format!("{}{case}", program.prefix);
+        let arguments = [program.name, "--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"];
+        let variables = FEWER.into_iter().chain([REQUIRED]);
+        let command =
+            variables.fold(GuestCommand::new(&arguments), |command, (name, value)| command.with_variable(name, value));
+        let works = if program.name == "kernel_delay" { passed_whole } else { passed };
+        Check::new(program.about, &readable(case), command, needs, works)
     })
-}
-
-fn check(program: &TestProgram, group: &TestGroup, case: &str) -> Check {
-    let needs = NEEDS.iter().find(|(module, beginning, _)| *module == group.module && case.starts_with(beginning));
-    let needs = needs.map_or(&[][..], |(.., needs)| *needs);
-    let name = format!("{}::{case}", group.module);
-    let arguments = [&program.name, "--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"];
-    let variables = FEWER.into_iter().chain([REQUIRED]);
-    let command =
-        variables.fold(GuestCommand::new(&arguments), |command, (name, value)| command.with_variable(name, value));
-    let works = if group.module == "kernel_delay" { passed_whole } else { passed };
-    Check::new(group.about, &readable(case), command, needs, works)
 }
 
 /// `triggers::static_probes_are_triggers` as a sentence.
