@@ -65,11 +65,12 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    // The group may have others in it, also if the command itself has ended.
-    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    // What goes on in the group of a command that has ended is left alone: a copy of dptrace that is killed while it removes its
+    // uprobes leaves them in the kernel.
     if status.is_none() {
+        if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         child.wait().with_context(|| format!("waiting for {name}"))?;
     }
     let (time, mut bytes) = (since.elapsed(), Vec::new());
