@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// Time that is left to processes that got a signal, and to references that the kernel drops later.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time in which what ends by itself has ended: references that the kernel drops later, and commands of scripts, which go on for up to
+/// a minute when their tracer was killed (`hostile_signals`).
+const PATIENCE: Duration = Duration::from_secs(75);
 /// Folders of which the names of the files are compared, and what these are.
 const FOLDERS: [(&str, &str); 3] =
     [("/dev/shm", "shared memory"), ("/run/netns", "network namespace"), ("/sys/fs/bpf", "pinned object")];
