@@ -7,7 +7,7 @@
 //! Tests of the live kernel run beside each other, in all test programs of this machine, but for those that count or probe the whole
 //! machine and would see the others ([`may_run_alone`]): locks on one file keep these apart.
 //!
-//! `.ci/run` names two files in which tests are noted: `DPTRACE_KERNEL_TESTS_LOG` for each one that may run, since no others are
+//! `.ci/tests` names two files in which tests are noted: `DPTRACE_KERNEL_TESTS_LOG` for each one that may run, since no others are
 //! repeated, and `DPTRACE_SKIPS_LOG` for each one that was skipped.
 
 use std::fs::{File, OpenOptions};

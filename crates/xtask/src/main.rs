@@ -12,7 +12,7 @@ mod suite;
 mod vm;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -41,7 +41,19 @@ enum Task {
     Fleet(fleet::FleetArgs),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Without a backtrace, which would be all that is left of a log whose end is read.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the task that the command line names.
+fn run() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Check => check::run(),
         Task::Deep(args) => deep::run(&args),

@@ -1,12 +1,13 @@
 //! Tests that a change adds or edits run 20 times without repetition, so that flaky tests do not get in.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 
+use super::log::reason;
 use crate::suite::{self, LoadSample, TestProgram, changed_tests, run_test, test_programs};
 
 /// Number of runs of each test.
@@ -26,7 +27,7 @@ pub(super) fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     let (since, load) = (Instant::now(), LoadSample::now());
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     // Round by round, so that if the time is up each has run about as often.
     let work = || -> anyhow::Result<()> {
         while since.elapsed() < TOTAL_LIMIT {
@@ -39,7 +40,10 @@ pub(super) fn run() -> anyhow::Result<()> {
             if !ended.succeeded() {
                 let (package, output) = (&program.package, ended.output.trim_end());
                 println!("{package}::{name} {} in round {round}:\n{output}", ended.verdict());
-                failed.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{package}::{name}"));
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(format!("{package}::{name}"), reason(output));
             }
         }
         Ok(())
@@ -53,8 +57,9 @@ pub(super) fn run() -> anyhow::Result<()> {
     if begun < all {
         println!("{} runs did not fit into {} min", all - begun, TOTAL_LIMIT.as_secs() / 60);
     }
-    let failed: Vec<String> = failed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect();
-    ensure!(failed.is_empty(), "failed at least once in {begun} runs: {}", failed.join(", "));
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    let failed: Vec<String> = failed.map(|(test, reason)| format!("{test}\n{reason}")).collect();
+    ensure!(failed.is_empty(), "failed at least once in {begun} runs:\n  {}", failed.join("\n  "));
     Ok(())
 }
 

@@ -1,13 +1,19 @@
-//! Looks for leftovers of tests on a machine: processes without a parent, mounts, network namespaces, shared memory, pinned objects,
+//! Looks for leftovers of tests on a machine: processes, mounts, network namespaces, shared memory, pinned objects,
 //! uprobes that the kernel could not remove.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
+    wait,
+};
 
 /// Time in which what ends by itself has ended: references that the kernel drops later, and commands of scripts, which go on for up to
 /// a minute when their tracer was killed (`hostile_signals`).
@@ -15,74 +21,130 @@ const PATIENCE: Duration = Duration::from_secs(75);
 /// Folders of which the names of the files are compared, and what these are.
 const FOLDERS: [(&str, &str); 3] =
     [("/dev/shm", "shared memory"), ("/run/netns", "network namespace"), ("/sys/fs/bpf", "pinned object")];
-/// Beginnings of the commands of processes that machines start by themselves meanwhile.
-const MACHINES_OWN: [&str; 6] = ["/usr/lib/systemd/", "/lib/systemd/", "(sd-pam)", "/usr/sbin/", "/sbin/", "[k"];
+/// Folders below which tests mount something, beside the one for temporary files: elsewhere the machine does.
+const MOUNTS: [&str; 4] = ["/run", "/sys", "/dev", "/proc"];
+/// Time after which a command that is watched is ended: longer than any gate.
+const LONGEST: Duration = Duration::from_hours(2);
 
-fn file() -> std::path::PathBuf {
-    super::folder().join("before")
+/// Runs a command as the parent of whatever processes it leaves behind, waits for what ends by itself, and ends the rest.
+///
+/// # Errors
+/// If the command fails, or something was left behind: the list.
+pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
+    let (program, arguments) = words.split_first().context("no command to watch")?;
+    // A process whose parent has ended gets the nearest subreaper above it as its parent (PR_SET_CHILD_SUBREAPER, prctl(2)), not init:
+    // so what the tests left is told from what the machine starts meanwhile.
+    set_child_subreaper(Some(getpid())).context("becoming the parent of what is left behind")?;
+    set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with the gate")?;
+    let before = present()?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    sys::process::bind_to_starter(&mut command, LONGEST);
+    let child = command.spawn().with_context(|| format!("running {}", program.display()))?;
+    let status = wait_for(Pid::from_child(&child))?;
+    let left = left_behind(&before)?;
+    for process in children()? {
+        let _ = kill_process(process.pid, Signal::KILL);
+    }
+    if left.is_empty() {
+        println!("nothing was left behind");
+    } else {
+        println!("left behind:\n  {}", left.join("\n  "));
+    }
+    // In this order: the end of a log is what is read.
+    ensure!(status.exit_status() == Some(0), "{} failed", program.display());
+    ensure!(left.is_empty(), "{} left something behind", program.display());
+    Ok(())
 }
 
-/// Notes what there is.
-pub(super) fn note() -> anyhow::Result<()> {
-    let lines: Vec<String> = present()?.into_iter().collect();
-    fs::create_dir_all(super::folder()).context("making the gate's folder")?;
-    fs::write(file(), lines.join("\n")).context("noting what there is")
+/// Waits for a child, and for all others that end before it.
+fn wait_for(child: Pid) -> anyhow::Result<WaitStatus> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == child => return Ok(status),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error).context("waiting for the tests"),
+        }
+    }
 }
 
-/// Fails with the list of what there is now, and was not there when it was noted.
-pub(super) fn compare() -> anyhow::Result<()> {
-    let before = fs::read_to_string(file()).context("reading what there was: `cargo xtask gate before` notes it")?;
-    let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
+/// Returns what there is that was not there before, when that has come to an end or the patience has.
+fn left_behind(before: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
     let since = Instant::now();
     loop {
-        let left: Vec<String> = present()?.difference(&before).cloned().collect();
-        if left.is_empty() {
-            println!("nothing was left behind");
-            return Ok(());
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        let mut left: Vec<String> = present()?.difference(before).cloned().collect();
+        left.extend(children()?.into_iter().map(|process| format!("process: {} {}", process.pid, process.command)));
+        if left.is_empty() || since.elapsed() >= PATIENCE {
+            return Ok(left);
         }
-        ensure!(since.elapsed() < PATIENCE, "left behind:\n  {}", left.join("\n  "));
         std::thread::sleep(Duration::from_millis(200));
     }
 }
 
 /// Returns a line for each thing that a test could leave.
 fn present() -> anyhow::Result<BTreeSet<String>> {
-    let mut found = orphans()?;
+    let mut found = BTreeSet::new();
     for (folder, what) in FOLDERS {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| format!("{what}: {}", entry.path().display())));
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("reading the mounts")?;
     let place = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
-    found.extend(mounts.lines().filter_map(place).map(|place| format!("mount: {place}")));
+    let temporary = std::env::temp_dir();
+    let is_tests = |place: &String| {
+        MOUNTS.map(Path::new).into_iter().chain([&*temporary]).any(|it| Path::new(place).starts_with(it))
+    };
+    found.extend(mounts.lines().filter_map(place).filter(is_tests).map(|place| format!("mount: {place}")));
     let messages = Command::new("dmesg").output().map(|done| done.stdout).unwrap_or_default();
     let messages = String::from_utf8_lossy(&messages);
     found.extend(messages.lines().filter(|line| line.contains("leaking uprobe")).map(|line| format!("kernel: {line}")));
     Ok(found)
 }
 
-/// Returns the processes whose parent has ended, by number, start time and command: init is the parent of these.
-fn orphans() -> anyhow::Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir("/proc").context("reading /proc")?.flatten() {
-        let path = entry.path();
-        if let Some(line) = orphan(&path) {
-            found.insert(line);
-        }
-    }
-    Ok(found)
+/// A process of which this one is the parent.
+#[derive(Debug)]
+struct Left {
+    pid: Pid,
+    command: String,
 }
 
-/// Returns the line of a process if init is its parent, and it is not a thread of the kernel or one of the machine's own.
-fn orphan(process: &Path) -> Option<String> {
-    let pid: u32 = process.file_name()?.to_str()?.parse().ok()?;
+/// Returns the processes of which this one is, or has become, the parent, and that have not ended.
+fn children() -> anyhow::Result<Vec<Left>> {
+    let own = getpid().as_raw_nonzero().to_string();
+    let entries = fs::read_dir("/proc").context("reading /proc")?.flatten();
+    Ok(entries.filter_map(|entry| child(&entry.path(), &own)).collect())
+}
+
+/// Returns a process if `parent` is the number of its parent.
+fn child(process: &Path, parent: &str) -> Option<Left> {
+    let pid = process.file_name()?.to_str()?.parse().ok().and_then(Pid::from_raw)?;
     let stat = fs::read_to_string(process.join("stat")).ok()?;
-    // Behind the name, which may have blanks and parentheses in it: state, parent; the start is the 20th (proc_pid_stat(5)).
-    let rest: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let (state, parent, began) = (*rest.first()?, *rest.get(1)?, *rest.get(19)?);
+    // Behind the name, which may have blanks and parentheses in it: state and parent (proc_pid_stat(5)).
+    let (name, rest) = stat.rsplit_once(')')?;
+    let mut rest = rest.split_whitespace();
+    let is_left = rest.next() != Some("Z") && rest.next() == Some(parent);
     let command = fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    let is_machines = MACHINES_OWN.iter().any(|start| command.starts_with(start));
-    let is_left = parent == "1" && pid != 1 && state != "Z" && !command.is_empty() && !is_machines;
-    is_left.then(|| format!("process: {pid} (started at {began}): {}", command.trim_end()))
+    // A thread of the kernel, or a process that is ending, has no words.
+    let command = if command.is_empty() { format!("{name})") } else { command.trim_end().to_owned() };
+    is_left.then_some(Left { pid, command })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_found_until_it_has_ended() {
+        let mut sleeper = testkit::command("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_child(&sleeper);
+        let is_found = || children().unwrap().iter().any(|it| it.pid == pid && it.command == "sleep 60");
+        while !is_found() {
+            assert!(sleeper.try_wait().unwrap().is_none(), "it has not become `sleep`");
+        }
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert!(!children().unwrap().iter().any(|it| it.pid == pid));
+    }
 }

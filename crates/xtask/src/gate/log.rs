@@ -61,9 +61,32 @@ impl Log {
     }
 }
 
+/// Lines of a panic's message that are shown again in a list of failures.
+const MESSAGE_LINES: usize = 4;
+/// Characters of such a line.
+const MESSAGE_WIDTH: usize = 300;
+
+/// Returns the place and the beginning of the message of the first panic in an output, indented, or else the output's last line.
+pub(super) fn reason(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let begin = lines.iter().position(|line| line.contains("panicked at")).unwrap_or(lines.len().saturating_sub(1));
+    let shown = lines.iter().skip(begin).take(MESSAGE_LINES);
+    let indented = shown.map(|line| format!("    {}", line.chars().take(MESSAGE_WIDTH).collect::<String>()));
+    indented.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_is_the_first_panic() {
+        let output = "some words\nthread 'a' panicked at b.rs:1:1:\nleft is not right\nnote: run with\n";
+        assert_eq!(reason(output), "    thread 'a' panicked at b.rs:1:1:\n    left is not right\n    note: run with");
+        assert_eq!((reason("one\ntwo\n"), reason("")), ("    two".into(), String::new()));
+        let long = format!("panicked at {}", "é".repeat(MESSAGE_WIDTH));
+        assert_eq!(reason(&long).chars().count(), MESSAGE_WIDTH + 4);
+    }
 
     const TEXT: &str = "\
    Compiling elf v0.1.0 (/w/crates/elf)

@@ -7,6 +7,7 @@ mod log;
 mod repeat;
 mod skips;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -22,10 +23,12 @@ pub(crate) struct GateArgs {
 
 #[derive(Subcommand, Debug)]
 enum Step {
-    /// Note which processes, mounts, network namespaces and files there are, before the tests
-    Before,
-    /// Compare with that, after the tests; fail if something was left behind
-    After,
+    /// Run a command; fail if it fails, or leaves processes, mounts, network namespaces or files behind
+    Watch {
+        /// The command and its arguments
+        #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+        words: Vec<OsString>,
+    },
     /// Read what `cargo test` printed, and run each live-kernel test that failed once more, alone
     Repeat {
         /// The output of `cargo test --workspace --no-fail-fast`
@@ -41,15 +44,14 @@ enum Step {
 /// Runs the task.
 pub(crate) fn run(args: &GateArgs) -> anyhow::Result<()> {
     match &args.step {
-        Step::Before => leftovers::note(),
-        Step::After => leftovers::compare(),
+        Step::Watch { words } => leftovers::watch(words),
         Step::Repeat { log } => repeat::run(log),
         Step::Skips => skips::run(),
         Step::Changed => changed::run(),
     }
 }
 
-/// Returns the folder for what one step leaves for another one; `.ci/run` makes it.
+/// Returns the folder for what one step leaves for another one; `.ci/tests` makes it.
 fn folder() -> PathBuf {
     suite::root().join("target/gate")
 }

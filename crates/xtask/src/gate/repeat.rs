@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use super::log::{Failure, Log};
+use super::log::{Failure, Log, reason};
 use crate::suite::{self, LoadSample, TestProgram, run_test};
 
 /// More flaky tests than this fail the run.
@@ -28,7 +28,7 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
         if is_repeated && flaky.len() < MAX_FLAKY && passes_alone(failure)? {
             flaky.push(failure);
         } else {
-            failed.push(format!("{} {}", failure.program.display(), failure.test));
+            failed.push(format!("{} {}\n{}", failure.program.display(), failure.test, reason(&failure.output)));
         }
     }
     println!("{} test programs: {} tests failed, {} of these are flaky", log.programs, log.failures.len(), flaky.len());
