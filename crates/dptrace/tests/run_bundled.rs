@@ -7,6 +7,7 @@
 mod kernel;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use demo_target::Truth;
@@ -47,6 +48,18 @@ fn assert_counts(output: &str, truth: &Truth, parts: &[(&str, &str)]) {
 
 #[test]
 #[ignore = "deep truth: no thread may stand still for 50 ms between its clock and its probe"]
+fn nvmf_lists_in_order() {
+    let Some(_alone) = kernel() else { return };
+    let (output, _) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
+    // As in bpftrace, an empty line stands between events and maps.
+    let lines = output.lines().filter(|line| !line.is_empty());
+    let times = lines.map(|line| line.split(':').next().and_then(|time| time.parse::<f64>().ok()));
+    let times: Vec<f64> = times.map(|time| time.expect("a line begins with its time")).collect();
+    // Lines wait 50 ms for earlier ones; an emulated processor stands still for longer than that.
+    assert!(times.is_sorted() || is_emulated(), "{output}");
+}
+
+#[test]
 fn nvmf_lists_the_control_plane() {
     let Some(_alone) = kernel() else { return };
     let (output, truth) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
@@ -73,12 +86,6 @@ fn nvmf_lists_the_control_plane() {
             format!("{} add qpair {:#x}, qid {}, for host {}\n", qpair.subnqn, qpair.pointer, qpair.qid, qpair.hostnqn);
         assert!(output.contains(&line), "{line} is not in:\n{output}");
     }
-    // As in bpftrace, an empty line stands between events and maps.
-    let lines = output.lines().filter(|line| !line.is_empty());
-    let times = lines.map(|line| line.split(':').next().and_then(|time| time.parse::<f64>().ok()));
-    let times: Vec<f64> = times.map(|time| time.expect("a line begins with its time")).collect();
-    // Lines wait 50 ms for earlier ones; an emulated processor stands still for longer than that.
-    assert!(times.is_sorted() || is_emulated(), "{output}");
 }
 
 fn is_emulated() -> bool {
@@ -108,10 +115,12 @@ fn nvme_and_timeouts_list_the_controllers() {
 }
 
 #[test]
-#[ignore = "deep truth: the target must balance its cores within the 2 s that it runs"]
 fn sched_lists_cores_and_moves() {
     let Some(_alone) = kernel() else { return };
-    let (output, truth) = printed_of_demo("sched", &["--for", "2s"], &[]);
+    // On a busy machine the target may not balance its cores in 2 s.
+    let lives = (0..30).map(|_| printed_of_demo("sched", &["--for", "2s"], &[]));
+    let mut lives = lives.skip_while(|(_, truth)| truth.hits["spdk:dynsched_core_info"] == 0);
+    let (output, truth) = lives.next().expect("it balances its cores");
     let parts = [
         ("balance of 2 cores", "dynsched_balance"),
         ("core  ", "dynsched_core_info"),
@@ -143,12 +152,21 @@ fn usdt_count_counts_every_probe() {
 }
 
 #[test]
-#[ignore = "deep truth: the tracer must resolve names within the 2 s that the target runs"]
 fn intr_wakeups_names_functions() {
     let Some(_alone) = kernel() else { return };
-    let (output, _) = printed_of_demo("intr-wakeups", &["--for", "2s"], &["all"]);
-    assert!(output.contains("message: demo_connect_msg("), "{output}");
-    assert!(output.contains("reactor_0 sleeps"), "{output}");
+    let mut demo = Demo::start(&["--for", "5m", "--life", "10"]);
+    let pid = demo.process.pid().to_string();
+    let mut command = testkit::command(PROGRAM);
+    command.args(["run", "intr-wakeups", "all", "-B", "line", "-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
+    let mut tracer = Process::start(&mut command);
+    tracer.wait_for("Attached");
+    demo.go();
+    let mut lines = BufReader::new(tracer.child.stdout.take().expect("it is piped")).lines();
+    let mut wanted = vec!["message: demo_connect_msg(", "reactor_0 sleeps"];
+    while !wanted.is_empty() {
+        let line = lines.next().expect("the target goes on").expect("UTF-8");
+        wanted.retain(|part| !line.contains(part));
+    }
 }
 
 #[test]
@@ -221,22 +239,25 @@ mod functions {
 #[ignore = "it is the program that another test looks at"]
 fn program() {
     functions::call_them();
-    // What has ended has no functions with names.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    eprintln!("done");
+    // What has ended has no functions with names: it is ended.
+    std::thread::sleep(std::time::Duration::from_mins(10));
 }
 
 #[test]
-#[ignore = "deep truth: the tracer must resolve names within 500 ms, before the program ends"]
 fn functions_of_other_programs_are_found() {
     let Some(_alone) = kernel() else { return };
     let own = std::env::current_exe().expect("this program");
-    let command = format!("{} program --exact --ignored", own.display());
+    let command = format!("{} program --exact --ignored --nocapture", own.display());
     for (script, lines) in [
         ("send_msg", &["@send_msg[two]: 2", "@send_msg[one]: 3", "@for_each_channel[two]: 7"][..]),
         ("readv", &["[8K, 16K)             13 |", "@failed[Bad file descriptor]: 1"]),
         ("bridge_loop", &["@us:"]),
     ] {
-        let (status, output, messages) = tracer(script, &["-c", &command]).end();
+        let mut tracer = tracer(script, &["-c", &command]);
+        tracer.wait_for("done");
+        tracer.signal("INT");
+        let (status, output, messages) = tracer.end();
         assert!(status.success(), "{script}: {messages:#?}");
         for line in lines {
             assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{messages:#?}");

@@ -400,7 +400,7 @@ const MORE_PROGRAMS: &[(&str, &str)] = &[
     ("dptrace/tests/kernel_delay", "its own threads are measured"),
     ("dptrace/tests/processes.rs", "its own processes are found by name"),
     ("dptrace/tests/run_bundled.rs", "it has the functions that scripts know"),
-    ("dptrace/tests/run_bundled_loads.rs", "it has the functions that scripts know"),
+    ("dptrace/tests/run_bundled_loads", "it has the functions that scripts know"),
 ];
 
 /// A program of tests is linked with all that is tested: seconds and megabytes for each.

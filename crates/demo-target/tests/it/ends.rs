@@ -57,10 +57,12 @@ fn without_teardown_some_live_to_the_end() {
 
 /// Requests that are under way when the time is over are drained.
 #[test]
-#[ignore = "deep truth: the target must get enough CPU within 150 ms to complete a request"]
 fn every_count_is_kept_when_it_is_cut_short() {
-    let truth = run(&["--for", "150ms", "--flat-out", "--connections", "1", "--no-trace-file"]).truth;
-    assert!(truth.requests_started >= truth.requests_completed && truth.requests_completed > 0);
+    // On a busy machine it may not get a CPU in that time.
+    let mut lives =
+        (0..100).map(|_| run(&["--for", "150ms", "--flat-out", "--connections", "1", "--no-trace-file"]).truth);
+    let truth = lives.find(|truth| truth.requests_completed > 0).unwrap();
+    assert!(truth.requests_started >= truth.requests_completed);
     assert!(truth.requests_started - truth.requests_completed <= 4, "one connection has 4 in flight at most");
     assert!(truth.qpairs.iter().all(|qpair| qpair.lcore == 0 && qpair.qid == 0));
 }

@@ -48,7 +48,7 @@ fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
 }
 
 /// Words as a shell splits them, with single quotes.
-fn shell_words(command: &str) -> Vec<String> {
+pub(crate) fn shell_words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (i, part) in command.split('\'').enumerate() {
         for (j, piece) in part.split(' ').enumerate() {

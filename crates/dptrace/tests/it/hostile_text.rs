@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
-use crate::common::kernel::{PROGRAM, kernel, needs};
+use crate::common::kernel::{PROGRAM, kernel, needs, until};
 use crate::common::small::Small;
 use tempfile::TempDir;
 
@@ -176,7 +176,6 @@ fn works<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
 }
 
 #[test]
-#[ignore = "deep truth: the process must hit its probes within windows of 0.2 and 0.3 s"]
 fn every_command_writes_names_that_nobody_obeys() {
     let Some(_guard) = kernel() else { return };
     if !needs("cc") {
@@ -202,7 +201,7 @@ fn every_command_writes_names_that_nobody_obeys() {
     works(["run", "-f", "json", "-e", &cat]);
     let prints = "uprobe:__EXE__:*evil* { printf(\"%s %s %s %s %r\", comm, str(arg0), func, usym(reg(\"ip\")), buf(arg0, 4)); \
          printf(\"%s %s\", ustack, probe); print((comm, usym(reg(\"ip\")), str(arg0))); @[comm, ustack, str(arg0)] = count(); \
-         @s = str(arg0); @c[cgroup_path(cgroup)] = 1; } interval:ms:200 { exit() }";
+         @s = str(arg0); @c[cgroup_path(cgroup)] = 1; exit(); }";
     let printed = works(["run", "-p", pid, "-e", prints]);
     assert!(printed.contains("evil\\x1b[31m"), "{printed}");
     works(["run", "-v", "-p", pid, "-e", prints]);
@@ -221,16 +220,9 @@ fn every_command_writes_names_that_nobody_obeys() {
     harmless(["kernel-delay", "--name", "nobody\u{1b}[31m\u{9b}"]);
     let spec = victim.dir.path().join("spec.toml");
     std::fs::write(&spec, SPEC).expect("written");
-    let recorded = works([
-        "record".as_ref(),
-        "-p".as_ref(),
-        pid.as_ref(),
-        "--objects".as_ref(),
-        spec.as_os_str(),
-        "--for".as_ref(),
-        "300ms".as_ref(),
-    ]);
-    assert!(recorded.contains("tick: "), "{recorded}");
+    let spec = spec.to_str().expect("it is UTF-8");
+    let record = ["record", "-p", pid, "--objects", spec, "--for", "300ms"];
+    until(|| works(record), |recorded| recorded.contains("tick: "));
     harmless(["record", "-p", pid]);
     harmless(["trace", "-p", pid]);
     harmless(["latency", "-p", pid]);
@@ -294,7 +286,6 @@ fn names_in_messages_are_not_obeyed() {
 }
 
 #[test]
-#[ignore = "deep truth: the process must hit its probes within windows of 0.3 s"]
 fn a_process_lives_as_long_as_one_of_its_threads() {
     let Some(_guard) = kernel() else { return };
     if !needs("cc") {
@@ -309,7 +300,7 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     assert!(works(["list", "-p", pid]).contains("plain:tick"));
-    let counts = "uprobe:__EXE__:plain { @hits = count(); @[ustack(2)] = count(); } interval:ms:300 { exit() }";
+    let counts = "uprobe:__EXE__:plain { @hits = count(); @[ustack(2)] = count(); exit(); }";
     let counted = works(["run", "-p", pid, "-e", counts]);
     assert!(counted.contains("@hits: ") && !counted.contains("@hits: 0") && counted.contains("plain"), "{counted}");
     let delay = works(["kernel-delay", "-p", pid, "--sample-time", "0.1"]);
@@ -317,8 +308,9 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     let spec = victim.dir.path().join("spec.toml");
     std::fs::write(&spec, SPEC).expect("written");
     let spec = spec.to_str().expect("it is UTF-8");
-    let recorded = works(["record", "-p", pid, "--objects", spec, "--for", "300ms"]);
-    assert!(recorded.contains("tick: ") && recorded.contains("the time is over"), "{recorded}");
+    let record = ["record", "-p", pid, "--objects", spec, "--for", "300ms"];
+    let recorded = until(|| works(record), |recorded| recorded.contains("tick: "));
+    assert!(recorded.contains("the time is over"), "{recorded}");
     let (output, said) = harmless(["trace", "-p", pid]);
     assert!(!output.status.success() && said.contains("has no trace file"), "{said}");
     // It has the trace open: it is who writes it.

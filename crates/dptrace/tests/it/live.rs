@@ -13,13 +13,13 @@ fn dptrace(args: &[&str]) -> (String, String, i32) {
     (text(done.stdout), text(done.stderr), done.status.code().unwrap())
 }
 
-/// A target that runs for some seconds; its trace file is there.
+/// A target that runs until it is ended; its trace file is there.
 struct Target(Child);
 
 impl Target {
     fn start(args: &[&str]) -> Self {
         let mut child = testkit::command(env!("CARGO_BIN_EXE_dptrace"))
-            .args(["demo-target", "--for", "20s"])
+            .args(["demo-target", "--for", "3m"])
             .args(args)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -103,21 +103,22 @@ fn the_rate_is_measured_where_the_trace_is_written() {
 }
 
 #[test]
-#[ignore = "deep truth: connections must come and be named within windows of 1 and 2 s"]
 fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     let Some(_alone) = kernel::may_run("live traces") else { return };
     let target = Target::start(&["--rate", "500", "--life", "10"]);
-    let (out, messages, status) = dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
+    // On a busy machine no connection may come in one window.
+    let windows = (0..30).map(|_| dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]));
+    let mut windows = windows.skip_while(|(out, _, status)| *status == 0 && !out.contains("qpair(ptr=0x"));
+    let (out, messages, status) = windows.next().expect("connections come and get names");
     assert_eq!(status, 0, "{messages}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
-    assert!(out.contains("qpair(ptr=0x"), "no object in {} lines; {messages}", out.lines().count());
     let said = format!("{unnamed} of the records shown point to objects of which nothing is known for certain");
     assert!(unnamed == 0 || messages.contains(&said), "{unnamed}: {messages}");
     assert!(messages.contains("the time is over"), "{messages}");
 
-    let (out, messages, _) =
-        dptrace(&["trace", "-p", &target.pid(), "--for", "1s", "--tail", "3", "--format", "ndjson"]);
-    assert_eq!(out.lines().count(), 3, "{messages}");
+    let last = || dptrace(&["trace", "-p", &target.pid(), "--for", "1s", "--tail", "3", "--format", "ndjson"]).0;
+    let is_whole = (0..30).map(|_| last().lines().count()).find(|count| *count > 0);
+    assert_eq!(is_whole, Some(3));
     let (out, _, status) = dptrace(&["trace", "-p", &target.pid(), "--info"]);
     assert!(status == 0 && out.contains("era:         E"), "{out}");
 }

@@ -100,6 +100,21 @@ impl Family {
         self.folder.path().join(&self.name).display().to_string()
     }
 
+    /// Waits until the noise has had a CPU for so long that it made calls, and that timers hit it.
+    fn wait_for_noise(&self) {
+        let folder = host::proc::folder(host::Pid(self.noise.id()));
+        // utime and stime (proc_pid_stat(5)), in ticks of 10 ms.
+        let ticks = || {
+            let stat = host::proc::Stat::read(&folder).unwrap();
+            stat.number(14).unwrap_or_default() + stat.number(15).unwrap_or_default()
+        };
+        let (before, since) = (ticks(), std::time::Instant::now());
+        while ticks() < before + 20 {
+            assert!(since.elapsed() < std::time::Duration::from_mins(1), "the noise gets no CPU");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     /// Of each kind of probe: the events by the name of the process; a timer; what is exact once more by itself.
     fn script(&self, kinds: Kinds) -> String {
         let program = self.program();
@@ -208,17 +223,27 @@ fn waiting(family: &Family) -> Child {
 
 /// What a tracer prints of processes which go on once it has attached.
 #[track_caller]
-fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
+fn traced(arguments: &[&str], processes: Vec<Child>) -> String {
     let mut tracer = testkit::command(PROGRAM);
-    tracer.args(["run", "--no-warnings"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    tracer.args(["run", "--no-warnings"]).args(arguments);
+    printed_beside(&mut tracer, processes, || ())
+}
+
+/// What a tracer prints of processes, and of a command of its own, which go on once it has attached and `before` has returned.
+#[track_caller]
+fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl FnOnce()) -> String {
+    let tracer = tracer.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let arguments = format!("{tracer:?}");
     let mut tracer = tracer.spawn().unwrap();
     let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
     let mut line = String::new();
     // Notes come before it.
     while !line.contains("Attached") {
         let read = std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
-        assert!(read > 0, "{arguments:?}: {line}");
+        assert!(read > 0, "{arguments}: {line}");
     }
+    before();
+    drop(tracer.stdin.take());
     for process in &mut processes {
         drop(process.stdin.take());
     }
@@ -226,7 +251,7 @@ fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
         process.wait().unwrap();
     }
     let output = tracer.wait_with_output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {line}");
+    assert!(output.status.success(), "{arguments}: {line}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -287,11 +312,10 @@ fn the_children_of_a_process_are_traced() {
 
 /// What compares with `__PID__` is about all that count.
 #[test]
-#[ignore = "deep truth: the noise must get a CPU while the short command runs"]
 fn the_process_of_a_script_is_any_of_those_that_count() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
-    let program = family.program();
+    let program = family.program() + " x";
     for config in ["", "config = { filter_pid = false } "] {
         let script = format!(
             "{config}tracepoint:syscalls:sys_enter_getppid /pid == __PID__/ {{ @calls = count(); }}
@@ -301,7 +325,8 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
         );
         for (options, calls) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
             let mut command = testkit::command(PROGRAM);
-            let out = printed(command.args(["run", "-q", "-e", &script, "-c", &program]).args(options));
+            command.args(["run", "-e", &script, "-c", &program]).args(options);
+            let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
             let counted = out.contains(&format!("@calls: {calls}\n")) && out.contains(&format!("@asked: {calls}\n"));
             assert!(counted && out.contains("@others: ") != config.is_empty(), "{config}{options:?}: {out}");
         }
@@ -348,18 +373,21 @@ fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
 }
 
 #[test]
-#[ignore = "deep truth: the profile's timer must hit the noise while the short command runs"]
 fn a_script_can_ask_for_the_whole_machines_events() {
     let Some(_alone) = kernel() else { return };
     let Some(family) = Family::start() else { return };
     let script = format!("config = {{ filter_pid = false }} {}", family.script(Kinds::Sampled));
-    let out = printed(testkit::command(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
+    let program = family.program() + " x";
+    let mut command = testkit::command(PROGRAM);
+    command.args(["run", "-e", &script, "-c", &program]);
+    let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
     assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
     // bpftrace's -c limits user probes only.
     let link = family.folder.path().join("bpftrace");
     std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
-    let out =
-        printed(testkit::command(link).args(["-q", "-e", &family.script(Kinds::Sampled), "-c", &family.program()]));
+    let mut command = testkit::command(link);
+    command.args(["-e", &family.script(Kinds::Sampled), "-c", &program]);
+    let out = printed_beside(&mut command, Vec::new(), || family.wait_for_noise());
     assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::kernel::{PROGRAM, Process, kernel, needs};
+use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -197,11 +197,6 @@ fn pinned_target(args: &[&str], dir: &Path) -> Process {
     let mut target = Process::start(command.stdout(Stdio::null()));
     target.wait_for("trace file");
     target
-}
-
-/// Whether there is a CPU for the target, and another one for what looks at it.
-fn has_two_cpus() -> bool {
-    std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! A process with children: many of them, and one whose number another process has later. The program is in C: Rust starts
 //! no process with a number of ours.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::target::{Sampling, Target, adds_up, call, number};
+use super::target::{MAX_SAMPLES, Sampling, Target, adds_up, call, number};
 
 /// The program, built and started, and the process to measure; none where there is no compiler, which is reported.
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
@@ -46,33 +47,37 @@ fn a_number_that_is_used_again_is_another_process() {
     assert!(named(&sample, "stranger").is_empty(), "{sample:#}");
 }
 
+/// Checks that the stack of each sleep has been walked to its end, by the tables of its files; returns the number of processes.
+fn sleepers(sample: &Value) -> usize {
+    let stacks = sample["syscall_events"]["stacks"].as_array().unwrap().iter();
+    let sleeps: Vec<&Value> = stacks.filter(|stack| stack["syscall"] == "clock_nanosleep").collect();
+    for sleep in &sleeps {
+        let lines: Vec<&str> = sleep["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        assert!(lines.iter().any(|line| line.starts_with("main+")), "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.starts_with("[it goes on")), "{lines:#?}");
+    }
+    sleeps.iter().map(|stack| number(&stack["pid"])).collect::<BTreeSet<u64>>().len()
+}
+
 /// The functions of each of the 40 are at other addresses, but by their names they are the same.
 #[test]
-#[ignore = "deep truth: each of 40 processes must end a sleep within the window of 0.3 s"]
 fn equal_stacks_of_many_processes_are_one() {
     let folder = tempfile::tempdir().unwrap();
     let Some((_target, pid)) = start(folder.path(), "many") else { return };
     let arguments = ["-p", &pid, "--children", "-s", "--skip-syscall-poll-events", "--sample-time", "0.3"];
-    let Some(sampling) = Sampling::start(&[arguments.as_slice(), &["--sample-count", "2"]].concat()) else { return };
-    let (samples, _) = sampling.samples();
-    assert_eq!(samples.len(), 2);
-    for sample in &samples {
-        let stacks = sample["syscall_events"]["stacks"].as_array().unwrap().iter();
-        let sleeps: Vec<&Value> = stacks.filter(|stack| stack["syscall"] == "clock_nanosleep").collect();
-        let mut pids: Vec<u64> = sleeps.iter().map(|stack| number(&stack["pid"])).collect();
-        pids.sort_unstable();
-        pids.dedup();
-        assert_eq!(pids.len(), 40, "{sample:#}");
-        // Each has been walked to its end, by the tables of its files.
-        for sleep in sleeps {
-            let lines: Vec<&str> =
-                sleep["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
-            assert!(lines.iter().any(|line| line.starts_with("main+")), "{lines:#?}");
-            assert!(!lines.iter().any(|line| line.starts_with("[it goes on")), "{lines:#?}");
-        }
+    let twice = [arguments.as_slice(), &["--sample-count", "2"]].concat();
+    // On a busy machine one of them may end no sleep in a window.
+    let has_all = (0..MAX_SAMPLES).find_map(|_| {
+        let Some(sampling) = Sampling::start(&twice) else { return Some(false) };
+        let (samples, _) = sampling.samples();
+        assert_eq!(samples.len(), 2);
+        samples.iter().all(|sample| sleepers(sample) == 40).then_some(true)
+    });
+    if !has_all.unwrap_or_else(|| panic!("the 40 are in none of {MAX_SAMPLES} pairs of samples")) {
+        return;
     }
     let text = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     let events = text.split("# SYSCALL EVENTS").nth(1).unwrap();
-    assert_eq!(events.matches("  clock_nanosleep\n").count(), 1, "{events}");
+    assert!(events.matches("  clock_nanosleep\n").count() <= 1, "{events}");
 }

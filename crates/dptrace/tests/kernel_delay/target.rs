@@ -142,7 +142,7 @@ impl Sampling {
 }
 
 /// How many samples of half a second [`eventually`] takes.
-const MAX_SAMPLES: usize = 100;
+pub(super) const MAX_SAMPLES: usize = 100;
 
 /// Takes samples until something is so: on a busy machine a thread may not get a CPU in one, and then nothing is known of who ran
 /// instead.

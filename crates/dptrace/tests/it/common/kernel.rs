@@ -177,6 +177,24 @@ pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
     Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
 }
 
+/// Whether there is a CPU for a target, and another one for what looks at it.
+pub(crate) fn has_two_cpus() -> bool {
+    std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
+}
+
+/// Does something again and again, for a minute at most, until it gives what it should: in one short window a process may get no CPU.
+#[track_caller]
+pub(crate) fn until(text: impl Fn() -> String, is_so: impl Fn(&str) -> bool) -> String {
+    let since = std::time::Instant::now();
+    loop {
+        let text = text();
+        if is_so(&text) {
+            return text;
+        }
+        assert!(since.elapsed() < PATIENCE, "it does not come: {text}");
+    }
+}
+
 /// The lines of a recording that probes left: not those of what was found alive, and of when that was read.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
     let is_found =

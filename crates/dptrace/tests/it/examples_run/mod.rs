@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use crate::common::kernel::PROGRAM;
+use crate::docs::shell_words;
 use extract::Example;
 use scene::{Scene, Stage};
 
@@ -52,6 +54,44 @@ const NOT_PRINTED: &[(&str, &str)] = &[
     ("  nginx: ", "only a real nginx changes its command line"),
     ("loop [", "nobody stops the target for tests, and another program takes its CPU only on a loaded machine"),
 ];
+
+/// Checks that each example is understood: its command and its options are there, and their values can be. With `--help` behind the
+/// options nothing is done.
+#[test]
+fn every_example_is_understood() {
+    let examples = extract::all();
+    assert!(examples.len() > 80, "only {} examples were found", examples.len());
+    let failures: Vec<String> = examples.iter().flat_map(not_understood).collect();
+    assert!(failures.is_empty(), "{} examples:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// Returns what is wrong with each use of our program in an example.
+fn not_understood(example: &Example) -> Vec<String> {
+    let words = shell_words(&without_substitutions(example.without_remark()));
+    let uses = words.split(|word| ["|", "&&", ";", "&", "$", "sudo"].contains(&word.as_str()));
+    let ours = uses.filter_map(|words| words.split_first().filter(|(program, _)| *program == "dptrace"));
+    ours.filter_map(|(_, words)| {
+        // What goes to a file, and the command to be traced with its own options, are no concern of ours.
+        let is_end = |word: &String| word == "--" || word.trim_start_matches('2').starts_with('>');
+        let end = words.iter().position(is_end).unwrap_or(words.len());
+        let words = words[..end].iter().map(|word| if word == "PID" { "1" } else { word });
+        let output = testkit::command(PROGRAM).args(words).arg("--help").output().expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        (!output.status.success()).then(|| format!("{example}: {message}"))
+    })
+    .collect()
+}
+
+/// Returns a command with a number in place of each `$(..)`.
+fn without_substitutions(command: &str) -> String {
+    let (mut text, mut rest) = (String::new(), command);
+    while let Some((before, behind)) = rest.split_once("$(") {
+        text.push_str(before);
+        text.push('1');
+        rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    text + rest
+}
 
 /// Examples wait more than they compute.
 const AT_A_TIME: usize = 4;

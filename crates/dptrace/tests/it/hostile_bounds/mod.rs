@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::kernel::{PROGRAM, needs};
+use crate::common::kernel::{PROGRAM, needs, until};
 use tempfile::TempDir;
 
 /// Long enough for anything that ends at all.
@@ -24,6 +24,15 @@ fn limited(mebibytes: u64, args: &[&str]) -> Output {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code().is_some_and(|code| code <= 3), "{args:?}: {:?} {errors}", output.status);
     output
+}
+
+/// The output and the messages of `kernel-delay` with the stacks of a process.
+#[track_caller]
+fn stacks(pid: &str) -> String {
+    let output = limited(WITH_BPF, &["kernel-delay", "-p", pid, "--sample-time", "0.2", "-s"]);
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "{text}");
+    text
 }
 
 /// A program of the test's, compiled and running; it ends with the test.
@@ -77,7 +86,6 @@ fn sleeper(cfi: &str) -> String {
 }
 
 #[test]
-#[ignore = "deep truth: the process must make a call within the window of 0.2 s"]
 fn unwind_expressions_that_jump_are_not_followed() {
     let Some(_guard) = crate::common::kernel::kernel() else { return };
     // DW_CFA_def_cfa_expression: DW_OP_skip to itself; DW_OP_lit1, DW_OP_bra to both. And the return address, register 16 on
@@ -86,26 +94,21 @@ fn unwind_expressions_that_jump_are_not_followed() {
     let value = format!("0x16,{register},0x03,0x2f,0xfd,0xff");
     for cfi in ["0x0f,0x03,0x2f,0xfd,0xff", "0x0f,0x04,0x31,0x28,0xfc,0xff", &value] {
         let Some(process) = Running::start(&sleeper(cfi), &[]) else { return };
-        let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
-        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{cfi}: {stderr}");
-        assert!(stdout.contains("  trap+0x"), "{cfi}: {stdout}");
-        assert!(stdout.contains("[it goes on: the unwind table for this is not followed"), "{cfi}: {stdout}");
-        let said = stderr.matches(".eh_frame jumps, so it may never end: stacks end there").count();
-        assert_eq!(said, 1, "{cfi}: {stderr}");
+        let text = until(|| stacks(&process.pid()), |text| text.contains("  trap+0x"));
+        assert!(text.contains("[it goes on: the unwind table for this is not followed"), "{cfi}: {text}");
+        let said = text.matches(".eh_frame jumps, so it may never end: stacks end there").count();
+        assert_eq!(said, 1, "{cfi}: {text}");
     }
 }
 
 /// A function with 100,000 rows in its table, each of which would be looked up from the first one on.
 #[test]
-#[ignore = "deep truth: the process must make a call within the window of 0.2 s"]
 fn unwind_tables_of_endless_rows_are_not_followed() {
     let Some(_guard) = crate::common::kernel::kernel() else { return };
     let source = sleeper("0x0a\\n.rept 100000\\n.cfi_escape 0x0b,0x0a\\n.endr\\n.cfi_escape 0x0b");
     let Some(process) = Running::start(&source, &[]) else { return };
-    let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && stderr.contains("is too long to follow"), "{stderr}");
+    let text = until(|| stacks(&process.pid()), |text| text.contains("  trap+0x"));
+    assert!(text.contains("is too long to follow"), "{text}");
 }
 
 /// Debug information of a program whose function `trap` has 20,000 inlined functions, each within the one before it.

@@ -63,20 +63,20 @@ int main(int count, char **words)
             fprintf(stderr, "refused: %s\n", strerror(errno));
             return 1;
         }
-        int told[2];
-        if (pipe(told))
+        int go[2];
+        if (pipe(go))
             return 1;
         pid_t child = fork();
         if (child == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            // Its number is told first: both write to the same pipe.
-            if (read(told[0], &byte, 1) != 1)
+            // Its number is written first: both write to the same pipe.
+            if (read(go[0], &byte, 1) != 1)
                 return 1;
             execl("/trap", "trap", NULL);
             return 1;
         }
         fprintf(stderr, "child %d\n", child);
-        return write(told[1], "", 1) != 1 || read(0, &byte, 1) < 0;
+        return write(go[1], "", 1) != 1 || read(0, &byte, 1) < 0;
     }
     if (count == 1)
         fprintf(stderr, "ready\n");
