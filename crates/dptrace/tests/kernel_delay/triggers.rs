@@ -1,6 +1,7 @@
 //! Windows between triggers, and system calls as single events.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use object::Object as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -133,24 +134,31 @@ fn short_windows_are_skipped_and_do_not_count() {
 
 /// Each window with events has a thread that takes them out: it ends with the window, also with one that is skipped.
 #[test]
-#[ignore = "deep truth: the target must end four rounds within 0.6 s"]
 fn nothing_is_left_of_windows_that_are_skipped() {
+    // On a busy machine the target may not end four rounds in 0.6 s.
+    let skipped = (1..=10).filter_map(|times| windows_skipped(SLEEP * 200 * times)).find(|skipped| *skipped > 3);
+    assert!(skipped.is_some() || !testkit::kernel::is_permitted("kernel-delay"));
+}
+
+/// Returns the number of windows that were skipped in a time, after which no more threads are there than before.
+fn windows_skipped(time: Duration) -> Option<usize> {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
     let mut arguments = vec!["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP];
     // Without copied stacks, whose unwind tables would be read for each window.
     arguments.extend(["--trigger-delta", "60000000000", "-s", "100000000", "--stack-copy", "0"]);
-    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let sampling = Sampling::start(&arguments)?;
     target.go();
-    // Ten rounds are over when each is counted; dptrace reports its windows at its end.
-    std::thread::sleep(SLEEP * 200);
+    // dptrace reports its windows at its end.
+    std::thread::sleep(time);
     let threads = std::fs::read_dir(format!("/proc/{}/task", sampling.child.id())).unwrap().count();
     kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
     let (_, notes) = sampling.samples();
     let skipped = notes.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
     let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
     // The first thread, up to two that wait for signals, and the one of the present window.
-    assert!(threads <= 4 && skipped > 3, "{threads} threads after {skipped} windows");
+    assert!(threads <= 4, "{threads} threads after {skipped} windows");
+    Some(skipped)
 }
 
 #[test]
@@ -167,10 +175,10 @@ fn a_start_trigger_opens_a_window_of_the_sample_time() {
 }
 
 #[test]
-#[ignore = "deep truth: the reader must keep up, and a sleep of 3 ms must block"]
 fn every_call_is_an_event_with_its_stacks() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
+    // A ring with room for all of them, even if nobody reads it.
     let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "[bs]*", "--buffer-page-count", "16384"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
@@ -247,24 +255,35 @@ fn a_stack_that_was_not_copied_as_a_whole_says_so() {
 
 /// The window ends when it should, and what is kept is bounded, whatever comes.
 #[test]
-#[ignore = "deep truth: the target must fill the ring within the window of 0.5 s"]
 fn events_beyond_all_measure_are_dropped_and_reported() {
     let mut target = Target::start("storm");
     let pid = target.child.id().to_string();
-    let arguments = ["-p", &pid, "--sample-time", "0.5", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];
+    let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
+    let tracer = Pid::from_child(&sampling.child);
+    // Nobody reads the ring until the target has had a CPU for 50 ms.
+    kill_process(tracer, Signal::STOP).unwrap();
     target.go();
-    let (samples, notes) = sampling.samples();
-    let events = samples[0]["syscall_events"]["events"].as_array().unwrap().len() as u64;
-    let dropped = number(&samples[0]["syscall_events"]["dropped"]);
+    let folder = host::proc::folder(host::Pid(target.child.id()));
+    let has_run = || {
+        let stat = host::proc::Stat::read(&folder).unwrap();
+        // utime and stime (proc_pid_stat(5)), in ticks of 10 ms.
+        stat.number(14).unwrap() + stat.number(15).unwrap() > 5
+    };
+    while !has_run() {
+        std::thread::sleep(SLEEP);
+    }
+    kill_process(tracer, Signal::CONT).unwrap();
+    let (sample, notes) = sampling.end();
+    let events = sample["syscall_events"]["events"].as_array().unwrap().len() as u64;
+    let dropped = number(&sample["syscall_events"]["dropped"]);
     let lost =
         notes.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" system call events found no room"));
     let lost: u64 = lost.map_or(0, |(count, _)| count.parse().unwrap());
-    let thread = thread(&samples[0], "truth::truth");
+    let thread = thread(&sample, "truth::truth");
     let counted: u64 = thread["syscalls"].as_array().unwrap().iter().map(|call| number(&call["count"])).sum();
     assert_eq!(events + dropped + lost, counted, "{notes}");
-    // Which of the two it is depends on who else runs: the ring is full, or more is there than is kept.
-    assert!(lost + dropped > 0, "{notes}");
+    assert!(lost > 0, "{notes}");
 }
 
 /// A function of a library that the command is going to load.

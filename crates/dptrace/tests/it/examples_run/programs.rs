@@ -85,7 +85,16 @@ impl Database {
         let made = postgres("initdb").args(["--no-sync", "--auth=trust", "-D"]).arg(&data).output().expect("it runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let mut server = postgres("postgres");
-        server.arg("-D").arg(&data).arg("-k").arg(dir.path()).args(["-h", "", "-F"]).stdout(Stdio::null());
+        // Its shared memory is in files of its folder: those in /dev/shm stay when it is killed.
+        let in_folder = ["-c", "dynamic_shared_memory_type=mmap"];
+        server
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(dir.path())
+            .args(["-h", "", "-F"])
+            .args(in_folder)
+            .stdout(Stdio::null());
         let mut server = Process::start(&mut server);
         server.wait_for("database system is ready to accept connections");
         let variables = environment(dir.path());
