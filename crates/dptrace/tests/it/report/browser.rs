@@ -13,6 +13,8 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Under which names browsers that know the protocol are installed.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// Raises a shell's limit of addresses: a browser reserves more than the gate lets a test have.
+const RAISE: &str = "ulimit -S -v unlimited";
 
 pub(crate) struct Browser {
     child: Child,
@@ -30,8 +32,9 @@ impl Browser {
     /// Starts one, if one is installed. `DPTRACE_REQUIRE_BROWSER=1`: there must be one.
     pub(crate) fn start() -> Option<Self> {
         let is_there = |name: &&&str| {
-            let version = testkit::command(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-            version.is_ok_and(|status| status.success())
+            let mut version = testkit::command("sh");
+            version.args(["-c", &format!(r#"{RAISE}; exec "$0" --version"#), name]);
+            version.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
         };
         let Some(name) = NAMES.iter().find(is_there) else {
             assert!(std::env::var_os("DPTRACE_REQUIRE_BROWSER").is_none(), "none of {NAMES:?} is installed");
@@ -41,7 +44,7 @@ impl Browser {
         let profile = tempfile::tempdir().unwrap();
         let mut command = testkit::command("sh");
         // The protocol's pipes are descriptors 3 and 4.
-        command.args(["-c", r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#, "sh", name]);
+        command.args(["-c", &format!(r#"{RAISE}; exec "$@" 3<&0 4>&1 </dev/null >/dev/null"#), "sh", name]);
         command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"]);
         command.arg(format!("--user-data-dir={}", profile.path().display())).arg("about:blank");
