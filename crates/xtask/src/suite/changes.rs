@@ -50,6 +50,8 @@ pub(crate) fn changed_tests(root: &Path) -> anyhow::Result<BTreeSet<(String, Str
 fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     let (mut package, mut is_test, mut function) = (None, false, None);
+    // Whether it was ignored before: then it is new to the gate.
+    let mut was_ignored = false;
     for line in diff.lines() {
         if let Some(path) = line.strip_prefix("+++ ") {
             package = path.strip_prefix("b/crates/").and_then(|rest| rest.split('/').next()).map(str::to_owned);
@@ -59,13 +61,16 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
         let (sign, code) = line.split_at_checked(1).unwrap_or(("", ""));
         let trimmed = code.trim();
         if sign == "@" || trimmed == "#[test]" {
-            (is_test, function) = (trimmed == "#[test]", None);
+            (is_test, function, was_ignored) = (trimmed == "#[test]", None, false);
+        } else if sign == "-" && trimmed.starts_with("#[ignore") {
+            was_ignored = true;
         } else if let Some(name) = trimmed.strip_prefix("fn ").and_then(|rest| rest.split(['(', '<']).next()) {
             function = is_test.then(|| name.to_owned());
             is_test = false;
         }
         // A line that went shows in those that stayed around it.
-        if let (true, Some(package), Some(function)) = (sign == "+", &package, &function) {
+        let is_edited = sign == "+" || function.is_some() && std::mem::take(&mut was_ignored);
+        if let (true, Some(package), Some(function)) = (is_edited, &package, &function) {
             found.insert((package.clone(), function.clone()));
         }
     }
@@ -101,6 +106,11 @@ mod tests {
      a();
  }
  #[test]
+-#[ignore = \"deep truth: it judges time\"]
+ fn comes_back() {
+     a();
+ }
+ #[test]
  fn is_edited() {
 -    b();
 +    c();
@@ -111,7 +121,8 @@ mod tests {
 +fn no_code() {}
 ";
         let found = tests_in_diff(diff);
-        let expected = [("elf", "is_edited"), ("elf", "is_new")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let expected =
+            [("elf", "comes_back"), ("elf", "is_edited"), ("elf", "is_new")].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(found, BTreeSet::from(expected));
     }
 }
