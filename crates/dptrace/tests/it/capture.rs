@@ -212,7 +212,8 @@ fn a_capture_that_was_killed_is_readable() {
     // Requests, and what the kernel did meanwhile.
     assert!(reader.events().expect("it has events").filter_map(Result::ok).count() > 0);
     let (timeline, notes) = dptrace(&["timeline"], &dir);
-    assert!(timeline.contains("TCP_REQ") && timeline.contains("reactor_"), "{timeline}{notes}");
+    // Of either transport: all of the slowest may be of one.
+    assert!(timeline.contains("_REQ)") && timeline.contains("reactor_"), "{timeline}{notes}");
     assert!(!notes.contains("stages only") && !notes.contains("reported nothing"), "{notes}");
     target.process.signal("TERM");
 }
