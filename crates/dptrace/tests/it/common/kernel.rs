@@ -192,6 +192,7 @@ pub(crate) fn until(text: impl Fn() -> String, is_so: impl Fn(&str) -> bool) -> 
             return text;
         }
         assert!(since.elapsed() < PATIENCE, "it does not come: {text}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 

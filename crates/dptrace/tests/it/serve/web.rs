@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::kernel::{PROGRAM, Process};
+use crate::common::kernel::{PROGRAM, Process, until};
 
 /// Long enough for anything that comes at all.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
@@ -60,9 +60,14 @@ impl Served {
     }
 }
 
-/// Sends bytes, and reads until the end.
+/// Sends bytes, and reads until the end. Who is turned away asks again: a client that has got its answer keeps its place until the
+/// server's thread has ended.
 #[track_caller]
 pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> String {
+    until(|| ask_once(address, request), |answer| !answer.starts_with("HTTP/1.1 503 "))
+}
+
+fn ask_once(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("somebody listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
     // It may answer, and close, before all was sent.
