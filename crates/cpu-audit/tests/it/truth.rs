@@ -8,7 +8,7 @@ use crate::common::{
     Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stay_on, stopped, tallies,
 };
 use cpu_audit::Sums;
-use cpu_audit::layout::{State, kind};
+use cpu_audit::layout::{State, Tally, kind};
 use host::KernelSymbols;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{
@@ -88,7 +88,7 @@ fn windows_follow_one_another_without_a_gap() {
     let mut audit = started(None);
     let mut end = 0;
     for _ in 0..5 {
-        sleep_as_audited();
+        sleep_as_windowed();
         let sums = audit.turn().unwrap();
         let state = &sums.cpus[0].state;
         assert!(end == 0 || state.start == end, "{} is not {end}", state.start);
@@ -96,7 +96,7 @@ fn windows_follow_one_another_without_a_gap() {
         assert!(state.start < state.stop);
         assert_eq!(sum(state), state.stop - state.start, "{state:?}");
         // Threads of earlier windows have gone.
-        assert!(audited(&sums).len() <= 1, "{:?}", audited(&sums));
+        assert!(windowed(&sums).len() <= 1, "{:?}", windowed(&sums));
     }
     // A CPU that goes, and comes again, has a new window.
     audit.remove_cpu(cpu()).unwrap();
@@ -108,15 +108,16 @@ fn windows_follow_one_another_without_a_gap() {
     assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
 }
 
-/// Sleeps by timers, in a thread with a name of its own, until it ends.
-fn sleep_as_audited() {
-    std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap().join().unwrap();
+/// Sleeps by timers, in a thread whose name no other test uses, until it ends.
+fn sleep_as_windowed() {
+    std::thread::Builder::new().name("windowed".into()).spawn(sleep_by_timers).unwrap().join().unwrap();
 }
 
-/// Returns how often each thread of that name had the CPU.
-fn audited(sums: &Sums) -> Vec<u64> {
+/// Returns how often each thread of that name in this process had the CPU.
+fn windowed(sums: &Sums) -> Vec<u64> {
     let named = tallies(sums, |key| key.kind == kind::THREAD && key.cpu == cpu()).into_iter();
-    named.filter(|(_, tally)| tally.name.starts_with(b"audited\0")).map(|(_, tally)| tally.count).collect()
+    let is_ours = |tally: &Tally| tally.tgid == std::process::id() && tally.name.starts_with(b"windowed\0");
+    named.filter(|(_, tally)| is_ours(tally)).map(|(_, tally)| tally.count).collect()
 }
 
 #[test]
@@ -125,12 +126,12 @@ fn windows_have_the_threads_that_ran_in_them() {
     let Some(_turn) = kernel::may_run("threads in windows of a CPU") else { return };
     let mut audit = started(None);
     for _ in 0..5 {
-        sleep_as_audited();
+        sleep_as_windowed();
         let sums = audit.turn().unwrap();
         let state = &sums.cpus[0].state;
         assert_eq!((state.lost, state.too_deep, sums.skipped), (0, 0, 0));
         // One thread in each window, which was there until it had slept a hundred times.
-        let counts = audited(&sums);
+        let counts = windowed(&sums);
         assert!(counts.len() == 1 && counts[0] >= TIMERS / 2, "{counts:?}");
         let threads: u64 = sums.tallies.iter().filter(|(key, _)| key.kind == kind::THREAD).map(|it| it.1.total).sum();
         let total = state.totals[kind::THREAD as usize].total;
