@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use demo_target::Truth;
-use kernel::{Demo, PROGRAM, Process, kernel};
+use kernel::{Demo, PROGRAM, Process, kernel, until};
 
 /// A bundled script at work.
 fn tracer(script: &str, args: &[&str]) -> Process {
@@ -118,9 +118,8 @@ fn nvme_and_timeouts_list_the_controllers() {
 fn sched_lists_cores_and_moves() {
     let Some(_alone) = kernel() else { return };
     // On a busy machine the target may not balance its cores in 2 s.
-    let lives = (0..30).map(|_| printed_of_demo("sched", &["--for", "2s"], &[]));
-    let mut lives = lives.skip_while(|(_, truth)| truth.hits["spdk:dynsched_core_info"] == 0);
-    let (output, truth) = lives.next().expect("it balances its cores");
+    let life = || printed_of_demo("sched", &["--for", "2s"], &[]);
+    let (output, truth) = until(life, |(_, truth)| truth.hits["spdk:dynsched_core_info"] > 0);
     let parts = [
         ("balance of 2 cores", "dynsched_balance"),
         ("core  ", "dynsched_core_info"),
@@ -156,9 +155,7 @@ fn intr_wakeups_names_functions() {
     let Some(_alone) = kernel() else { return };
     let mut demo = Demo::start(&["--for", "5m", "--life", "10"]);
     let pid = demo.process.pid().to_string();
-    let mut command = testkit::command(PROGRAM);
-    command.args(["run", "intr-wakeups", "all", "-B", "line", "-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
-    let mut tracer = Process::start(&mut command);
+    let mut tracer = tracer("intr-wakeups", &["all", "-B", "line", "-p", &pid]);
     tracer.wait_for("Attached");
     demo.go();
     let mut lines = BufReader::new(tracer.child.stdout.take().expect("it is piped")).lines();

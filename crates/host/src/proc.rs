@@ -61,6 +61,12 @@ impl Stat {
         self.state().is_none_or(|state| ENDED.contains(&(state as u8)))
     }
 
+    /// Returns the time that all threads had a CPU, in the program and in the kernel, in clock ticks (`utime` and `stime`, fields 14
+    /// and 15).
+    pub fn cpu_ticks(&self) -> Option<u64> {
+        Some(self.number(14)? + self.number(15)?)
+    }
+
     /// A field by its number in the man page, from 4 on.
     pub fn number(&self, field: usize) -> Option<u64> {
         let mut fields = self.rest.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());

@@ -10,7 +10,7 @@ use usdt::args::parse_args;
 
 /// Bits of which each half, quarter and eighth has its sign, and none is another one.
 const BITS: u64 = 0xfedc_ba98_b6a5_94f3;
-/// Where `rax` and `rbx` are in `struct pt_regs` of x86-64 (`arch/x86/include/asm/ptrace.h`).
+/// Offsets of `rax` and `rbx` in `struct pt_regs` of x86-64 (`arch/x86/include/asm/ptrace.h`).
 const RAX: usize = 80;
 const RBX: usize = 40;
 /// An address of the process.

@@ -54,13 +54,13 @@ fn busiest() -> Vec<Busy> {
     busy
 }
 
-/// The time on a CPU (proc_pid_stat(5), fields 14 and 15) and the threads (field 20) of all processes but this one.
+/// The time on a CPU and the threads (proc_pid_stat(5), field 20) of all processes but this one.
 fn ticks() -> HashMap<u32, (u64, u64)> {
     let own = std::process::id();
     let others = proc::processes().into_iter().filter(|&pid| pid != own);
     let read = |pid| {
         let stat = Stat::read(&proc::folder(Pid(pid))).ok()?;
-        Some((pid, (stat.number(14)? + stat.number(15)?, stat.number(20)?)))
+        Some((pid, (stat.cpu_ticks()?, stat.number(20)?)))
     };
     others.filter_map(read).collect()
 }

@@ -68,7 +68,8 @@ fn family(pids: &[u32]) -> HashMap<u32, Ticks> {
     let read = |&pid: &u32| {
         let stat = Stat::read(&folder(Pid(pid))).ok()?;
         let number = |field| stat.number(field).unwrap_or(0);
-        let ticks = Ticks { own: number(14) + number(15), ended: number(16) + number(17), is_over: stat.has_ended() };
+        let ticks =
+            Ticks { own: stat.cpu_ticks().unwrap_or(0), ended: number(16) + number(17), is_over: stat.has_ended() };
         Some((pid, ticks))
     };
     pids.iter().chain(&descendants(pids)).filter_map(read).collect()

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::process::{Child, Stdio};
 
+use crate::common::kernel::until;
 use testkit::kernel;
 
 fn dptrace(args: &[&str]) -> (String, String, i32) {
@@ -107,9 +108,8 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     let Some(_alone) = kernel::may_run("live traces") else { return };
     let target = Target::start(&["--rate", "500", "--life", "10"]);
     // On a busy machine no connection may come in one window.
-    let windows = (0..30).map(|_| dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]));
-    let mut windows = windows.skip_while(|(out, _, status)| *status == 0 && !out.contains("qpair(ptr=0x"));
-    let (out, messages, status) = windows.next().expect("connections come and get names");
+    let window = || dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
+    let (out, messages, status) = until(window, |(out, _, status)| *status != 0 || out.contains("qpair(ptr=0x"));
     assert_eq!(status, 0, "{messages}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
     let said = format!("{unnamed} of the records shown point to objects of which nothing is known for certain");
@@ -117,8 +117,8 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     assert!(messages.contains("the time is over"), "{messages}");
 
     let last = || dptrace(&["trace", "-p", &target.pid(), "--for", "1s", "--tail", "3", "--format", "ndjson"]).0;
-    let is_whole = (0..30).map(|_| last().lines().count()).find(|count| *count > 0);
-    assert_eq!(is_whole, Some(3));
+    let out = until(last, |out| !out.is_empty());
+    assert_eq!(out.lines().count(), 3, "{out}");
     let (out, _, status) = dptrace(&["trace", "-p", &target.pid(), "--info"]);
     assert!(status == 0 && out.contains("era:         E"), "{out}");
 }

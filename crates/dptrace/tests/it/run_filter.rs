@@ -103,11 +103,8 @@ impl Family {
     /// Waits until the noise has had a CPU for so long that it made calls, and that timers hit it.
     fn wait_for_noise(&self) {
         let folder = host::proc::folder(host::Pid(self.noise.id()));
-        // utime and stime (proc_pid_stat(5)), in ticks of 10 ms.
-        let ticks = || {
-            let stat = host::proc::Stat::read(&folder).unwrap();
-            stat.number(14).unwrap_or_default() + stat.number(15).unwrap_or_default()
-        };
+        // Of 10 ms.
+        let ticks = || host::proc::Stat::read(&folder).unwrap().cpu_ticks().unwrap();
         let (before, since) = (ticks(), std::time::Instant::now());
         while ticks() < before + 20 {
             assert!(since.elapsed() < std::time::Duration::from_mins(1), "the noise gets no CPU");
@@ -229,7 +226,7 @@ fn traced(arguments: &[&str], processes: Vec<Child>) -> String {
     printed_beside(&mut tracer, processes, || ())
 }
 
-/// What a tracer prints of processes, and of a command of its own, which go on once it has attached and `before` has returned.
+/// Returns what a tracer prints of processes, and of a command of its own, which go on once it has attached and `before` has returned.
 #[track_caller]
 fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl FnOnce()) -> String {
     let tracer = tracer.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

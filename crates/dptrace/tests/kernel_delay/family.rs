@@ -7,7 +7,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::target::{MAX_SAMPLES, Sampling, Target, adds_up, call, number};
+use super::shown::text_until;
+use super::target::{Sampling, Target, adds_up, call, in_some_window, number};
 
 /// The program, built and started, and the process to measure; none where there is no compiler, which is reported.
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
@@ -66,18 +67,18 @@ fn equal_stacks_of_many_processes_are_one() {
     let Some((_target, pid)) = start(folder.path(), "many") else { return };
     let arguments = ["-p", &pid, "--children", "-s", "--skip-syscall-poll-events", "--sample-time", "0.3"];
     let twice = [arguments.as_slice(), &["--sample-count", "2"]].concat();
-    // On a busy machine one of them may end no sleep in a window.
-    let has_all = (0..MAX_SAMPLES).find_map(|_| {
+    // Each of them has ended a sleep.
+    let has_all = in_some_window(|| {
         let Some(sampling) = Sampling::start(&twice) else { return Some(false) };
         let (samples, _) = sampling.samples();
         assert_eq!(samples.len(), 2);
         samples.iter().all(|sample| sleepers(sample) == 40).then_some(true)
     });
-    if !has_all.unwrap_or_else(|| panic!("the 40 are in none of {MAX_SAMPLES} pairs of samples")) {
+    if !has_all {
         return;
     }
-    let text = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
-    let text = String::from_utf8(text.stdout).unwrap();
+    let sleep = "  clock_nanosleep\n";
+    let text = text_until(&arguments, |text| text.contains(sleep)).unwrap();
     let events = text.split("# SYSCALL EVENTS").nth(1).unwrap();
-    assert!(events.matches("  clock_nanosleep\n").count() <= 1, "{events}");
+    assert_eq!(events.matches(sleep).count(), 1, "{events}");
 }

@@ -1,6 +1,6 @@
 //! The text: what is shown of which threads, and in which order.
 
-use super::target::{MAX_SAMPLES, Target};
+use super::target::{Target, in_some_window};
 
 /// The text of a run that ends by itself; none where the kernel is not for us, or too old.
 fn text(arguments: &[&str]) -> Option<String> {
@@ -21,15 +21,13 @@ fn sections(text: &str) -> Vec<&str> {
     heads.map(|line| line.split_whitespace().nth(1).unwrap()).collect()
 }
 
-/// Takes windows until the text of one is as it should be: on a busy machine a thread may not get a CPU in one.
-fn text_until(arguments: &[&str], is_so: impl Fn(&str) -> bool) -> Option<String> {
-    for _ in 0..MAX_SAMPLES {
-        let text = text(arguments)?;
-        if is_so(&text) {
-            return Some(text);
-        }
-    }
-    panic!("it was so in none of {MAX_SAMPLES} windows");
+/// Takes windows until the text of one is as it should be.
+#[track_caller]
+pub(super) fn text_until(arguments: &[&str], is_so: impl Fn(&str) -> bool) -> Option<String> {
+    in_some_window(|| match text(arguments) {
+        Some(text) => is_so(&text).then_some(Some(text)),
+        None => Some(None),
+    })
 }
 
 #[test]

@@ -141,19 +141,20 @@ impl Sampling {
     }
 }
 
-/// How many samples of half a second [`eventually`] takes.
-pub(super) const MAX_SAMPLES: usize = 100;
+/// Largest number of windows that [`in_some_window`] takes.
+const MAX_WINDOWS: usize = 100;
 
-/// Takes samples until something is so: on a busy machine a thread may not get a CPU in one, and then nothing is known of who ran
-/// instead.
+/// Takes windows until one has what is looked for, and returns that: on a busy machine a thread may not get a CPU in one.
+#[track_caller]
+pub(super) fn in_some_window<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    (0..MAX_WINDOWS).find_map(|_| look()).unwrap_or_else(|| panic!("it is in none of {MAX_WINDOWS} windows"))
+}
+
+/// Takes samples of half a second until something is so.
+#[track_caller]
 pub(super) fn eventually(pid: &str, is_so: impl Fn(&Value) -> bool) {
     let sample = || Some(Sampling::start(&["-p", pid, "--sample-time", "0.5"])?.samples().0.remove(0));
-    for _ in 0..MAX_SAMPLES {
-        if sample().is_none_or(|sample| is_so(&sample)) {
-            return;
-        }
-    }
-    panic!("it was so in none of {MAX_SAMPLES} samples");
+    in_some_window(|| sample().is_none_or(|sample| is_so(&sample)).then_some(()));
 }
 
 pub(super) fn thread<'v>(sample: &'v Value, name: &str) -> &'v Value {

@@ -36,7 +36,7 @@ const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
 
 static STUCK: AwaitedLock = lock(10, [5, 0, 78], 7);
 
-/// What `ProcSleep` does in the end: 0 if it has the lock, 2 after a deadlock; negative if it does not return, since the
+/// Ends as `ProcSleep` does: 0 if it has the lock, 2 after a deadlock; negative if it does not return, since the
 /// query was cancelled.
 #[unsafe(no_mangle)]
 #[inline(never)]

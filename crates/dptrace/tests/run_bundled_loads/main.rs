@@ -26,10 +26,10 @@ fn program() {
     std::io::stdin().read_line(&mut line).expect("its end");
 }
 
-/// What the program says when a load is over.
+/// Line that the program writes when a load is over.
 const DONE: &str = "the load is over";
 
-/// Which end of a load a script sees.
+/// End of a load, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It is interrupted while the process is still there, whose functions have names.
@@ -41,12 +41,13 @@ enum End {
 /// Time in which functions of the process get their names before it ends.
 const NAMING: Duration = Duration::from_millis(500);
 
-/// What a script prints of a load whose process ends.
+/// Returns what a script prints of a load whose process ends.
 #[track_caller]
 fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
     output_until(End::Process, load, script, script_args)
 }
 
+/// Returns what a script prints of a load that ends in this way.
 #[track_caller]
 fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> String {
     let own = std::env::current_exe().expect("this program");
@@ -68,7 +69,7 @@ fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> Str
     }
     let (status, output, errors) = tracer.end();
     assert!(status.success(), "{script}: {status}: {errors:#?}");
-    drop(program.child.stdin.take());
+    // Closes its input, too.
     let (status, _, errors) = program.end();
     assert!(status.success(), "{load}: {status}: {errors:#?}");
     output

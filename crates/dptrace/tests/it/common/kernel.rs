@@ -177,21 +177,21 @@ pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
     Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
 }
 
-/// Whether there is a CPU for a target, and another one for what looks at it.
+/// Returns whether there is a CPU for a target, and another one for what looks at it.
 pub(crate) fn has_two_cpus() -> bool {
     std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
 }
 
 /// Does something again and again, for a minute at most, until it gives what it should: in one short window a process may get no CPU.
 #[track_caller]
-pub(crate) fn until(text: impl Fn() -> String, is_so: impl Fn(&str) -> bool) -> String {
+pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(&T) -> bool) -> T {
     let since = std::time::Instant::now();
     loop {
-        let text = text();
-        if is_so(&text) {
-            return text;
+        let done = attempt();
+        if is_so(&done) {
+            return done;
         }
-        assert!(since.elapsed() < PATIENCE, "it does not come: {text}");
+        assert!(since.elapsed() < PATIENCE, "it does not come: {done:?}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
