@@ -292,10 +292,15 @@ mod tests {
     #[test]
     fn mapped_and_open_files_are_found() {
         let own = Pid(std::process::id());
-        let (program, stat) = (fs::metadata(OWN_PROGRAM).unwrap(), fs::metadata("/proc/self/stat").unwrap());
+        let program = fs::metadata(OWN_PROGRAM).unwrap();
+        // No file of /proc: another test may have it open.
+        let folder = tempfile::tempdir().unwrap();
+        let closed = folder.path().join("closed");
+        fs::write(&closed, "").unwrap();
+        let closed = fs::metadata(closed).unwrap();
         let maps = maps(&own_folder()).unwrap();
-        assert!(is_mapped(&maps, &program) && !is_mapped(&maps, &stat));
+        assert!(is_mapped(&maps, &program) && !is_mapped(&maps, &closed));
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(uses(own, &[program, stat, file.metadata().unwrap()]), Some(vec![true, false, true]));
+        assert_eq!(uses(own, &[program, closed, file.metadata().unwrap()]), Some(vec![true, false, true]));
     }
 }

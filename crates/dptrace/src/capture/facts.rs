@@ -62,23 +62,18 @@ fn of_process(pid: u32) -> Process {
 
 /// The process's threads now: of more than a capture describes, the first.
 pub(crate) fn of_threads(pid: u32) -> Vec<Thread> {
-    proc::threads(Pid(pid)).into_iter().take(MOST_PARTS).map(|tid| of_thread(pid, tid)).collect()
+    proc::threads(Pid(pid)).into_iter().filter_map(|tid| of_thread(pid, tid)).take(MOST_PARTS).collect()
 }
 
-fn of_thread(pid: u32, tid: Pid) -> Thread {
+/// Describes a thread, unless it has ended since it was listed.
+fn of_thread(pid: u32, tid: Pid) -> Option<Thread> {
     let folder = proc::task(Pid(pid), tid);
     let scheduling = machine::scheduling(&folder);
-    let name = shown(&proc::name(&folder).unwrap_or_default());
-    scheduling.map_or_else(
-        || Thread { tid: tid.0, name: name.clone(), ..Thread::default() },
-        |found| Thread {
-            tid: tid.0,
-            name: name.clone(),
-            affinity: found.affinity,
-            policy: found.policy.to_owned(),
-            priority: found.priority,
-        },
-    )
+    // Read last: who has a name now has not ended while the rest was read.
+    let name = shown(&proc::name(&folder)?);
+    let found = scheduling.map(|found| (found.affinity, found.policy.to_owned(), found.priority));
+    let (affinity, policy, priority) = found.unwrap_or_default();
+    Some(Thread { tid: tid.0, name, affinity, policy, priority })
 }
 
 fn shown(text: &[u8]) -> String {

@@ -39,8 +39,8 @@ pub(super) struct Shelf {
     /// Bytes of each file, the oldest first.
     files: BTreeMap<Id, u64>,
     bytes: u64,
-    /// Locked as long as this runs.
-    _lock: File,
+    /// Locked as long as this is there.
+    lock: File,
 }
 
 impl Id {
@@ -79,7 +79,7 @@ impl Shelf {
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             anyhow::bail!("another dptrace serve writes to {}: give each one a folder of its own", printable(&dir));
         }
-        let mut shelf = Self { dir, host, keep_bytes, files: BTreeMap::new(), bytes: 0, _lock: lock };
+        let mut shelf = Self { dir, host, keep_bytes, files: BTreeMap::new(), bytes: 0, lock };
         shelf.find();
         shelf.tidy_up();
         Ok(shelf)
@@ -155,6 +155,14 @@ impl Shelf {
                 break;
             }
         }
+    }
+}
+
+impl Drop for Shelf {
+    /// Gives the folder free. To close it would not do: a child that was forked and has not yet called `exec` has a copy of the
+    /// descriptor, and the lock with it (flock(2)).
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
     }
 }
 
