@@ -1,7 +1,9 @@
 //! Objects in memories made of data.
 
+use std::cell::RefCell;
+
 use alive::{Addresses, Compiled, Program, Reading, Value, agree, compile};
-use live_memory::{Image, define_types};
+use live_memory::{Image, Memory, Unreadable, define_types};
 use objects::{ObjectSpec, parse_specs};
 use typeinfo::{Arch, TypeStore};
 
@@ -104,6 +106,28 @@ fn objects_are_found_in_lists_and_trees() {
     assert!(compiled.finds_any(&memory()) && !compiled.finds_any(&Image::new()));
     let counts = agree(&reading, reading.clone()).counts;
     assert_eq!((counts.rejected, counts.rejected_by.as_deref()), (1, Some("$item->host != 0")));
+}
+
+/// A memory that keeps where it was read.
+struct Watched {
+    memory: Image,
+    read: RefCell<Vec<u64>>,
+}
+
+impl Memory for Watched {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.read.borrow_mut().push(address);
+        self.memory.read(address, into)
+    }
+}
+
+#[test]
+fn whether_there_is_any_object_is_known_at_the_first_one() {
+    let watched = Watched { memory: memory(), read: RefCell::default() };
+    assert!(compiled().finds_any(&watched));
+    let read = watched.read.borrow();
+    assert!(read.contains(&0x5008), "the first item's host");
+    assert!(!read.iter().any(|address| (0x5100..0x6000).contains(address)), "{read:x?}");
 }
 
 #[test]

@@ -107,6 +107,14 @@ pub(super) const PARTS: &[Part] = &[
         body: |deadline| run_marked("soak", Repetition::Once, None, deadline),
     },
     Part {
+        name: "again",
+        about: "the gate's tests ten times, with more and with fewer of them at a time",
+        limit: Duration::from_hours(1),
+        packages: &[],
+        paths: &["crates/testkit/", "crates/xtask/src/suite/"],
+        body: super::again::run,
+    },
+    Part {
         name: "random",
         about: "property tests with a new seed, and generated scripts",
         limit: Duration::from_mins(45),

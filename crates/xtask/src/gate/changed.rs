@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 
-use super::log::reason;
-use crate::suite::{self, LoadSample, TestProgram, changed_tests, run_test, test_programs};
+use crate::suite::{self, LoadSample, TestProgram, changed_tests, reason, run_test, test_programs};
 
 /// Number of runs of each test.
 const TIMES: usize = 20;

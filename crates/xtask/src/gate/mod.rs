@@ -3,7 +3,6 @@
 
 mod changed;
 mod leftovers;
-mod log;
 mod repeat;
 mod skips;
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use super::log::{Failure, Log, reason};
-use crate::suite::{self, LoadSample, TestProgram, run_test};
+use crate::suite::{self, Failure, LoadSample, Log, reason, run_test};
 
 /// More flaky tests than this fail the run.
 const MAX_FLAKY: usize = 2;
@@ -41,18 +40,12 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
 
 /// Runs it once more, and prints both outputs.
 fn passes_alone(failure: &Failure) -> anyhow::Result<bool> {
-    let program = program_of(failure)?;
+    let programs = suite::test_programs(&[])?;
+    let path = failure.program.display();
+    let program = failure.program_among(&programs).with_context(|| format!("cargo makes no program {path}"))?;
     let load = LoadSample::now();
-    let again = run_test(&program, &failure.test, REPEAT_LIMIT, None)?;
+    let again = run_test(program, &failure.test, REPEAT_LIMIT, None)?;
     println!("\n{} failed:\n{}", failure.test, failure.output.trim_end());
     println!("alone it {} ({}):\n{}", again.verdict(), load.until_now(), again.output.trim_end());
     Ok(again.succeeded())
-}
-
-/// The program of a failure. Cargo names programs `NAME-HASH`, and runs them in the folder of their package.
-fn program_of(failure: &Failure) -> anyhow::Result<TestProgram> {
-    let path = suite::root().join(&failure.program);
-    let all = suite::test_programs(&[])?;
-    let found = all.into_iter().find(|program| program.path.file_name() == path.file_name());
-    found.with_context(|| format!("cargo makes no program {}", path.display()))
 }

@@ -2,30 +2,39 @@
 
 use std::path::PathBuf;
 
+use super::programs::TestProgram;
+
 /// A failed test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// The program, relative to the workspace.
-    pub(super) program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Full name of the test.
-    pub(super) test: String,
+    pub(crate) test: String,
     /// Output of the test.
-    pub(super) output: String,
+    pub(crate) output: String,
+}
+
+impl Failure {
+    /// Returns the program of this failure. Cargo names programs `NAME-HASH`, and runs them in the folder of their package.
+    pub(crate) fn program_among<'a>(&self, programs: &'a [TestProgram]) -> Option<&'a TestProgram> {
+        programs.iter().find(|program| program.path.file_name() == self.program.file_name())
+    }
 }
 
 /// A run of `cargo test`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Log {
-    pub(super) failures: Vec<Failure>,
+pub(crate) struct Log {
+    pub(crate) failures: Vec<Failure>,
     /// Number of programs that printed a result.
-    pub(super) programs: usize,
+    pub(crate) programs: usize,
     /// Lines that show that more failed than tests: a program that broke off, a test that did not compile, a test in a doc comment.
-    pub(super) others: Vec<String>,
+    pub(crate) others: Vec<String>,
 }
 
 impl Log {
     /// Parses standard output and standard error of `cargo test --no-fail-fast`, in one stream.
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut log = Self::default();
         let mut program: Option<PathBuf> = None;
         let mut output_of: Option<usize> = None;
@@ -67,7 +76,7 @@ const MESSAGE_LINES: usize = 4;
 const MESSAGE_WIDTH: usize = 300;
 
 /// Returns the place and the beginning of the message of the first panic in an output, indented, or else the output's last line.
-pub(super) fn reason(output: &str) -> String {
+pub(crate) fn reason(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     let begin = lines.iter().position(|line| line.contains("panicked at")).unwrap_or(lines.len().saturating_sub(1));
     let shown = lines.iter().skip(begin).take(MESSAGE_LINES);

@@ -1,0 +1,47 @@
+//! The gate's tests ten times: what fails in one run of twenty is found here, and not by the change that happens to be judged then.
+
+use std::collections::BTreeMap;
+
+use super::Outcome;
+use super::parts::Deadline;
+use crate::suite::{self, LoadSample, Log, reason, run_limited};
+
+/// Tests at a time, by round: those that share a process, or the machine, meet in other ways.
+const WIDTHS: [&str; 10] = ["6", "2", "32", "8", "1", "64", "4", "16", "3", "6"];
+
+/// Runs the tests once for each width, without repetition. What the machine lacks is skipped.
+///
+/// # Errors
+/// If cargo cannot be run.
+pub(super) fn run(deadline: Deadline) -> anyhow::Result<Outcome> {
+    let programs = suite::test_programs(&[])?;
+    let mut outcome = Outcome::default();
+    let mut failed: BTreeMap<String, usize> = BTreeMap::new();
+    for (width, round) in WIDTHS.iter().zip(1..) {
+        if deadline.left().is_zero() {
+            println!("the time is up before round {round}");
+            break;
+        }
+        let load = LoadSample::now();
+        let mut cargo = crate::cargo();
+        cargo.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
+        let tests = cargo.env("RUST_TEST_THREADS", width).current_dir(suite::root());
+        let ended = run_limited(tests, deadline.left())?;
+        let log = Log::parse(&ended.output);
+        println!("round {round}, {width} at a time: {} ({})", ended.verdict(), load.until_now());
+        for failure in &log.failures {
+            let package = failure.program_among(&programs).map_or("?", |program| program.package.as_str());
+            println!("{package}::{}\n{}", failure.test, reason(&failure.output));
+            *failed.entry(format!("{package}::{}", failure.test)).or_default() += 1;
+        }
+        log.others.iter().for_each(|line| println!("{line}"));
+        // An end without a test that failed: one that hangs, or something that breaks off.
+        if log.failures.is_empty() {
+            outcome.add(&format!("round {round}"), ended.succeeded());
+        }
+    }
+    outcome
+        .failed
+        .extend(failed.into_iter().map(|(test, rounds)| format!("{test} ({rounds} of {} rounds)", WIDTHS.len())));
+    Ok(outcome)
+}
