@@ -125,11 +125,11 @@ impl Watch {
         if let Some(ended) = self.ended() {
             return Some(ended);
         }
-        let program = identity(&exe(Pid(pid)))?;
-        if self.is_mapped(program)? {
+        if self.is_mapped(identity(&exe(Pid(pid)))?)? {
             return None;
         }
-        // Compared with the first program, since a look in the middle of exec(2) may see the new program and no maps.
+        // Read after the maps: whoever has the new program's maps, or in the middle of execve(2) none, has its name by then.
+        let program = identity(&exe(Pid(pid)))?;
         if self.program.is_some_and(|before| before != program) {
             let path = host::proc::program(Pid(pid)).unwrap_or_default();
             return Some(format!("process {pid} runs another program now, {}", printable(&path)));

@@ -141,14 +141,15 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
     let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
+    let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
+    // Which program it runs must be known before it can run another one, and whoever reads "attached" may have it do that. One that is
+    // held runs none yet.
+    let running = if held.is_none() { Some(watch()?) } else { None };
     let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
     let interrupt = Interrupt::catch()?;
     if let Some(plan) = &plan {
         report_attached(plan, pid);
     }
-    let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
-    // Which program it runs must be known before it can run another one; one that is held runs none yet.
-    let running = if held.is_none() { Some(watch()?) } else { None };
     let mut session = Session::start(opening, recorder, PATIENCE);
     report_alive(&mut session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
