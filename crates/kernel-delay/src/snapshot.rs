@@ -100,4 +100,14 @@ mod tests {
         assert_eq!(name(b"ren\x01\xff1\0ing\0\0\0\0\0\0"), "ren\\x01\\xff1");
         assert_eq!(name(b"sixteen bytes ab"), "sixteen bytes ab");
     }
+
+    #[test]
+    fn a_thread_that_changes_is_seen_as_such() {
+        let snapshot = |changes| {
+            let mut value = ThreadValue::new_zeroed();
+            value.thread.changes = changes;
+            Snapshot::of(&value)
+        };
+        assert_eq!([0, 1, u32::MAX].map(|changes| snapshot(changes).is_changing()), [false, true, true]);
+    }
 }

@@ -144,4 +144,12 @@ mod tests {
         history.add(&rows(&[10, 11]), 11);
         assert_eq!((lengths(&history), history.count(0, 20)), (vec![], 2));
     }
+
+    #[test]
+    fn of_too_many_the_oldest_go_and_are_counted() {
+        let mut history = History::default();
+        let all: Vec<u64> = (0..MOST as u64 + 2).collect();
+        history.add(&rows(&all), 1 << 20);
+        assert_eq!((history.count(0, u64::MAX), history.count(0, 2), history.dropped()), (MOST, 0, 2));
+    }
 }
