@@ -49,6 +49,7 @@ pub struct Audit {
     cpus: Vec<u32>,
     /// The program with which an audit begins; the next ones are that with which it ends, and that with which a window turns.
     start: usize,
+    /// When it began, in nanoseconds of the monotonic clock: nothing is known of what was before.
     began: u64,
     /// The states at the last turn, and stacks that were read already.
     turns: Turns,
@@ -97,11 +98,6 @@ impl Audit {
         };
         audit.run_on_all(audit.start)?;
         Ok(audit)
-    }
-
-    /// When it began, in nanoseconds of the monotonic clock: nothing is known of what was before.
-    pub fn began(&self) -> u64 {
-        self.began
     }
 
     /// Enters threads that could run and did not when it began. One that has run since then is not entered again by that.

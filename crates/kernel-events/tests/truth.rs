@@ -218,3 +218,23 @@ fn events_have_the_cpu_that_they_are_of() {
     let cpus: Vec<Cpu> = of_it.map(|recorded| recorded.event.cpu).collect();
     assert!(!cpus.is_empty() && cpus.iter().all(|cpu| *cpu == Cpu(0)), "{cpus:?}");
 }
+
+#[test]
+fn a_thread_that_comes_has_its_whole_name() {
+    const NAME: &str = "fifteen-letters";
+    let Some(_alone) = kernel::may_run("names of the kernel's events") else { return };
+    let mut recorder = Recorder::start(&Facts::read().unwrap(), std::process::id(), RING).unwrap();
+    let sleeps = || {
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
+    };
+    let tid = std::thread::Builder::new().name(NAME.to_owned()).spawn(sleeps).unwrap().join().unwrap();
+    let mut events = recorder.next(Duration::from_millis(10)).unwrap();
+    events.extend(recorder.finish().unwrap().0);
+    let names: Vec<[u8; 16]> =
+        events.iter().filter_map(|recorded| recorded.name).filter(|(of, _)| *of == tid).map(|(_, name)| name).collect();
+    // A thread has the name of its maker until it has given itself its own.
+    assert!(names.iter().any(|name| name[..] == *format!("{NAME}\0").as_bytes()), "{names:?}");
+}

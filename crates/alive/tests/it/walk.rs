@@ -100,6 +100,9 @@ fn objects_are_found_in_lists_and_trees() {
     assert_eq!(left_out.len(), 1);
     assert!(left_out[0].starts_with("line 18: $item->no_such_member: "), "{left_out:?}");
     assert_eq!(compiled.names(), ["item", "number", "sign", "host", "text"]);
+    let shapes = (0..6).map(|value| (compiled.is_pointer(value), compiled.is_text(value))).collect::<Vec<_>>();
+    let (number, pointer, text) = ((false, false), (true, false), (false, true));
+    assert_eq!(shapes, [pointer, number, number, text, text, number]);
     let reading = compiled.read(&memory());
     let minus_two = u64::MAX - 1;
     assert_eq!(shown(&reading), [format!("20480 1 {minus_two} host a text"), format!("20736 2 {minus_two} host ")]);
