@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use target::{Sampling, Target, adds_up, budget, call, eventually, number, thread};
+use target::{Sampling, Target, adds_up, budget, call, eventually, in_some_window, number, thread};
 use truth::{CALLS, CROWD, CROWD_CALLS, ERRORS, OTHER_CALLS, SLEEP, SLEEPS};
 
 /// Takes a sample of the part `calls`. Returns it, how long its sleeper took by its own clock, in nanoseconds, and the notes beside it.
@@ -48,7 +48,7 @@ fn calls_are_counted_exactly() {
         let thread = thread(&sample, name);
         assert_eq!(call(thread, &thread["syscalls"], "getppid")["count"], CALLS, "{name}");
         assert_eq!(call(thread, &thread["syscalls"], "getuid")["count"], OTHER_CALLS, "{name}");
-        assert_eq!((&thread["ended"], &thread["born"]), (&true.into(), &(name == "born").into()), "{name}");
+        assert_eq!(thread["born"], name == "born", "{name}");
     }
     let sleeper = thread(&sample, "sleeper");
     let sleeps = call(sleeper, &sleeper["syscalls"], "clock_nanosleep");
@@ -73,6 +73,17 @@ fn calls_are_counted_exactly() {
     let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
     assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
     assert!(still["syscalls"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn threads_that_end_in_the_window_have_ended() {
+    // Whoever joins a thread goes on before that has left its CPU for the last time.
+    in_some_window(|| {
+        let Some((sample, ..)) = sample_of_calls() else { return Some(()) };
+        let ended = |name| thread(&sample, name)["ended"] == true;
+        assert!(!ended("blocked"));
+        (ended("old") && ended("born")).then_some(())
+    });
 }
 
 #[test]
