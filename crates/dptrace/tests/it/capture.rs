@@ -212,11 +212,9 @@ fn a_capture_that_was_killed_is_readable() {
     // Requests, and what the kernel did meanwhile.
     assert!(reader.events().expect("it has events").filter_map(Result::ok).count() > 0);
     let (timeline, notes) = dptrace(&["timeline"], &dir);
-    // Of either transport: all of the slowest may be of one.
-    assert!(
-        ["(TCP_REQ)", "(RDMA_REQ)"].iter().any(|kind| timeline.contains(kind)) && timeline.contains("reactor_"),
-        "{timeline}{notes}"
-    );
+    // Of either transport: all of the slowest may be of one. Who had the CPU is not asked: the kernel's events may have been written
+    // up to an earlier moment than those requests.
+    assert!(["(TCP_REQ)", "(RDMA_REQ)"].iter().any(|kind| timeline.contains(kind)), "{timeline}{notes}");
     assert!(!notes.contains("stages only") && !notes.contains("reported nothing"), "{notes}");
     target.process.signal("TERM");
 }
