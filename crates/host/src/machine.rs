@@ -36,8 +36,8 @@ pub fn governors() -> Vec<String> {
     all
 }
 
-/// How a thread is scheduled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a thread is scheduled; by default nothing is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
     /// The CPUs on which it may run, as the kernel lists them; empty if that is not known.
     pub affinity: String,

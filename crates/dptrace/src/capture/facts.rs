@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ::capture::{FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, When};
-use host::{Pid, machine, proc, system};
+use host::machine::{self, Scheduling};
+use host::{Pid, proc, system};
 use spdk_trace::Lcore;
 use sys::clock::{boot_nanos, real_nanos};
 use timeline::{BootNanos, Tid};
@@ -68,12 +69,10 @@ pub(crate) fn of_threads(pid: u32) -> Vec<Thread> {
 /// Describes a thread, unless it has ended since it was listed.
 fn of_thread(pid: u32, tid: Pid) -> Option<Thread> {
     let folder = proc::task(Pid(pid), tid);
-    let scheduling = machine::scheduling(&folder);
+    let Scheduling { affinity, policy, priority } = machine::scheduling(&folder).unwrap_or_default();
     // Read last: who has a name now has not ended while the rest was read.
     let name = shown(&proc::name(&folder)?);
-    let found = scheduling.map(|found| (found.affinity, found.policy.to_owned(), found.priority));
-    let (affinity, policy, priority) = found.unwrap_or_default();
-    Some(Thread { tid: tid.0, name, affinity, policy, priority })
+    Some(Thread { tid: tid.0, name, affinity, policy: policy.to_owned(), priority })
 }
 
 fn shown(text: &[u8]) -> String {

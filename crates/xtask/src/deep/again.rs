@@ -17,31 +17,32 @@ pub(super) fn run(deadline: Deadline) -> anyhow::Result<Outcome> {
     let programs = suite::test_programs(&[])?;
     let mut outcome = Outcome::default();
     let mut failed: BTreeMap<String, usize> = BTreeMap::new();
-    for (width, round) in WIDTHS.iter().zip(1..) {
+    let mut rounds = 0;
+    for width in WIDTHS {
         if deadline.left().is_zero() {
-            println!("the time is up before round {round}");
+            println!("the time is up after {rounds} of {} rounds", WIDTHS.len());
             break;
         }
+        rounds += 1;
         let load = LoadSample::now();
         let mut cargo = crate::cargo();
         cargo.args(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]);
         let tests = cargo.env("RUST_TEST_THREADS", width).current_dir(suite::root());
         let ended = run_limited(tests, deadline.left())?;
         let log = Log::parse(&ended.output);
-        println!("round {round}, {width} at a time: {} ({})", ended.verdict(), load.until_now());
+        println!("round {rounds}, {width} at a time: {} ({})", ended.verdict(), load.until_now());
         for failure in &log.failures {
             let package = failure.program_among(&programs).map_or("?", |program| program.package.as_str());
-            println!("{package}::{}\n{}", failure.test, reason(&failure.output));
-            *failed.entry(format!("{package}::{}", failure.test)).or_default() += 1;
+            let name = format!("{package}::{}", failure.test);
+            println!("{name}\n{}", reason(&failure.output));
+            *failed.entry(name).or_default() += 1;
         }
         log.others.iter().for_each(|line| println!("{line}"));
         // An end without a test that failed: one that hangs, or something that breaks off.
         if log.failures.is_empty() {
-            outcome.add(&format!("round {round}"), ended.succeeded());
+            outcome.add(&format!("round {rounds}"), ended.succeeded());
         }
     }
-    outcome
-        .failed
-        .extend(failed.into_iter().map(|(test, rounds)| format!("{test} ({rounds} of {} rounds)", WIDTHS.len())));
+    outcome.failed.extend(failed.into_iter().map(|(test, times)| format!("{test} (in {times} of {rounds} rounds)")));
     Ok(outcome)
 }

@@ -162,6 +162,7 @@ impl Drop for Shelf {
     /// Gives the folder free. To close it would not do: a child that was forked and has not yet called `exec` has a copy of the
     /// descriptor, and the lock with it (flock(2)).
     fn drop(&mut self) {
+        // SANITY: what can't be unlocked was not locked, on a file system that knows no locks.
         let _ = self.lock.unlock();
     }
 }
