@@ -181,7 +181,7 @@ mod tests {
     use crate::layout::{CallEntry, ThreadValue, entry_of, state};
     use crate::programs::found_thread;
 
-    const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1 };
+    const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1, edge: 0 };
 
     /// The value of a thread that was found, changed.
     fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
@@ -218,7 +218,7 @@ mod tests {
     /// What no window can be has no time, and is no mistake of ours.
     #[test]
     fn a_window_that_ends_before_it_begins_is_empty() {
-        let window = Window { start: 2000, stop: 1000, number: 1 };
+        let window = Window { start: 2000, stop: 1000, ..WINDOW };
         let fallback = ProcFallback { state: 'R', ..ProcFallback::default() };
         let budget = Budget::of(&Snapshot::default(), &value(|_| {}), &fallback, &window);
         assert_eq!((budget.window, budget.sum()), (0, 0));

@@ -13,6 +13,7 @@ pub fn json(sample: &Sample) -> Value {
     json!({
         "start_ns": sample.window.start,
         "stop_ns": sample.window.stop,
+        "edge_ns": sample.window.edge,
         "threads": sample.threads.iter().map(thread).collect::<Vec<_>>(),
         "processes": process_sums(sample).iter().map(ProcessSum::json).collect::<Vec<_>>(),
         "upcalls": sample.upcalls.as_ref().map(Upcalls::json),

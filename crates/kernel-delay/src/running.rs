@@ -155,9 +155,9 @@ impl Running {
         };
         let until = if after.is_dead() { after.thread.end_time } else { reading.at.max(after.mark()) };
         let mut raw = Raw::of(before, after);
-        raw.close(after, &Window { start: self.start, stop: until, number: 0 });
-        raw.take_back(before, &Window { start: self.start, stop: from, number: 0 })?;
-        raw.settle(after, &reading.fallback, &Window { start: from, stop: until, number: 0 });
+        raw.close(after, &Window { start: self.start, stop: until, ..Window::default() });
+        raw.take_back(before, &Window { start: self.start, stop: from, ..Window::default() })?;
+        raw.settle(after, &reading.fallback, &Window { start: from, stop: until, ..Window::default() });
         let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
         let passed = until.saturating_sub(from).saturating_sub(nobodys);
         Some(Found { budget: raw.into_budget(passed), until })

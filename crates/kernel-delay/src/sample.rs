@@ -23,6 +23,9 @@ pub struct Window {
     pub stop: u64,
     /// Its number, from 1.
     pub number: u16,
+    /// How many nanoseconds a budget may lack or have too much at most: where triggers start and stop it, each takes a moment
+    /// until all know of it.
+    pub edge: u64,
 }
 
 impl Window {
@@ -206,10 +209,10 @@ impl Sample {
         Self { window, threads, upcalls: snapshot.upcalls.clone() }
     }
 
-    /// Whether no budget lacks a thousandth of its window.
+    /// Whether no budget lacks a thousandth of its window, and what its edges may take.
     pub fn adds_up(&self) -> bool {
         let lacks = |budget: &Budget| budget.window.saturating_sub(budget.sum());
-        self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000)
+        self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000 + self.window.edge)
     }
 }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kernel_delay::layout::{STACK_PIECE, armed};
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
-use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer};
+use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{EventCost, EventList, Events, Header, View, Window, grouped, json, process_sums, report, verdict};
@@ -257,9 +257,9 @@ impl Run<'_> {
     /// Waits for the end of a window, and for its begin if a trigger has that; none if no trigger came.
     fn window(&mut self, begun: Option<Window>) -> anyhow::Result<Option<Window>> {
         if begun.is_none() {
-            let started = self.until(|window, _| window.start != u64::MAX)?;
-            let (window, _) = self.tracer.window()?;
-            if !started && window.start == u64::MAX {
+            self.until(|state| state.has_begun)?;
+            let WindowState { window, has_begun, .. } = self.tracer.window()?;
+            if !has_begun {
                 return Ok(None);
             }
             self.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
@@ -268,13 +268,13 @@ impl Run<'_> {
         let whole = match begun.filter(|_| !stops) {
             Some(opened) => self.wait_until(opened.stop)?,
             None => {
-                self.until(|window, turn| if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() })?
+                self.until(|state| if stops { state.is_stopped } else { state.window.stop <= monotonic_nanos() })?
             }
         };
         if self.have_ended()? {
             self.tracer.wait_for_last()?;
         }
-        let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
+        let window = if whole { self.tracer.window()?.window } else { self.tracer.cut()? };
         sleep_until(window.stop);
         let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };
         self.line(&format!("# Stop sampling {trigger}{}", stamp()))?;
@@ -282,11 +282,10 @@ impl Run<'_> {
     }
 
     /// Waits until something is so; false if there is a reason not to.
-    fn until(&self, is_so: impl Fn(&Window, u32) -> bool) -> anyhow::Result<bool> {
+    fn until(&self, is_so: impl Fn(&WindowState) -> bool) -> anyhow::Result<bool> {
         let mut progress = Progress::new();
         loop {
-            let (window, turn) = self.tracer.window()?;
-            if is_so(&window, turn) {
+            if is_so(&self.tracer.window()?) {
                 return Ok(true);
             }
             progress.show(|since| format!("waiting for the trigger, {} s so far (Ctrl-C ends it)", since.as_secs()));

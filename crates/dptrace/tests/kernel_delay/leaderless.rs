@@ -1,16 +1,22 @@
 //! A process whose first thread is gone, and what becomes of its number. The program is in C: Rust's tests have no first
 //! thread of their own.
 
-use std::path::Path;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use rustix::thread::{
+    CpuSet, NanosleepRelativeResult, nanosleep, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
+};
 
 use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 
-/// The program, built and started; none where there is no compiler, which is reported.
-fn start(folder: &Path) -> Option<Target> {
+/// Builds the program; none where there is no compiler, which is reported.
+fn build(folder: &Path) -> Option<PathBuf> {
     let program = folder.join("leaderless");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/leaderless.c");
     let built = testkit::command("gcc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(&program).arg(source).status();
@@ -19,9 +25,14 @@ fn start(folder: &Path) -> Option<Target> {
         return None;
     };
     assert!(status.success());
+    Some(program)
+}
+
+/// Starts the program.
+fn start(program: &Path) -> Target {
     let mut target = Target::of(testkit::command(program).stdin(Stdio::piped()).stdout(Stdio::piped()));
     target.wait_for("ready");
-    Some(target)
+    target
 }
 
 /// Has the first thread end, and waits until nothing but its number is left.
@@ -42,7 +53,8 @@ fn has(sample: &Value, tid: u32) -> bool {
 #[test]
 fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut target) = start(folder.path()) else { return };
+    let Some(program) = build(folder.path()) else { return };
+    let mut target = start(&program);
     let pid = target.child.id();
     end_first(&mut target);
     let arguments = ["-p", &pid.to_string(), "--sample-time", "60"];
@@ -68,11 +80,69 @@ fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() 
     }
 }
 
+/// Number of processes whose other thread takes the first one's number.
+const PROCESSES: usize = 60;
+/// Number of threads that sleep for a moment all the time.
+const SLEEPERS: usize = 4;
+
+/// Binds the thread to one CPU, and all that it starts from now on: to the last one that it may use.
+fn stay_on_one_cpu() {
+    let mut cpus = sched_getaffinity(None).unwrap();
+    let last = (0..CpuSet::MAX_CPU).rfind(|cpu| cpus.is_set(*cpu)).unwrap();
+    cpus.clear();
+    cpus.set(last);
+    sched_setaffinity(None, &cpus).unwrap();
+}
+
+/// Has timers expire on this thread's CPU while `body` runs.
+fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
+    let ended = AtomicBool::new(false);
+    let sleep = || {
+        // Without the 50 us that the kernel may wait longer to let timers expire together.
+        set_current_timer_slack(NonZero::new(1)).unwrap();
+        let moment = rustix::fs::Timespec { tv_sec: 0, tv_nsec: 15_000 };
+        while !ended.load(Ordering::Relaxed) {
+            assert!(matches!(nanosleep(&moment), NanosleepRelativeResult::Ok));
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..SLEEPERS).for_each(|_| drop(scope.spawn(sleep)));
+        let found = body();
+        ended.store(true, Ordering::Relaxed);
+        found
+    })
+}
+
+/// An interrupt at the moment at which a number becomes another thread's: where the times of the thread were not there yet, all since
+/// the window's begin was counted as its waiting, in one case of twenty of these.
+#[test]
+fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build(folder.path()) else { return };
+    stay_on_one_cpu();
+    let mut targets: Vec<Target> = (0..PROCESSES).map(|_| start(&program)).collect();
+    targets.iter_mut().for_each(end_first);
+    let pids: Vec<String> = targets.iter().map(|target| target.child.id().to_string()).collect();
+    let Some(sampling) = Sampling::start(&["-p", &pids.join(","), "--sample-time", "60"]) else { return };
+    let (samples, notes) = beside_timers(|| {
+        for target in &mut targets {
+            target.go();
+            // Not all at once: who sleeps would wait for a CPU instead of for a timer.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        sampling.samples()
+    });
+    assert_eq!(samples.len(), 1, "{notes}");
+    adds_up(&samples[0]);
+    let threads = samples[0]["threads"].as_array().unwrap();
+    assert_eq!(threads.iter().filter(|thread| thread["name"] == "sleep").count(), PROCESSES, "{notes}");
+}
+
 /// Takes a window in which a number is the first thread's, then nobody's, then the other's. Returns the window, the part of the other
 /// thread, and how long the number was nobody's at least by the test's clock, in nanoseconds.
 fn two_owners() -> Option<(u64, u64, u64)> {
     let folder = tempfile::tempdir().unwrap();
-    let mut target = start(folder.path())?;
+    let mut target = start(&build(folder.path())?);
     let pid = target.child.id();
     let sampling = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"])?;
     end_first(&mut target);

@@ -12,8 +12,6 @@ use super::truth::{CALLS, SLEEP};
 
 const START: &str = "t:syscalls:sys_enter_getuid";
 const STOP: &str = "t:syscalls:sys_exit_getgid";
-/// What an interrupt between the two readings of the clock at a window's edge may take.
-const EDGE_NS: u64 = 5_000;
 
 /// Three rounds, each from its begin to its end.
 fn three_rounds(start: &str, stop: &str) -> Option<Vec<Value>> {
@@ -71,17 +69,13 @@ fn short_windows() -> Option<Vec<Value>> {
     Some(samples)
 }
 
+/// Windows of 30 us: an interrupt at an edge is more than the thousandth that budgets may differ by, and is part of what is reported
+/// of the edge.
 #[test]
-#[ignore = "deep truth: no interrupt may take more than 5 us at the edge of a hundred windows"]
 fn a_short_window_has_a_whole_budget() {
     let Some(samples) = short_windows() else { return };
-    for sample in &samples {
-        // Windows of 30 us: an interrupt at an edge is more than the thousandth that others may differ by.
-        for thread in sample["threads"].as_array().unwrap() {
-            let (sum, window) = (budget(thread, "sum_ns"), budget(thread, "window_ns"));
-            assert!(sum.abs_diff(window) <= EDGE_NS + window / 1000, "{sum} of {window}: {thread:#}");
-        }
-    }
+    samples.iter().for_each(adds_up);
+    assert!(samples.iter().all(|sample| number(&sample["edge_ns"]) > 0));
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub const PROCESSES: &str = "processes";
 pub const WINDOW: &str = "window";
 /// One element, [`Counts`]: what the programs count for themselves.
 pub const COUNTS: &str = "counts";
-/// One element: the [`ThreadValue`] that a new thread starts with.
+/// The [`ThreadValue`] that a new thread starts with: one for each CPU, by its number. A CPU's programs write into theirs when the
+/// thread starts, before they copy it.
 pub const TEMPLATE: &str = "template";
 /// Who ran on each CPU lately: a `Log` for each CPU.
 pub const LOG: &str = "log";
@@ -49,8 +50,8 @@ pub(crate) fn turns() -> MapDef {
     MapDef::new(TURNS, MapKind::Hash, 4, 4, 4)
 }
 
-/// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.
-pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
+/// The maps, for a machine of so many CPUs. There is room for `threads`, and for a number of preemptors and interrupts of each.
+pub(crate) fn maps(threads: u32, cpus: u32) -> Vec<MapDef> {
     let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
     let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
     // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
@@ -63,7 +64,7 @@ pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
         hash(THREADS, 4, size::<ThreadValue>(), threads).with_flags(NO_PREALLOC),
         one(WINDOW, size::<WindowValue>()),
         one(COUNTS, size::<Counts>()),
-        one(TEMPLATE, size::<ThreadValue>()),
+        MapDef::new(TEMPLATE, MapKind::Array, 4, size::<ThreadValue>(), cpus),
         MapDef::new(LOG, MapKind::PercpuArray, 4, size::<Log>(), 1),
         small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>(), 8),
         small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>(), 12),

@@ -55,8 +55,10 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
     let features = Features::detect()?;
     let exchange = features.exchange;
+    let cpus = host::cpus::possible().map_err(|source| DelayError::Map { name: layout::TEMPLATE, source })?;
+    let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     let setting =
-        Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, events, exchange };
+        Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, cpus, events, exchange };
     let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
     let turn = if exchange { Turn::Exchange } else { Turn::Key };
@@ -67,7 +69,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
     let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
     module.programs.push(programs::peek(&setting)?);
-    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), progress)?;
+    let mut tracer = Tracer::load(pids, several, cpus, &module, features.for_process(Some(pid)), progress)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {

@@ -28,5 +28,5 @@ mod upcall_counter;
 pub use attach::{AttachOptions, Attached, attach};
 pub use collector::{Collector, Unwinder};
 pub use facts::Facts;
-pub use tracer::{Lost, Tracer};
+pub use tracer::{Lost, Tracer, WindowState};
 pub use triggers::{PlacedTrigger, UserPlaces};

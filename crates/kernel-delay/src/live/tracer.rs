@@ -75,6 +75,17 @@ impl Lost {
     }
 }
 
+/// A window at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowState {
+    /// The window. Where a trigger has not started it yet its times are of no use.
+    pub window: Window,
+    /// Whether it was announced, and its start is known to all programs.
+    pub has_begun: bool,
+    /// Whether a trigger stopped it, and its stop is known to all programs.
+    pub is_stopped: bool,
+}
+
 /// The programs, attached, and the windows that are made with them.
 pub struct Tracer {
     session: Session,
@@ -107,6 +118,7 @@ impl Tracer {
     pub(super) fn load(
         pids: Vec<u32>,
         several: bool,
+        cpus: u32,
         module: &Module,
         features: Features,
         progress: fn(),
@@ -128,7 +140,7 @@ impl Tracer {
             missed: 0,
             missed_before: None,
         };
-        tracer.put(TEMPLATE, &programs::new_thread())?;
+        tracer.put_templates(cpus)?;
         if tracer.several {
             let map = tracer.map(PROCESSES)?;
             for pid in &tracer.pids {
@@ -198,6 +210,13 @@ impl Tracer {
     fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
         let map = self.map(name)?;
         map.map.update(FIRST.as_bytes(), value.as_bytes()).map_err(|source| map.failed(source))
+    }
+
+    /// Writes each CPU's template of new threads.
+    fn put_templates(&self, cpus: u32) -> Result<(), DelayError> {
+        let (map, template) = (self.map(TEMPLATE)?, programs::new_thread());
+        let put = |cpu: u32| map.map.update(cpu.as_bytes(), template.as_bytes());
+        (0..cpus).try_for_each(put).map_err(|source| map.failed(source))
     }
 
     /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may
@@ -277,10 +296,10 @@ impl Tracer {
         loop {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-            let value = window_value(&Window { start, stop, number: self.number }, armed);
+            let value = window_value(&Window { start, stop, number: self.number, edge: 0 }, armed);
             self.put_window(&value)?;
             if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
-                return Ok(Window { start, stop, number: self.number });
+                return Ok(Window { start, stop, number: self.number, edge: 0 });
             }
             self.put_window(&WindowValue { start: NEVER, stop: NEVER, ..value })?;
             self.prepare()?;
@@ -294,14 +313,16 @@ impl Tracer {
         self.missed += missed - self.missed_before.unwrap_or(missed);
         // So large that it is later than any time, and that a time added to it is no small number.
         let duration = length.unwrap_or(NEVER / 2);
-        let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number }, armed::FOR_START);
-        self.put_window(&WindowValue { duration, ..value })
+        let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number, edge: 0 }, armed::FOR_START);
+        self.put_window(&WindowValue { duration, start_took: 0, ..value })
     }
 
-    /// The window as it is now, and whose turn it is.
-    pub fn window(&self) -> Result<(Window, u32), DelayError> {
-        let WindowValue { start, stop, armed, .. } = self.get(WINDOW)?;
-        Ok((Window { start, stop, number: self.number }, armed as u32))
+    /// The window as it is now.
+    pub fn window(&self) -> Result<WindowState, DelayError> {
+        let WindowValue { start, stop, start_took, stop_took, .. } = self.get(WINDOW)?;
+        let edge = start_took.saturating_sub(1) + stop_took.saturating_sub(1);
+        let window = Window { start, stop, number: self.number, edge };
+        Ok(WindowState { window, has_begun: start_took != 0, is_stopped: stop_took != 0 })
     }
 
     /// Waits a little for the last steps of a process that has ended: its end is known before its last thread is switched
@@ -318,7 +339,7 @@ impl Tracer {
 
     /// Ends the window very soon, unless it has ended or never began.
     pub fn cut(&self) -> Result<Window, DelayError> {
-        let (mut window, _) = self.window()?;
+        let WindowState { mut window, .. } = self.window()?;
         let stop = monotonic_nanos() + AHEAD;
         window.stop = window.stop.min(stop.max(window.start));
         self.put_window(&window_value(&window, armed::NO))?;
@@ -488,6 +509,14 @@ pub(super) fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
 
 /// What the window's map holds of a window.
 fn window_value(window: &Window, armed: u32) -> WindowValue {
-    let Window { start, stop, number } = *window;
-    WindowValue { start, stop, number: u64::from(number) << WINDOW_SHIFT, duration: 0, armed: armed.into() }
+    let Window { start, stop, number, edge } = *window;
+    WindowValue {
+        start,
+        stop,
+        number: u64::from(number) << WINDOW_SHIFT,
+        duration: 0,
+        start_took: edge + 1,
+        stop_took: 0,
+        armed: armed.into(),
+    }
 }

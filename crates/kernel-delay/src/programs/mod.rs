@@ -80,6 +80,8 @@ pub struct Setting {
     pub polls: Vec<u32>,
     /// How many threads there is room for.
     pub threads: u32,
+    /// How many CPUs the machine can have.
+    pub cpus: u32,
     /// Whether and which calls are sent as events.
     pub events: Option<EventOptions>,
     /// Whether the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task with its type
@@ -173,7 +175,7 @@ pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
 
 /// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
 pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
-    let mut module = Module { maps: layout::maps(setting.threads), ..Module::default() };
+    let mut module = Module { maps: layout::maps(setting.threads, setting.cpus), ..Module::default() };
     if let Some(events) = &setting.events {
         module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }

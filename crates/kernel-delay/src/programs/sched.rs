@@ -21,6 +21,8 @@ const REASONS: Reasons =
 
 /// The stack's place of the state that a thread goes to.
 const NEXT_STATE: i16 = -16;
+/// The stack's place of the number of the CPU that a thread starts on.
+const CPU: i16 = -40;
 
 /// The program of a switch.
 pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
@@ -176,25 +178,27 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// A thread's value, from the template. One that had its number before is gone, and is written over.
+/// A thread's value, from the template of this CPU. One that had its number before is gone, and is written over.
 fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     new_value(asm, setting, end, missing);
     waits(asm);
 }
 
 /// r7 = a new value for the thread whose number is at [`KEY`] and whose task is r6: it begins now. Goes to `missing` where there is no room.
+///
+/// The times are in the value before it is in the map: an interrupt that comes while the thread's program ends accounts for its
+/// time at once. The CPU's template is this program's alone: it runs with preemption off, as interrupts do that start no thread.
 fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
-    let key = |asm: &mut Asm, reg| {
-        asm.mov(reg, R10).add(reg, i32::from(KEY));
-    };
-    asm.comment("a new thread").load_map(R1, THREADS);
-    key(asm, R2);
-    asm.load_data(R3, TEMPLATE, 0).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Ne, 0, missing);
-    emit::find(asm, end);
+    asm.comment("a new thread").call(Helper::GET_SMP_PROCESSOR_ID).store(Size::W, R10.at(CPU), R0);
+    asm.load_map(R1, TEMPLATE).mov(R2, R10).add(R2, i32::from(CPU));
+    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, missing);
     for at in [offset!(Thread, mark), offset!(Thread, start_time), offset!(Thread, since)] {
-        asm.store(Size::DW, R7.at(at), R8);
+        asm.store(Size::DW, R0.at(at), R8);
     }
-    asm.load(Size::W, R1, R6.at(setting.task.tgid)).store(Size::W, thread!(tgid), R1);
+    asm.load(Size::W, R1, R6.at(setting.task.tgid)).store(Size::W, R0.at(offset!(Thread, tgid)), R1);
+    asm.load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY)).mov(R3, R0).mov(R4, 0);
+    asm.call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Ne, 0, missing);
+    emit::find(asm, end);
 }
 
 /// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.

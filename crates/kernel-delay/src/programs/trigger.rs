@@ -98,7 +98,7 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
 /// Starts a window, or goes to `not` if it is not the time for that.
 fn start(asm: &mut Asm, turn: Turn, not: Label) {
     take_turn(asm, turn, armed::FOR_START, armed::FOR_STOP, not);
-    // As late as can be: what happens between this and the stores is lost to the window.
+    // As late as can be: what happens between this and the stores is lost to the window, for as long as an interrupt that comes there.
     emit::now(asm);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
     asm.comment("it stops").load(Size::DW, R1, R6.at(offset!(WindowValue, duration))).add(R1, R8);
@@ -107,6 +107,12 @@ fn start(asm: &mut Asm, turn: Turn, not: Label) {
         R6.at(offset!(WindowValue, start)),
         R8,
     );
+    took(asm, offset!(WindowValue, start_took));
+}
+
+/// Keeps how long ago r8 is: whoever read the window before now may not know of what came then.
+fn took(asm: &mut Asm, at: i16) {
+    asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).store(Size::DW, R6.at(at), R0);
 }
 
 /// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
@@ -123,6 +129,7 @@ fn stop(asm: &mut Asm, turn: Turn, not: Label) {
     // As late as can be: what happens between this and the store is counted beyond the window.
     emit::now(asm);
     asm.comment("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
+    took(asm, offset!(WindowValue, stop_took));
 }
 
 /// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not, and r0 says whose it is.
