@@ -2,8 +2,13 @@
 //!
 //! A thread waits for the signals, so that one is seen whatever the command does at that moment. The first is a request:
 //! the command's loops look at it, finish, and print what they have. The thread then watches. It ends the process with
-//! the signal's own default if nobody has looked within [`GRACE`], if the output takes nothing for as long, if an end that
-//! has begun does nothing for [`STALL`], or computes for [`BUSY`] without a step. A second signal ends the process at once.
+//! the signal's own default if nobody has looked within [`GRACE`], if the output takes nothing for as long, if a command of
+//! the user's takes longer than [`COMMAND`], if an end that has begun does nothing for [`STALL`], or computes for [`BUSY`] without a
+//! step. A second signal ends the process at once.
+//!
+//! What an end waits for makes the difference. A reader or a command may never come to an end. The kernel does, and what was
+//! recorded until the signal is worth waiting for it: it lets go of the programs when all CPUs have passed a certain point, which
+//! takes long where they have much to do. After [`NOTICE`] a line on a terminal says that a second signal ends the wait.
 //!
 //! What a command may use is counted in its own time on a CPU while it runs: on a machine with more to do than it can, one
 //! that would have looked in a moment is not ended for that.
@@ -11,7 +16,7 @@
 //! Until [`Interrupt::catch`] a signal does what it does by itself, which is at once: a command asks for it when it has
 //! something to finish, not before.
 
-use std::io::{PipeReader, Read as _};
+use std::io::{IsTerminal as _, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,8 +29,13 @@ use crate::progress;
 
 /// How long a command may take to see that it is to end, and how long its output may take nothing after that.
 const GRACE: Duration = Duration::from_millis(900);
-/// How long an end that has begun may do nothing.
-const STALL: Duration = Duration::from_secs(3);
+/// How long an end may wait for a command of the user's.
+const COMMAND: Duration = Duration::from_secs(3);
+/// How long an end that has begun may do nothing: longer than the kernel waits for a CPU before it says that one hangs (21 s,
+/// `CONFIG_RCU_CPU_STALL_TIMEOUT`), shorter than systemd waits for a service to stop (90 s, `DefaultTimeoutStopSec`).
+const STALL: Duration = Duration::from_mins(1);
+/// After how long of that a line says so.
+const NOTICE: Duration = Duration::from_secs(3);
 /// How long it may compute without a step: reading the symbols of a large program is one.
 const BUSY: Duration = Duration::from_secs(5);
 /// How often the end is watched.
@@ -47,8 +57,8 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 static SEEN: AtomicBool = AtomicBool::new(false);
 /// Steps on the way to the end.
 static STEPS: AtomicU64 = AtomicU64::new(0);
-/// Whether output is being written at this moment.
-static WRITING: AtomicBool = AtomicBool::new(false);
+/// How many milliseconds may pass without a step at this moment, where the end waits for a reader or for a command; otherwise 0.
+static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 
 /// What is done before a signal ends the process at once: a terminal is given back.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
@@ -137,14 +147,24 @@ pub(crate) fn piece() -> usize {
     if REQUESTED.load(Ordering::Relaxed) { 4096 } else { usize::MAX }
 }
 
-/// Writes, which can take for ever where nobody reads: then the time that an end may take is shorter.
+/// Writes, which can take for ever where nobody reads.
 pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
+    waiting(GRACE, write)
+}
+
+/// Runs a command of the user's, which can take for ever.
+pub(crate) fn commanding<T>(run: impl FnOnce() -> T) -> T {
+    waiting(COMMAND, run)
+}
+
+/// Does what can take for ever: an end waits for it no longer than this.
+fn waiting<T>(at_most: Duration, wait: impl FnOnce() -> T) -> T {
     step();
-    WRITING.store(true, Ordering::Relaxed);
-    let written = write();
-    WRITING.store(false, Ordering::Relaxed);
+    MAY_WAIT.store(at_most.as_millis() as u64, Ordering::Relaxed);
+    let done = wait();
+    MAY_WAIT.store(0, Ordering::Relaxed);
     step();
-    written
+    done
 }
 
 /// The signals as they come.
@@ -177,6 +197,7 @@ fn watch(mut signals: Signals) {
     let came = Instant::now();
     let mut unseen = Marks::now(main_thread_ran());
     let mut ending = Marks::now(sys::clock::process_ran());
+    let mut noticed = false;
     loop {
         if let Some(second) = signals.next(WATCH)
             && came.elapsed() >= SAME
@@ -190,10 +211,17 @@ fn watch(mut signals: Signals) {
             }
             continue;
         }
-        let Since { worked, idle, step } = ending.since(sys::clock::process_ran(), STEPS.load(Ordering::Relaxed));
-        if worked >= BUSY || idle >= STALL || WRITING.load(Ordering::Relaxed) && step >= GRACE {
+        let since = ending.since(sys::clock::process_ran(), STEPS.load(Ordering::Relaxed));
+        let may_wait = match MAY_WAIT.load(Ordering::Relaxed) {
+            0 => None,
+            millis => Some(Duration::from_millis(millis)),
+        };
+        if since.is_stuck(may_wait) {
             note_cut();
             end_by(first);
+        }
+        if since.idle >= NOTICE && may_wait.is_none() && !std::mem::replace(&mut noticed, true) {
+            note_wait();
         }
     }
 }
@@ -208,10 +236,18 @@ struct Marks {
 }
 
 /// What has passed since the last step: work, all time, and time without work.
+#[derive(Clone, Copy, Debug, Default)]
 struct Since {
     worked: Duration,
     step: Duration,
     idle: Duration,
+}
+
+impl Since {
+    /// Whether no end is to be expected, where the end may wait this long for a reader or for a command.
+    fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
+        self.worked >= BUSY || self.idle >= STALL || may_wait.is_some_and(|limit| self.step >= limit)
+    }
 }
 
 impl Marks {
@@ -237,9 +273,41 @@ fn main_thread_ran() -> Duration {
     Duration::from_nanos(host::proc::ran(&host::proc::own_folder()).unwrap_or_default())
 }
 
-/// Says that the output is not whole, without a wait: the main thread may hold the lock of standard error.
+/// Says that the output is not whole.
 fn note_cut() {
     progress::end();
-    let words = b"note: interrupted: not all that was to be shown could be written\n";
-    sys::process::write_if_ready(std::io::stderr().as_fd(), words);
+    note_at_once("note: interrupted: not all that was to be shown could be written\n");
+}
+
+/// Says, to whoever sits there, that a second signal ends the wait.
+fn note_wait() {
+    if std::io::stderr().is_terminal() {
+        progress::end();
+        note_at_once(
+            "note: interrupted, and waiting for the kernel: a second Ctrl-C ends it, without what is not written yet\n",
+        );
+    }
+}
+
+/// Prints without a wait: the main thread may hold the lock of standard error.
+fn note_at_once(text: &str) {
+    sys::process::write_if_ready(std::io::stderr().as_fd(), text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was recorded is not given up for a wait of some seconds, which the kernel takes on a machine with much to do.
+    #[test]
+    fn the_kernel_is_waited_for_longer_than_readers_and_commands() {
+        let waits = |seconds| {
+            let time = Duration::from_secs(seconds);
+            Since { step: time, idle: time, ..Since::default() }
+        };
+        assert!(!waits(50).is_stuck(None) && waits(60).is_stuck(None));
+        assert!(!waits(2).is_stuck(Some(COMMAND)) && waits(3).is_stuck(Some(COMMAND)));
+        assert!(!waits(0).is_stuck(Some(GRACE)) && waits(1).is_stuck(Some(GRACE)));
+        assert!(Since { worked: Duration::from_secs(5), ..Since::default() }.is_stuck(None));
+    }
 }

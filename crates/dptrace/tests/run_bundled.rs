@@ -242,7 +242,6 @@ fn program() {
 }
 
 #[test]
-#[ignore = "deep truth: an interrupted script must not stand still for 3 s before its end, whoever has the CPU"]
 fn functions_of_other_programs_are_found() {
     let Some(_alone) = kernel() else { return };
     let own = std::env::current_exe().expect("this program");

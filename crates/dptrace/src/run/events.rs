@@ -9,6 +9,7 @@ use bt_runtime::Printer;
 use super::failures;
 use super::source::ScriptText;
 use crate::failure::note;
+use crate::interrupt::commanding;
 use crate::output::Output;
 
 /// Shows events.
@@ -72,7 +73,9 @@ impl Shown<'_> {
     }
 
     fn system(&self, command: &str) -> String {
-        let ran = Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
+        let ran = commanding(|| shell.output());
         match ran {
             Ok(ran) if self.printer.is_json() => self.printer.words("syscall", &String::from_utf8_lossy(&ran.stdout)),
             Ok(ran) => String::from_utf8_lossy(&ran.stdout).into_owned(),

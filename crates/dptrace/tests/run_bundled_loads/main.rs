@@ -217,7 +217,6 @@ fn retransmits() {
 }
 
 #[test]
-#[ignore = "deep truth: an interrupted script must not stand still for 3 s before its end, whoever has the CPU"]
 fn stacks() {
     let Some(_alone) = kernel() else { return };
     assert_parts("memory", "page-faults", &[], &["@faults[program, \n"]);
@@ -270,7 +269,6 @@ fn a_table_of_calls() {
 
 /// What has not ended when the run does is what somebody looks for who looks at a server that hangs.
 #[test]
-#[ignore = "deep truth: an interrupted script must not stand still for 3 s before its end, whoever has the CPU"]
 fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
     let queries = output_until(End::Interrupt, "running", "pg-queries", &["100"]);

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
@@ -100,10 +101,18 @@ impl Process {
         self.child.stdin.as_mut().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
     }
 
-    /// Sends it a signal.
+    /// Sends it a signal. Without kill(1), which a guest does not have.
     pub(crate) fn signal(&self, name: &str) {
-        let done = testkit::command("kill").args(["-s", name, &self.pid().to_string()]).status().expect("kill runs");
-        assert!(done.success());
+        let signal = match name {
+            "CONT" => Signal::CONT,
+            "INT" => Signal::INT,
+            "KILL" => Signal::KILL,
+            "QUIT" => Signal::QUIT,
+            "STOP" => Signal::STOP,
+            "TERM" => Signal::TERM,
+            _ => panic!("{name} has no number here"),
+        };
+        kill_process(Pid::from_child(&self.child), signal).expect("it is ours");
     }
 
     /// Waits for its end. Returns what it wrote, where that is piped, and all that it messages.
