@@ -3,6 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use kernel_events::{Facts, Recorded, Recorder, Totals};
@@ -18,6 +19,8 @@ const POLLS: Duration = Duration::from_millis(600);
 /// A gap that it reports. Shorter ones are the machine's own: a virtual one loses its processor now and then.
 const GAP: u64 = 300_000;
 const RING: u32 = 1 << 22;
+/// How long an event that must come is waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// No test: the program that is traced. It polls its clock on CPU 0, and reports where time is missing.
 #[test]
@@ -49,6 +52,10 @@ fn poller() {
 fn waited_so_far() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn own_tid() -> Tid {
+    Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
 }
 
 fn stay_on_first_cpu() {
@@ -208,6 +215,37 @@ fn what_does_not_fit_is_a_hole() {
     assert_eq!(holes.iter().map(|(_, count)| count).sum::<u64>(), totals.lost);
 }
 
+/// Events that were lost may have been of a thread that had none until then: it is looked at anew.
+#[test]
+fn a_thread_that_sleeps_is_found_again_after_a_loss() {
+    let Some(_alone) = kernel::may_run("threads without events after a loss") else { return };
+    let (end, wait) = channel::<()>();
+    let (tell, told) = channel();
+    let sleeper = std::thread::spawn(move || {
+        tell.send(own_tid()).unwrap();
+        let _ = wait.recv();
+    });
+    let sleeper_tid = told.recv().unwrap();
+    let mut recorder = Recorder::start(&Facts::read().unwrap(), std::process::id(), 1 << 16).unwrap();
+    let mut wait_for = |what: &str, is_it: &dyn Fn(&EventKind) -> bool| {
+        let until = Instant::now() + PATIENCE;
+        let mut next = || recorder.next(Duration::from_millis(10)).unwrap();
+        while !next().iter().any(|recorded| is_it(&recorded.event.kind)) {
+            assert!(Instant::now() < until, "{what} does not come");
+        }
+    };
+    let is_sleeper = |kind: &EventKind| matches!(kind, EventKind::Found { tid, .. } if *tid == sleeper_tid);
+    wait_for("the sleeper", &is_sleeper);
+    // Nobody takes the batches that the ring's reader makes meanwhile.
+    for _ in 0..50_000 {
+        let _ = rustix::process::getppid();
+    }
+    wait_for("a loss", &|kind| matches!(kind, EventKind::Lost { .. }));
+    wait_for("the sleeper, again", &is_sleeper);
+    drop(end);
+    sleeper.join().unwrap();
+}
+
 #[test]
 fn events_have_the_cpu_that_they_are_of() {
     let Some(_alone) = kernel::may_run("the CPUs of the kernel's events") else { return };
@@ -228,7 +266,7 @@ fn a_thread_that_comes_has_its_whole_name() {
         for _ in 0..20 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
+        own_tid()
     };
     let tid = std::thread::Builder::new().name(NAME.to_owned()).spawn(sleeps).unwrap().join().unwrap();
     let mut events = recorder.next(Duration::from_millis(10)).unwrap();
