@@ -224,6 +224,23 @@ fn debug_information_may_be_in_a_file_of_its_own_or_in_c() {
     assert_eq!(target.output(&["--types", types.to_str().unwrap(), list]), "1\n2\n3\n");
 }
 
+/// The program has no debug information, and a copy of the variable (`R_X86_64_COPY`): its place is in the program, its type in the
+/// library.
+#[test]
+fn a_library_has_the_type_of_a_variable_that_the_program_has_a_copy_of() {
+    let library = "echo 'struct point { int x, y; } shared = { 3, 4 };' >shared.c";
+    let program = "printf '#include <stdio.h>\n#include <unistd.h>\nextern struct { int x, y; } shared;\n\
+                   int main(void) { shared.y = 9; puts(\"ready\"); fflush(stdout); for (;;) pause(); }\n' >copy.c";
+    let steps: &[&[&str]] = &[
+        &["sh", "-c", library],
+        &["sh", "-c", program],
+        &["gcc", "-g", "-shared", "-fPIC", "-o", "libshared.so", "shared.c"],
+        &["gcc", "-no-pie", "-fno-pie", "-o", "copy", "copy.c", "-L.", "-lshared", "-Wl,-rpath,$ORIGIN"],
+    ];
+    let Some(target) = Target::start("copy", steps) else { return };
+    assert_eq!(target.output(&["shared"]), "shared = (struct point) {x = 3, y = 9}\n");
+}
+
 #[test]
 fn processes_that_cannot_be_read_are_errors() {
     let Some(target) = Target::start("whole", &[]) else { return };

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use host::Process;
 use live_memory::{Global, Globals, Mentions};
-use typeinfo::{Arch, NameKind, TypeStore};
+use typeinfo::{Arch, NameKind, SourceId, TypeStore};
 
 use crate::user::DebugFolders;
 use file::VariableFile;
@@ -41,18 +41,19 @@ impl ProcessVariables {
         Self { files, folders }
     }
 
-    /// The types of the program, and of those libraries that have names which the program lacks.
+    /// The types of the program, and of those libraries that have names which the program lacks, or has without a type.
     pub fn types(&self, wanted: &Mentions) -> TypeStore<'_> {
         let mut types = TypeStore::new(Arch::HOST);
         for file in &self.files {
             file.source.set(None);
         }
         let Some((program, libraries)) = self.files.split_first() else { return types };
-        program.add_types(&mut types, &self.folders);
+        let source = program.add_types(&mut types, &self.folders);
         types.prepare(&wanted.types.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
         for name in &wanted.names {
             let (_, bare) = split(name);
-            if self.has_symbol(program, bare) || knows(&types, bare) {
+            let has_type = source.is_some_and(|source| describes(&types, source, bare));
+            if self.has_symbol(program, bare) && has_type || knows(&types, bare) {
                 continue;
             }
             for library in libraries.iter().filter(|library| self.has_symbol(library, bare)) {
@@ -94,7 +95,13 @@ impl ProcessVariables {
     }
 }
 
-/// Whether a source of types has a variable or an enumerator of this name.
+/// Whether a source of types has a variable or a function of this name.
+fn describes(types: &TypeStore<'_>, source: SourceId, name: &str) -> bool {
+    let has_variable = types.variables(source, name).is_ok_and(|found| !found.is_empty());
+    has_variable || types.function(source, name).is_ok_and(|found| found.is_some())
+}
+
+/// Whether a source of types has an enumerator of this name.
 fn knows(types: &TypeStore<'_>, name: &str) -> bool {
     types.find_enumerator(name).is_ok_and(|found| found.is_some())
 }
