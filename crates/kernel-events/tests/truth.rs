@@ -220,12 +220,12 @@ fn what_does_not_fit_is_a_hole() {
 fn a_thread_that_sleeps_is_found_again_after_a_loss() {
     let Some(_alone) = kernel::may_run("threads without events after a loss") else { return };
     let (end, wait) = channel::<()>();
-    let (tell, told) = channel();
+    let (send_tid, tids) = channel();
     let sleeper = std::thread::spawn(move || {
-        tell.send(own_tid()).unwrap();
+        send_tid.send(own_tid()).unwrap();
         let _ = wait.recv();
     });
-    let sleeper_tid = told.recv().unwrap();
+    let sleeper_tid = tids.recv().unwrap();
     let mut recorder = Recorder::start(&Facts::read().unwrap(), std::process::id(), 1 << 16).unwrap();
     let mut wait_for = |what: &str, is_it: &dyn Fn(&EventKind) -> bool| {
         let until = Instant::now() + PATIENCE;

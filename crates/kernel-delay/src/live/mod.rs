@@ -8,7 +8,8 @@
 //! | `triggers` | the programs of triggers, and where they are attached |
 //! | `upcall_counter` | the program that counts Open vSwitch's upcalls |
 //! | `attach` | all programs, loaded and attached in their order |
-//! | `tracer` | windows made with them |
+//! | `tracer` | the programs, attached, and what a window brought |
+//! | `window` | when time counts: windows that the clock or triggers begin and end |
 //! | `continuous` | one window without end, read again and again |
 //! | `collector` | the events of a window |
 //! | `cpu_limits` | CPU limits of the process's control groups |
@@ -24,9 +25,11 @@ mod proc_thread;
 mod tracer;
 mod triggers;
 mod upcall_counter;
+mod window;
 
 pub use attach::{AttachOptions, Attached, attach};
 pub use collector::{Collector, Unwinder};
 pub use facts::Facts;
-pub use tracer::{Lost, Tracer, WindowState};
+pub use tracer::{Lost, Tracer};
 pub use triggers::{PlacedTrigger, UserPlaces};
+pub use window::WindowState;

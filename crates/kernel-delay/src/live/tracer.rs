@@ -6,30 +6,24 @@ use std::time::Duration;
 
 use bpf_program::Module;
 use bpf_session::{Features, Map, Session};
-use sys::clock::monotonic_nanos;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::collector::{Collector, Unwinder};
 use super::functions::Functions;
 use super::proc_thread::{self, ProcThread};
+use super::window::NEVER;
 use crate::error::DelayError;
 use crate::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, TURNS, ThreadValue, UPCALLS, WINDOW,
-    WINDOW_SHIFT, WindowValue, armed, read_key, read_value,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WindowValue,
+    read_key, read_value,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
 use crate::snapshot::Snapshot;
 use crate::upcalls::Upcalls;
 
-/// How far ahead of now a time is set: all CPUs must be able to read it before it comes, and we may lose ours meanwhile.
-const AHEAD: u64 = 2_000_000;
-/// How often a window is announced anew, each time further ahead, where it could be read too late.
-const ANNOUNCEMENTS: u32 = 8;
 /// The key of the element of a map that has but one.
 const FIRST: u32 = 0;
-/// The greatest time: not yet.
-const NEVER: u64 = u64::MAX;
 /// How often a thread's value is read anew when it changes while it is read.
 const MAX_READS: usize = 64;
 /// How often, and how far apart, the threads of a process that has ended are checked for being gone.
@@ -75,20 +69,9 @@ impl Lost {
     }
 }
 
-/// A window at a moment.
-#[derive(Clone, Copy, Debug)]
-pub struct WindowState {
-    /// The window. Where a trigger has not started it yet its times are of no use.
-    pub window: Window,
-    /// Whether it was announced, and its start is known to all programs.
-    pub has_begun: bool,
-    /// Whether a trigger stopped it, and its stop is known to all programs.
-    pub is_stopped: bool,
-}
-
 /// The programs, attached, and the windows that are made with them.
 pub struct Tracer {
-    session: Session,
+    pub(super) session: Session,
     /// The processes that were asked for.
     pids: Vec<u32>,
     /// Whether there is a map of them, which those that they start are in, too.
@@ -97,7 +80,7 @@ pub struct Tracer {
     progress: fn(),
     /// The program that looks at who runs on a CPU.
     peek: Option<usize>,
-    number: u16,
+    pub(super) number: u16,
     /// The processes that run 32-bit programs.
     are_32_bit: HashSet<u32>,
     /// Threads that found no room at the start.
@@ -109,8 +92,8 @@ pub struct Tracer {
     /// What each thread had when the window was prepared.
     pub(super) before: HashMap<u32, (Snapshot, ProcThread)>,
     /// Start triggers that came between two windows, and what was counted of them when the last window was over.
-    missed: u64,
-    missed_before: Option<u64>,
+    pub(super) missed: u64,
+    pub(super) missed_before: Option<u64>,
 }
 
 impl Tracer {
@@ -201,13 +184,13 @@ impl Tracer {
     }
 
     /// The value of a map of one element.
-    fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
+    pub(super) fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
         let value = self.map(name)?.get(&FIRST)?;
         value.ok_or_else(|| DelayError::NoMap { name: name.to_owned() })
     }
 
     /// Sets the value of a map of one element.
-    fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
+    pub(super) fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
         let map = self.map(name)?;
         map.map.update(FIRST.as_bytes(), value.as_bytes()).map_err(|source| map.failed(source))
     }
@@ -260,24 +243,6 @@ impl Tracer {
         Ok(())
     }
 
-    /// Announces a window, and whose turn it is.
-    fn put_window(&self, value: &WindowValue) -> Result<(), DelayError> {
-        let Some(map) = self.session.map(TURNS) else { return self.put(WINDOW, value) };
-        let turns = NamedMap { name: TURNS, map };
-        turns.clear()?;
-        self.put(WINDOW, value)?;
-        let turn = value.armed as u32;
-        if [armed::FOR_START, armed::FOR_STOP].contains(&turn) {
-            map.update(turn.as_bytes(), turn.as_bytes()).map_err(|source| turns.failed(source))?;
-        }
-        Ok(())
-    }
-
-    /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
-    fn end_window(&self) -> Result<(), DelayError> {
-        self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
-    }
-
     /// Looks at the CPUs of threads that can run and of which there was no event: those that do run are then known to, and
     /// the others wait. On a CPU without a timer's tick nothing else would show it.
     fn ask_cpus(&self) {
@@ -289,42 +254,6 @@ impl Tracer {
         }
     }
 
-    /// Announces a window of this length, which starts at once. What comes between its start and the moment at which it
-    /// can be read would be lost: then it is announced anew.
-    pub fn open(&mut self, length: Option<u64>, armed: u32) -> Result<Window, DelayError> {
-        let mut ahead = AHEAD;
-        loop {
-            let start = monotonic_nanos() + ahead;
-            let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-            let value = window_value(&Window { start, stop, number: self.number, edge: 0 }, armed);
-            self.put_window(&value)?;
-            if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
-                return Ok(Window { start, stop, number: self.number, edge: 0 });
-            }
-            self.put_window(&WindowValue { start: NEVER, stop: NEVER, ..value })?;
-            self.prepare()?;
-            ahead *= 2;
-        }
-    }
-
-    /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
-    pub fn arm(&mut self, length: Option<u64>) -> Result<(), DelayError> {
-        let missed = self.get::<Counts>(COUNTS)?.missed;
-        self.missed += missed - self.missed_before.unwrap_or(missed);
-        // So large that it is later than any time, and that a time added to it is no small number.
-        let duration = length.unwrap_or(NEVER / 2);
-        let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number, edge: 0 }, armed::FOR_START);
-        self.put_window(&WindowValue { duration, start_took: 0, ..value })
-    }
-
-    /// The window as it is now.
-    pub fn window(&self) -> Result<WindowState, DelayError> {
-        let WindowValue { start, stop, start_took, stop_took, .. } = self.get(WINDOW)?;
-        let edge = start_took.saturating_sub(1) + stop_took.saturating_sub(1);
-        let window = Window { start, stop, number: self.number, edge };
-        Ok(WindowState { window, has_begun: start_took != 0, is_stopped: stop_took != 0 })
-    }
-
     /// Waits a little for the last steps of a process that has ended: its end is known before its last thread is switched
     /// off its CPU for good.
     pub fn wait_for_last(&self) -> Result<(), DelayError> {
@@ -334,22 +263,6 @@ impl Tracer {
             }
             std::thread::sleep(END_POLL_INTERVAL);
         }
-        Ok(())
-    }
-
-    /// Ends the window very soon, unless it has ended or never began.
-    pub fn cut(&self) -> Result<Window, DelayError> {
-        let WindowState { mut window, .. } = self.window()?;
-        let stop = monotonic_nanos() + AHEAD;
-        window.stop = window.stop.min(stop.max(window.start));
-        self.put_window(&window_value(&window, armed::NO))?;
-        Ok(window)
-    }
-
-    /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
-    pub fn close(&mut self, window: &Window) -> Result<(), DelayError> {
-        self.put_window(&window_value(window, armed::NO))?;
-        self.missed_before = Some(self.get::<Counts>(COUNTS)?.missed);
         Ok(())
     }
 
@@ -464,11 +377,11 @@ impl Tracer {
 #[derive(Clone, Copy)]
 pub(super) struct NamedMap<'a> {
     name: &'static str,
-    map: &'a Map,
+    pub(super) map: &'a Map,
 }
 
 impl NamedMap<'_> {
-    fn failed(self, source: io::Error) -> DelayError {
+    pub(super) fn failed(self, source: io::Error) -> DelayError {
         DelayError::Map { name: self.name, source }
     }
 
@@ -490,7 +403,7 @@ impl NamedMap<'_> {
     }
 
     /// Takes all keys out.
-    fn clear(self) -> Result<(), DelayError> {
+    pub(super) fn clear(self) -> Result<(), DelayError> {
         let delete = |key: &Vec<u8>| self.map.delete(key).map(drop);
         self.map.keys().and_then(|keys| keys.iter().try_for_each(delete)).map_err(|source| self.failed(source))
     }
@@ -504,19 +417,5 @@ pub(super) fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
         user: after.user_ticks.saturating_sub(before.user_ticks),
         system: after.system_ticks.saturating_sub(before.system_ticks),
         ran: after.ran.saturating_sub(before.ran),
-    }
-}
-
-/// What the window's map holds of a window.
-fn window_value(window: &Window, armed: u32) -> WindowValue {
-    let Window { start, stop, number, edge } = *window;
-    WindowValue {
-        start,
-        stop,
-        number: u64::from(number) << WINDOW_SHIFT,
-        duration: 0,
-        start_took: edge + 1,
-        stop_took: 0,
-        armed: armed.into(),
     }
 }
