@@ -39,6 +39,7 @@
 //! | `running` | the same without end, from one reading to the next |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `preemptors` | who ran instead |
+//! | `by_thread` | what took a thread's time, found by its number |
 //! | `processes` | sums over the threads of each process |
 //! | `percentile` | percentiles of counted times |
 //! | `events` | single system calls with their stacks |
@@ -57,6 +58,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod by_thread;
 mod columns;
 mod cost;
 mod error;

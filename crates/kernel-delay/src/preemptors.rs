@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::sample::WindowSnapshot;
+use crate::by_thread::ByThread;
 use crate::snapshot::name;
 
 /// What a process that ran instead is to the one that waited.
@@ -76,14 +76,13 @@ const GENERATIONS: usize = 64;
 type Who = (String, Relation, Option<String>);
 
 /// Who ran while the thread `tid` of the process `own` waited, the longest first.
-pub(crate) fn preemptors(tid: u32, own: u32, snapshot: &WindowSnapshot) -> Vec<Preemptor> {
-    let parents: HashMap<u32, u32> = snapshot.preemptors.iter().map(|(key, _)| (key.tgid, key.parent)).collect();
+pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preemptor> {
     let mut found: BTreeMap<Who, (Vec<u32>, u64)> = BTreeMap::new();
-    for (key, nanos) in snapshot.preemptors.iter().filter(|(key, _)| key.waiter == u64::from(tid)) {
-        let relation = relation(key.tgid, own, &parents);
+    for (key, nanos) in causes.preemptors(tid) {
+        let relation = relation(key.tgid, own, &causes.parents);
         // One name for all CPUs' tasks that have nothing to do.
         let name = if relation == Relation::Idle { "(idle CPU)".to_owned() } else { name(&key.comm) };
-        let work = snapshot.functions.get(&key.function).cloned();
+        let work = causes.snapshot.functions.get(&key.function).cloned();
         let (pids, sum) = found.entry((name, relation, work)).or_default();
         if !pids.contains(&key.tgid) {
             pids.push(key.tgid);
@@ -125,6 +124,7 @@ fn relation(pid: u32, own: u32, parents: &HashMap<u32, u32>) -> Relation {
 mod tests {
     use super::*;
     use crate::layout::PreemptorKey;
+    use crate::sample::WindowSnapshot;
 
     fn key(tgid: u32, parent: u32, text: &[u8]) -> (PreemptorKey, u64) {
         let mut comm = [0; 16];
@@ -149,7 +149,8 @@ mod tests {
             functions: HashMap::from([(64, "vmstat_update".to_owned())]),
             ..WindowSnapshot::default()
         };
-        let mut labels: Vec<String> = preemptors(7, 100, &snapshot).iter().map(Preemptor::label).collect();
+        let causes = ByThread::of(&snapshot);
+        let mut labels: Vec<String> = preemptors(7, 100, &causes).iter().map(Preemptor::label).collect();
         labels.sort();
         let wanted = [
             "(idle CPU)",
@@ -161,6 +162,6 @@ mod tests {
             "sh [101, its child]",
         ];
         assert_eq!(labels, wanted);
-        assert!(preemptors(8, 100, &snapshot).is_empty());
+        assert!(preemptors(8, 100, &causes).is_empty());
     }
 }

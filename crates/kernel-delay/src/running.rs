@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::budget::{Budget, Raw};
+use crate::by_thread::ByThread;
 use crate::layout::{InterruptKey, PreemptorKey, SLOT_NONE, Tally};
 use crate::names::call_name;
 use crate::preemptors::{Relation, preemptors};
@@ -134,6 +135,7 @@ impl Running {
     pub(crate) fn advance(&mut self, readings: Vec<ThreadReading>, causes: Causes) -> Vec<Advance> {
         let Causes { preemptors, interrupts, hard_names } = causes;
         let causes = WindowSnapshot { preemptors, interrupts, hard_names, ..WindowSnapshot::default() };
+        let causes = ByThread::of(&causes);
         let there: HashSet<u32> = readings.iter().map(|reading| reading.tid).collect();
         let all = readings.into_iter().filter_map(|reading| self.thread(reading, &causes)).collect();
         self.threads.retain(|tid, _| there.contains(tid));
@@ -163,7 +165,7 @@ impl Running {
         Some(Found { budget: raw.into_budget(passed), until })
     }
 
-    fn thread(&mut self, reading: ThreadReading, causes: &WindowSnapshot) -> Option<Advance> {
+    fn thread(&mut self, reading: ThreadReading, causes: &ByThread<'_>) -> Option<Advance> {
         let found = self.budget(&reading).filter(Found::adds_up);
         let ThreadReading { tid, after, at, name, .. } = reading;
         let (has_ended, pid) = (after.is_dead(), after.process());
@@ -205,7 +207,7 @@ impl Found {
 }
 
 /// A budget's parts, with what lacks of its window.
-fn parts(tid: u32, pid: u32, budget: &Budget, causes: &WindowSnapshot) -> Vec<Part> {
+fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |place, by: String, nanos| {
         if nanos > 0 {

@@ -8,6 +8,7 @@ use crate::layout::{
 };
 
 use crate::budget::Budget;
+use crate::by_thread::ByThread;
 use crate::names::{soft_name, vector_name};
 use crate::percentile::percentile;
 use crate::preemptors::{Preemptor, preemptors};
@@ -204,7 +205,8 @@ impl Sample {
             (thread.end_time == 0 || thread.end_time > window.start) && thread.start_time < window.stop
         };
         let lived = snapshot.threads.iter().filter(lived);
-        let mut threads: Vec<ThreadSample> = lived.map(|pair| ThreadSample::of(pair, snapshot)).collect();
+        let causes = ByThread::of(snapshot);
+        let mut threads: Vec<ThreadSample> = lived.map(|pair| ThreadSample::of(pair, &causes)).collect();
         threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
         Self { window, threads, upcalls: snapshot.upcalls.clone() }
     }
@@ -217,9 +219,9 @@ impl Sample {
 }
 
 impl ThreadSample {
-    fn of(pair: &ThreadPair, snapshot: &WindowSnapshot) -> Self {
+    fn of(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
         let ThreadPair { tid, before, after, fallback, name } = pair;
-        let window = &snapshot.window;
+        let window = &causes.snapshot.window;
         let (was, is) = (&before.thread, &after.thread);
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
         let tally = |before: &TallyWithMin, after: &TallyWithMin| grown(before.tally, after.tally, window.number);
@@ -241,10 +243,10 @@ impl ThreadSample {
             stops: tally(&was.stops, &is.stops),
             events: is.events.wrapping_sub(was.events),
             longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
-            hard: interrupts(*tid, snapshot, 0),
-            vectors: interrupts(*tid, snapshot, VECTOR_INTERRUPT),
-            soft: interrupts(*tid, snapshot, SOFT_INTERRUPT),
-            preemptors: preemptors(*tid, is.tgid, snapshot),
+            hard: interrupts(*tid, causes, 0),
+            vectors: interrupts(*tid, causes, VECTOR_INTERRUPT),
+            soft: interrupts(*tid, causes, SOFT_INTERRUPT),
+            preemptors: preemptors(*tid, is.tgid, causes),
             wait_histogram: histogram(&was.ready_histogram, &is.ready_histogram),
             blocked_histogram: histogram(&was.blocked_histogram, &is.blocked_histogram),
         }
@@ -300,13 +302,14 @@ fn tagged(tagged: u64, number: u16) -> u64 {
 }
 
 /// The interrupts of a thread: devices', the processor's own, and soft ones.
-pub(crate) fn interrupts_of(tid: u32, snapshot: &WindowSnapshot) -> [Vec<Interrupt>; 3] {
-    [0, VECTOR_INTERRUPT, SOFT_INTERRUPT].map(|mark| interrupts(tid, snapshot, mark))
+pub(crate) fn interrupts_of(tid: u32, causes: &ByThread<'_>) -> [Vec<Interrupt>; 3] {
+    [0, VECTOR_INTERRUPT, SOFT_INTERRUPT].map(|mark| interrupts(tid, causes, mark))
 }
 
 /// The interrupts of a thread whose numbers are marked with `mark`.
-fn interrupts(tid: u32, snapshot: &WindowSnapshot, mark: u32) -> Vec<Interrupt> {
+fn interrupts(tid: u32, causes: &ByThread<'_>, mark: u32) -> Vec<Interrupt> {
     const MARKS: u32 = SOFT_INTERRUPT | VECTOR_INTERRUPT;
+    let snapshot = causes.snapshot;
     let of = |(key, tally): &(InterruptKey, Tally)| {
         let number = key.number & !MARKS;
         // The map is emptied before each window: there is nothing to subtract.
@@ -316,10 +319,10 @@ fn interrupts(tid: u32, snapshot: &WindowSnapshot, mark: u32) -> Vec<Interrupt> 
             VECTOR_INTERRUPT => vector_name(number),
             _ => hard_name(number, snapshot),
         };
-        let wanted = key.tid == tid && key.number & MARKS == mark && stat.count > 0;
+        let wanted = key.number & MARKS == mark && stat.count > 0;
         wanted.then(|| Interrupt { number, name: name(), stat })
     };
-    let mut all: Vec<Interrupt> = snapshot.interrupts.iter().filter_map(of).collect();
+    let mut all: Vec<Interrupt> = causes.interrupts(tid).iter().copied().filter_map(of).collect();
     all.sort_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
     all
 }

@@ -1,0 +1,44 @@
+//! What took a thread's time, found by its number. A window of thousands of threads has tens of thousands of these: to go through all of
+//! them for each thread takes seconds.
+
+use std::collections::HashMap;
+
+use crate::layout::{InterruptKey, PreemptorKey, Tally};
+use crate::sample::WindowSnapshot;
+
+/// A snapshot, with what belongs to each thread.
+#[derive(Debug)]
+pub(crate) struct ByThread<'s> {
+    /// The snapshot.
+    pub(crate) snapshot: &'s WindowSnapshot,
+    /// The parents of the processes that ran instead of a thread.
+    pub(crate) parents: HashMap<u32, u32>,
+    preemptors: HashMap<u64, Vec<&'s (PreemptorKey, u64)>>,
+    interrupts: HashMap<u32, Vec<&'s (InterruptKey, Tally)>>,
+}
+
+impl<'s> ByThread<'s> {
+    /// Sorts what a snapshot has.
+    pub(crate) fn of(snapshot: &'s WindowSnapshot) -> Self {
+        let mut preemptors: HashMap<u64, Vec<_>> = HashMap::new();
+        for entry in &snapshot.preemptors {
+            preemptors.entry(entry.0.waiter).or_default().push(entry);
+        }
+        let mut interrupts: HashMap<u32, Vec<_>> = HashMap::new();
+        for entry in &snapshot.interrupts {
+            interrupts.entry(entry.0.tid).or_default().push(entry);
+        }
+        let parents = snapshot.preemptors.iter().map(|(key, _)| (key.tgid, key.parent)).collect();
+        Self { snapshot, parents, preemptors, interrupts }
+    }
+
+    /// Returns who ran while a thread waited, and for how many nanoseconds.
+    pub(crate) fn preemptors(&self, tid: u32) -> &[&'s (PreemptorKey, u64)] {
+        self.preemptors.get(&tid.into()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the interrupts of a thread.
+    pub(crate) fn interrupts(&self, tid: u32) -> &[&'s (InterruptKey, Tally)] {
+        self.interrupts.get(&tid).map_or(&[], Vec::as_slice)
+    }
+}
