@@ -6,9 +6,9 @@
 //! the user's takes longer than [`COMMAND`], if an end that has begun does nothing for [`STALL`], or computes for [`BUSY`] without a
 //! step. A second signal ends the process at once.
 //!
-//! What an end waits for makes the difference. A reader or a command may never come to an end. The kernel does, and what was
-//! recorded until the signal is worth waiting for it: it lets go of the programs when all CPUs have passed a certain point, which
-//! takes long where they have much to do. After [`NOTICE`] a line on a terminal says that a second signal ends the wait.
+//! The limit depends on the reason for the wait. A reader or a command may never finish. The kernel always does: it releases the
+//! programs when all CPUs have passed a certain point, which takes seconds on a busy machine, and the recorded data is worth that
+//! wait. After [`NOTICE`] a line on the terminal says that a second signal ends it.
 //!
 //! What a command may use is counted in its own time on a CPU while it runs: on a machine with more to do than it can, one
 //! that would have looked in a moment is not ended for that.
@@ -29,12 +29,12 @@ use crate::progress;
 
 /// How long a command may take to see that it is to end, and how long its output may take nothing after that.
 const GRACE: Duration = Duration::from_millis(900);
-/// How long an end may wait for a command of the user's.
+/// Limit on a command of the user's that the end waits for.
 const COMMAND: Duration = Duration::from_secs(3);
-/// How long an end that has begun may do nothing: longer than the kernel waits for a CPU before it says that one hangs (21 s,
+/// Limit on the time in which an end makes no progress: longer than the kernel waits for a CPU before it says that one hangs (21 s,
 /// `CONFIG_RCU_CPU_STALL_TIMEOUT`), shorter than systemd waits for a service to stop (90 s, `DefaultTimeoutStopSec`).
 const STALL: Duration = Duration::from_mins(1);
-/// After how long of that a line says so.
+/// Time without progress after which a line on the terminal says so.
 const NOTICE: Duration = Duration::from_secs(3);
 /// How long it may compute without a step: reading the symbols of a large program is one.
 const BUSY: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 static SEEN: AtomicBool = AtomicBool::new(false);
 /// Steps on the way to the end.
 static STEPS: AtomicU64 = AtomicU64::new(0);
-/// How many milliseconds may pass without a step at this moment, where the end waits for a reader or for a command; otherwise 0.
+/// Limit in milliseconds on the time without a step while the command waits for a reader or for another command; otherwise 0.
 static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 
 /// What is done before a signal ends the process at once: a terminal is given back.
@@ -147,17 +147,17 @@ pub(crate) fn piece() -> usize {
     if REQUESTED.load(Ordering::Relaxed) { 4096 } else { usize::MAX }
 }
 
-/// Writes, which can take for ever where nobody reads.
+/// Writes output, which may block for ever if nobody reads it.
 pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
     waiting(GRACE, write)
 }
 
-/// Runs a command of the user's, which can take for ever.
+/// Runs a command of the user's, which may never end.
 pub(crate) fn commanding<T>(run: impl FnOnce() -> T) -> T {
     waiting(COMMAND, run)
 }
 
-/// Does what can take for ever: an end waits for it no longer than this.
+/// Runs a step that may block for ever, and limits how long an end waits for it.
 fn waiting<T>(at_most: Duration, wait: impl FnOnce() -> T) -> T {
     step();
     MAY_WAIT.store(at_most.as_millis() as u64, Ordering::Relaxed);
@@ -244,7 +244,7 @@ struct Since {
 }
 
 impl Since {
-    /// Whether no end is to be expected, where the end may wait this long for a reader or for a command.
+    /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a reader or for a command.
     fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
         self.worked >= BUSY || self.idle >= STALL || may_wait.is_some_and(|limit| self.step >= limit)
     }
@@ -273,13 +273,13 @@ fn main_thread_ran() -> Duration {
     Duration::from_nanos(host::proc::ran(&host::proc::own_folder()).unwrap_or_default())
 }
 
-/// Says that the output is not whole.
+/// Prints that the output is incomplete.
 fn note_cut() {
     progress::end();
     note_at_once("note: interrupted: not all that was to be shown could be written\n");
 }
 
-/// Says, to whoever sits there, that a second signal ends the wait.
+/// Prints on a terminal that a second signal ends the wait.
 fn note_wait() {
     if std::io::stderr().is_terminal() {
         progress::end();
@@ -298,7 +298,7 @@ fn note_at_once(text: &str) {
 mod tests {
     use super::*;
 
-    /// What was recorded is not given up for a wait of some seconds, which the kernel takes on a machine with much to do.
+    /// Recorded data is worth the seconds that the kernel takes on a busy machine.
     #[test]
     fn the_kernel_is_waited_for_longer_than_readers_and_commands() {
         let waits = |seconds| {

@@ -36,7 +36,7 @@ pub fn governors() -> Vec<String> {
     all
 }
 
-/// How a thread is scheduled; by default nothing is known of it.
+/// Scheduling of a thread; empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
     /// The CPUs on which it may run, as the kernel lists them; empty if that is not known.

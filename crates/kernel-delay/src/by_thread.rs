@@ -1,12 +1,12 @@
-//! What took a thread's time, found by its number. A window of thousands of threads has tens of thousands of these: to go through all of
-//! them for each thread takes seconds.
+//! Index of preemptors and interrupts by thread. A window of thousands of threads has tens of thousands of entries: a scan for each
+//! thread takes seconds.
 
 use std::collections::HashMap;
 
 use crate::layout::{InterruptKey, PreemptorKey, Tally};
 use crate::sample::WindowSnapshot;
 
-/// A snapshot, with what belongs to each thread.
+/// A snapshot with its entries indexed by thread.
 #[derive(Debug)]
 pub(crate) struct ByThread<'s> {
     /// The snapshot.
@@ -18,7 +18,7 @@ pub(crate) struct ByThread<'s> {
 }
 
 impl<'s> ByThread<'s> {
-    /// Sorts what a snapshot has.
+    /// Indexes a snapshot.
     pub(crate) fn of(snapshot: &'s WindowSnapshot) -> Self {
         let mut preemptors: HashMap<u64, Vec<_>> = HashMap::new();
         for entry in &snapshot.preemptors {
@@ -32,7 +32,7 @@ impl<'s> ByThread<'s> {
         Self { snapshot, parents, preemptors, interrupts }
     }
 
-    /// Returns who ran while a thread waited, and for how many nanoseconds.
+    /// Returns the tasks that ran while a thread waited, each with its nanoseconds.
     pub(crate) fn preemptors(&self, tid: u32) -> &[&'s (PreemptorKey, u64)] {
         self.preemptors.get(&tid.into()).map_or(&[], Vec::as_slice)
     }

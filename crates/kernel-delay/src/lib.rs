@@ -39,7 +39,7 @@
 //! | `running` | the same without end, from one reading to the next |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `preemptors` | who ran instead |
-//! | `by_thread` | what took a thread's time, found by its number |
+//! | `by_thread` | preemptors and interrupts, indexed by thread |
 //! | `processes` | sums over the threads of each process |
 //! | `percentile` | percentiles of counted times |
 //! | `events` | single system calls with their stacks |

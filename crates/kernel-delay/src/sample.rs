@@ -24,8 +24,8 @@ pub struct Window {
     pub stop: u64,
     /// Its number, from 1.
     pub number: u16,
-    /// How many nanoseconds a budget may lack or have too much at most: where triggers start and stop it, each takes a moment
-    /// until all know of it.
+    /// Bound on the error of a budget in nanoseconds: the time until all programs see the start and the stop by triggers; 0 for
+    /// windows by the clock.
     pub edge: u64,
 }
 
@@ -211,7 +211,7 @@ impl Sample {
         Self { window, threads, upcalls: snapshot.upcalls.clone() }
     }
 
-    /// Whether no budget lacks a thousandth of its window, and what its edges may take.
+    /// Returns whether no budget lacks more than a thousandth of its window and the bound of its edges.
     pub fn adds_up(&self) -> bool {
         let lacks = |budget: &Budget| budget.window.saturating_sub(budget.sum());
         self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000 + self.window.edge)

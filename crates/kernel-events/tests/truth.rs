@@ -19,7 +19,7 @@ const POLLS: Duration = Duration::from_millis(600);
 /// A gap that it reports. Shorter ones are the machine's own: a virtual one loses its processor now and then.
 const GAP: u64 = 300_000;
 const RING: u32 = 1 << 22;
-/// How long an event that must come is waited for.
+/// Limit on the wait for an event that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// No test: the program that is traced. It polls its clock on CPU 0, and reports where time is missing.

@@ -1,15 +1,10 @@
 //! A process whose first thread is gone, and what becomes of its number. The program is in C: Rust's tests have no first
 //! thread of their own.
 
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use rustix::thread::{
-    CpuSet, NanosleepRelativeResult, nanosleep, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
-};
 
 use serde_json::Value;
 
@@ -85,24 +80,19 @@ const PROCESSES: usize = 60;
 /// Number of threads that sleep for a moment all the time.
 const SLEEPERS: usize = 4;
 
-/// Binds the thread to one CPU, and all that it starts from now on: to the last one that it may use.
-fn stay_on_one_cpu() {
-    let mut cpus = sched_getaffinity(None).unwrap();
-    let last = (0..CpuSet::MAX_CPU).rfind(|cpu| cpus.is_set(*cpu)).unwrap();
-    cpus.clear();
-    cpus.set(last);
-    sched_setaffinity(None, &cpus).unwrap();
+/// Binds the thread, and all that it starts from now on, to the last CPU that it may use.
+fn stay_on_last_cpu() {
+    let last = *sys::sched::allowed_cpus().unwrap().last().unwrap();
+    sys::sched::run_on(&[last]).unwrap();
 }
 
 /// Has timers expire on this thread's CPU while `body` runs.
 fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     let sleep = || {
-        // Without the 50 us that the kernel may wait longer to let timers expire together.
-        set_current_timer_slack(NonZero::new(1)).unwrap();
-        let moment = rustix::fs::Timespec { tv_sec: 0, tv_nsec: 15_000 };
+        sys::sched::sleep_precisely().unwrap();
         while !ended.load(Ordering::Relaxed) {
-            assert!(matches!(nanosleep(&moment), NanosleepRelativeResult::Ok));
+            std::thread::sleep(Duration::from_micros(15));
         }
     };
     std::thread::scope(|scope| {
@@ -119,7 +109,7 @@ fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
 fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = build(folder.path()) else { return };
-    stay_on_one_cpu();
+    stay_on_last_cpu();
     let mut targets: Vec<Target> = (0..PROCESSES).map(|_| start(&program)).collect();
     targets.iter_mut().for_each(end_first);
     let pids: Vec<String> = targets.iter().map(|target| target.child.id().to_string()).collect();

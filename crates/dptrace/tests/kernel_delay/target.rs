@@ -176,7 +176,7 @@ pub(super) fn budget(thread: &Value, part: &str) -> u64 {
     number(&thread["budget"][part])
 }
 
-/// Every thread's budget is its window, within a thousandth and what an interrupt may have taken at the hit of a trigger.
+/// Asserts that every thread's budget is its window, within a thousandth and the reported bound of its edges.
 pub(super) fn adds_up(sample: &Value) {
     let edge = number(&sample["edge_ns"]);
     for thread in sample["threads"].as_array().unwrap() {

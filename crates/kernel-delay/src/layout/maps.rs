@@ -50,8 +50,7 @@ pub(crate) fn turns() -> MapDef {
     MapDef::new(TURNS, MapKind::Hash, 4, 4, 4)
 }
 
-/// The maps of a machine that can have that number of CPUs. There is room for `threads`, and for a number of preemptors and interrupts of
-/// each.
+/// Returns the maps for a machine of at most `cpus` CPUs, with room for `threads` and for a number of preemptors and interrupts of each.
 pub(crate) fn maps(threads: u32, cpus: u32) -> Vec<MapDef> {
     let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
     let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);

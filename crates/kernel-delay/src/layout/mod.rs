@@ -271,9 +271,9 @@ pub struct WindowValue {
     pub number: u64,
     /// How long a window is that a trigger starts.
     pub duration: u64,
-    /// How long after its start, plus 1, all programs know of it, where a trigger starts it; 0 until then.
+    /// Nanoseconds, plus 1, from the start by a trigger until all programs see it; 0 before.
     pub start_took: u64,
-    /// The same of its stop.
+    /// Nanoseconds, plus 1, from the stop by a trigger until all programs see it; 0 before.
     pub stop_took: u64,
     /// One of [`armed`]. The last of all, and so the last that is written: a trigger whose turn it is finds the rest.
     pub armed: u64,

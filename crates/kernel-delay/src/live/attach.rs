@@ -69,7 +69,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
     let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
     module.programs.push(programs::peek(&setting)?);
-    let mut tracer = Tracer::load(pids, several, cpus, &module, features.for_process(Some(pid)), progress)?;
+    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), progress)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {

@@ -8,8 +8,8 @@
 //! | `triggers` | the programs of triggers, and where they are attached |
 //! | `upcall_counter` | the program that counts Open vSwitch's upcalls |
 //! | `attach` | all programs, loaded and attached in their order |
-//! | `tracer` | the programs, attached, and what a window brought |
-//! | `window` | when time counts: windows that the clock or triggers begin and end |
+//! | `tracer` | the attached programs, and the sample of a window |
+//! | `window` | windows, begun and ended by the clock or by triggers |
 //! | `continuous` | one window without end, read again and again |
 //! | `collector` | the events of a window |
 //! | `cpu_limits` | CPU limits of the process's control groups |

@@ -101,7 +101,6 @@ impl Tracer {
     pub(super) fn load(
         pids: Vec<u32>,
         several: bool,
-        cpus: u32,
         module: &Module,
         features: Features,
         progress: fn(),
@@ -123,7 +122,7 @@ impl Tracer {
             missed: 0,
             missed_before: None,
         };
-        tracer.put_templates(cpus)?;
+        tracer.put_templates()?;
         if tracer.several {
             let map = tracer.map(PROCESSES)?;
             for pid in &tracer.pids {
@@ -196,10 +195,10 @@ impl Tracer {
     }
 
     /// Writes each CPU's template of new threads.
-    fn put_templates(&self, cpus: u32) -> Result<(), DelayError> {
+    fn put_templates(&self) -> Result<(), DelayError> {
         let (map, template) = (self.map(TEMPLATE)?, programs::new_thread());
         let put = |cpu: u32| map.map.update(cpu.as_bytes(), template.as_bytes());
-        (0..cpus).try_for_each(put).map_err(|source| map.failed(source))
+        (0..map.map.max_entries()).try_for_each(put).map_err(|source| map.failed(source))
     }
 
     /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may

@@ -1,4 +1,4 @@
-//! The window of the programs in the kernel: announced, given to triggers, cut, closed.
+//! Windows of the programs in the kernel: announces them, gives them to triggers, cuts and closes them.
 
 use sys::clock::monotonic_nanos;
 use zerocopy::IntoBytes as _;
@@ -8,17 +8,17 @@ use crate::error::DelayError;
 use crate::layout::{COUNTS, Counts, TURNS, WINDOW, WINDOW_SHIFT, WindowValue, armed};
 use crate::sample::Window;
 
-/// How far ahead of now a time is set: all CPUs must be able to read it before it comes, and we may lose ours meanwhile.
+/// Lead of an announced time, in nanoseconds: all CPUs must be able to read it before it comes, even if dptrace loses its CPU.
 const AHEAD: u64 = 2_000_000;
-/// How often a window is announced anew, each time further ahead, where it could be read too late.
+/// Maximum number of times a window is announced again, each time with twice the lead, if it could be read too late.
 const ANNOUNCEMENTS: u32 = 8;
-/// The greatest time: not yet.
+/// Time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A window at a moment.
+/// State of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowState {
-    /// The window. Where a trigger has not started it yet its times are of no use.
+    /// The window; its times mean nothing before it has begun.
     pub window: Window,
     /// Whether it was announced, and its start is known to all programs.
     pub has_begun: bool,
@@ -34,10 +34,11 @@ impl Tracer {
         loop {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-            let value = window_value(&Window { start, stop, number: self.number, edge: 0 }, armed);
+            let window = Window { start, stop, number: self.number, edge: 0 };
+            let value = window_value(&window, armed);
             self.put_window(&value)?;
             if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
-                return Ok(Window { start, stop, number: self.number, edge: 0 });
+                return Ok(window);
             }
             self.put_window(&WindowValue { start: NEVER, stop: NEVER, ..value })?;
             self.prepare()?;
@@ -55,7 +56,7 @@ impl Tracer {
         self.put_window(&WindowValue { duration, start_took: 0, ..value })
     }
 
-    /// The window as it is now.
+    /// Reads the window and its state.
     pub fn window(&self) -> Result<WindowState, DelayError> {
         let WindowValue { start, stop, start_took, stop_took, .. } = self.get(WINDOW)?;
         let edge = start_took.saturating_sub(1) + stop_took.saturating_sub(1);
@@ -98,7 +99,7 @@ impl Tracer {
     }
 }
 
-/// What the window's map holds of a window.
+/// Converts a window to the value of its map.
 fn window_value(window: &Window, armed: u32) -> WindowValue {
     let Window { start, stop, number, edge } = *window;
     WindowValue {

@@ -80,7 +80,7 @@ pub struct Setting {
     pub polls: Vec<u32>,
     /// How many threads there is room for.
     pub threads: u32,
-    /// How many CPUs the machine can have.
+    /// Maximum number of CPUs of the machine.
     pub cpus: u32,
     /// Whether and which calls are sent as events.
     pub events: Option<EventOptions>,

@@ -178,7 +178,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// A thread's value, from the template of this CPU. One that had its number before is gone, and is written over.
+/// Creates a thread's value from the template of this CPU, over the value of an ended thread with the same number.
 fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     new_value(asm, setting, end, missing);
     waits(asm);

@@ -110,7 +110,7 @@ fn start(asm: &mut Asm, turn: Turn, not: Label) {
     took(asm, offset!(WindowValue, start_took));
 }
 
-/// Keeps how long ago r8 is: whoever read the window before now may not know of what came then.
+/// Stores the time since r8: programs that read the window in between may have missed the change.
 fn took(asm: &mut Asm, at: i16) {
     asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).store(Size::DW, R6.at(at), R0);
 }

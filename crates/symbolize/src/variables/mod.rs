@@ -41,7 +41,7 @@ impl ProcessVariables {
         Self { files, folders }
     }
 
-    /// The types of the program, and of those libraries that have names which the program lacks, or has without a type.
+    /// Collects the types of the program, and of the libraries that have a name which the program lacks or has no type for.
     pub fn types(&self, wanted: &Mentions) -> TypeStore<'_> {
         let mut types = TypeStore::new(Arch::HOST);
         for file in &self.files {
@@ -52,8 +52,8 @@ impl ProcessVariables {
         types.prepare(&wanted.types.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
         for name in &wanted.names {
             let (_, bare) = split(name);
-            let has_type = source.is_some_and(|source| describes(&types, source, bare));
-            if self.has_symbol(program, bare) && has_type || knows(&types, bare) {
+            let has_type = || source.is_some_and(|source| describes(&types, source, bare));
+            if self.has_symbol(program, bare) && has_type() || knows(&types, bare) {
                 continue;
             }
             for library in libraries.iter().filter(|library| self.has_symbol(library, bare)) {
@@ -95,13 +95,13 @@ impl ProcessVariables {
     }
 }
 
-/// Whether a source of types has a variable or a function of this name.
+/// Returns whether a source of types has a variable or a function of this name.
 fn describes(types: &TypeStore<'_>, source: SourceId, name: &str) -> bool {
     let has_variable = types.variables(source, name).is_ok_and(|found| !found.is_empty());
     has_variable || types.function(source, name).is_ok_and(|found| found.is_some())
 }
 
-/// Whether a source of types has an enumerator of this name.
+/// Returns whether a source of types has an enumerator of this name.
 fn knows(types: &TypeStore<'_>, name: &str) -> bool {
     types.find_enumerator(name).is_ok_and(|found| found.is_some())
 }

@@ -101,7 +101,7 @@ impl Process {
         self.child.stdin.as_mut().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
     }
 
-    /// Sends it a signal. Without kill(1), which a guest does not have.
+    /// Sends a signal by itself: guests have no kill(1).
     pub(crate) fn signal(&self, name: &str) {
         let signal = match name {
             "CONT" => Signal::CONT,
