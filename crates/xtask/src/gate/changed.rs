@@ -14,7 +14,7 @@ const TIMES: usize = 20;
 /// Runs at the same time: tests wait more than they compute.
 const WORKERS: usize = 6;
 /// Time for all of them: what does not fit into it is counted.
-const TOTAL_LIMIT: Duration = Duration::from_mins(4);
+const TOTAL_LIMIT: Duration = Duration::from_mins(3);
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_mins(2);
 
