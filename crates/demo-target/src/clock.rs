@@ -1,36 +1,22 @@
 //! The machine's tick counter, for the times of probes and records.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use sys::clock::{Moment, monotonic_nanos};
+
+pub(crate) use sys::clock::ticks;
 
 /// How long its rate is measured.
 const MEASURE: Duration = Duration::from_millis(20);
 
-/// The counter now: what `spdk_get_ticks` reads.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[expect(unsafe_code, reason = "the intrinsic is declared so")]
-pub(crate) fn ticks() -> u64 {
-    // SAFETY: RDTSC is in every x86-64 processor; Linux leaves it allowed to processes (prctl(2), PR_SET_TSC).
-    unsafe { std::arch::x86_64::_rdtsc() }
-}
-
-/// The counter now: what `spdk_get_ticks` reads.
-#[cfg(target_arch = "aarch64")]
-#[inline]
-#[expect(unsafe_code, reason = "a system register is read by an instruction of its own")]
-pub(crate) fn ticks() -> u64 {
-    let ticks: u64;
-    // SAFETY: reads a register that Linux opens to processes, and touches nothing else.
-    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-    ticks
-}
-
-/// Ticks a second, measured.
+/// Measures the ticks of a second. Who is kept from the CPU between both clocks of a reading reads them again, so that the rate is
+/// right also on a busy machine.
 pub(crate) fn tick_rate() -> u64 {
-    let (start, first) = (Instant::now(), ticks());
+    let first = Moment::now(monotonic_nanos);
     std::thread::sleep(MEASURE);
-    let (last, nanos) = (ticks(), start.elapsed().as_nanos());
-    let rate = u128::from(last.saturating_sub(first)) * 1_000_000_000 / nanos.max(1);
+    let last = Moment::now(monotonic_nanos);
+    let (ticks, nanos) = (last.ticks.saturating_sub(first.ticks), last.nanos.saturating_sub(first.nanos));
+    let rate = u128::from(ticks) * 1_000_000_000 / u128::from(nanos.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX).max(1)
 }
 
