@@ -7,7 +7,6 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use kernel_events::{Facts, Recorded, Recorder, Totals};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use sys::clock::boot_nanos;
 use testkit::kernel;
 use timeline::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
@@ -22,13 +21,13 @@ const RING: u32 = 1 << 22;
 /// Limit on the wait for an event that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// No test: the program that is traced. It polls its clock on CPU 0, and reports where time is missing.
+/// No test: the program that is traced. It polls its clock on the last CPU, and reports where time is missing.
 #[test]
 fn poller() {
     if std::env::var_os(POLLER).is_none() {
         return;
     }
-    stay_on_first_cpu();
+    testkit::stay_on_last_cpu();
     println!("\nready");
     std::io::stdin().read_exact(&mut [0]).unwrap();
     let waited = waited_so_far();
@@ -56,12 +55,6 @@ fn waited_so_far() -> u64 {
 
 fn own_tid() -> Tid {
     Tid(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
-}
-
-fn stay_on_first_cpu() {
-    let mut cpus = CpuSet::new();
-    cpus.set(0);
-    sched_setaffinity(None, &cpus).unwrap();
 }
 
 struct Poller(Child, BufReader<ChildStdout>);
@@ -163,7 +156,7 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
     let Some(_alone) = kernel::may_run("the kernel's events of a poller") else { return };
     let (truth, events, totals) = record(Poller::start(), || {
         std::thread::spawn(|| {
-            stay_on_first_cpu();
+            testkit::stay_on_last_cpu();
             let end = Instant::now() + POLLS;
             while Instant::now() < end {}
         });
@@ -254,7 +247,8 @@ fn events_have_the_cpu_that_they_are_of() {
         matches!(recorded.event.kind, EventKind::Begin { tid, .. } | EventKind::CallEnter { tid, .. } if tid == truth.tid)
     });
     let cpus: Vec<Cpu> = of_it.map(|recorded| recorded.event.cpu).collect();
-    assert!(!cpus.is_empty() && cpus.iter().all(|cpu| *cpu == Cpu(0)), "{cpus:?}");
+    let last = Cpu(testkit::last_cpu() as u32);
+    assert!(!cpus.is_empty() && cpus.iter().all(|cpu| *cpu == last), "{cpus:?}");
 }
 
 #[test]

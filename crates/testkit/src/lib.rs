@@ -8,6 +8,7 @@
 //! test, and [`sources`] lists this project's own sources.
 #![forbid(unsafe_code)]
 
+mod cpu;
 pub mod kernel;
 mod live;
 mod program;
@@ -18,6 +19,7 @@ mod strategy;
 mod survivor;
 mod workload;
 
+pub use cpu::{last_cpu, on_last_cpu, stay_on_last_cpu};
 pub use live::LiveTrace;
 pub use program::{command, copy_program, end, write_program};
 pub use sources::sources;

@@ -10,7 +10,6 @@ use crate::common::{
 use cpu_audit::Sums;
 use cpu_audit::layout::{State, Tally, kind};
 use host::KernelSymbols;
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -228,7 +227,7 @@ fn a_threads_times_are_those_of_the_kernel() {
     let (audit, stolen_before) = (started(None), stolen());
     let work = || {
         let tid = u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
-        let home = sched_getaffinity(None).unwrap();
+        let home = sys::sched::allowed_cpus().unwrap();
         let around = schedstat();
         stay_on(cpu() as usize);
         let inside = schedstat();
@@ -240,7 +239,7 @@ fn a_threads_times_are_those_of_the_kernel() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let inside_end = schedstat();
-        sched_setaffinity(None, &home).unwrap();
+        sys::sched::run_on(&home).unwrap();
         (tid, [around, inside, inside_end, schedstat()])
     };
     let (tid, [around, inside, inside_end, around_end]) =

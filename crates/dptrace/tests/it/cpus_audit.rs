@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::kernel::{PROGRAM, kernel};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
 /// Runs `dptrace cpus` with these words.
@@ -24,15 +23,13 @@ fn done(args: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Runs `task` while two threads of this name occupy CPU 0.
+/// Runs `task` while two threads of this name occupy the last CPU.
 fn beside_spinners<T>(name: &str, task: impl FnOnce() -> T) -> T {
     let stop = Arc::new(AtomicBool::new(false));
     let spinners = [0, 1].map(|_| {
         let stop = Arc::clone(&stop);
         let spin = move || {
-            let mut set = CpuSet::new();
-            set.set(0);
-            sched_setaffinity(None, &set).expect("CPU 0 is there");
+            testkit::stay_on_last_cpu();
             while !stop.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
@@ -47,6 +44,11 @@ fn beside_spinners<T>(name: &str, task: impl FnOnce() -> T) -> T {
     result
 }
 
+/// The number of the CPU that they occupy, as a word.
+fn last_cpu() -> String {
+    testkit::last_cpu().to_string()
+}
+
 fn number(value: &Value) -> u64 {
     value.as_u64().expect("a number")
 }
@@ -55,7 +57,7 @@ fn number(value: &Value) -> u64 {
 #[ignore = "deep truth: both spinners must get the CPU within half a second"]
 fn the_budget_adds_up_and_both_threads_are_intruders_and_victims() {
     let Some(_turn) = kernel() else { return };
-    let printed = beside_spinners("cpus-spin", || done(&["0", "--for", "500ms", "--json"]));
+    let printed = beside_spinners("cpus-spin", || done(&[&last_cpu(), "--for", "500ms", "--json"]));
     let cpu: Value = serde_json::from_str(printed.lines().next().expect("a line")).expect("JSON");
     let parts = cpu["budget"].as_array().expect("parts");
     let sum: u64 = parts.iter().map(|part| number(&part["ns"])).sum();
@@ -77,8 +79,9 @@ fn the_budget_adds_up_and_both_threads_are_intruders_and_victims() {
 #[ignore = "deep truth: a spinner must be among the intruders within 300 ms"]
 fn text_summary_and_single_ones() {
     let Some(_turn) = kernel() else { return };
-    let report = beside_spinners("cpus-text", || done(&["0", "--for", "300ms", "--each", "1"]));
-    for wanted in ["CPU 0, ", "  intruders  ", "thread cpus-text [", "time since the begin", "timer interrupt"] {
+    let report = beside_spinners("cpus-text", || done(&[&last_cpu(), "--for", "300ms", "--each", "1"]));
+    let head = format!("CPU {}, ", last_cpu());
+    for wanted in [&head, "  intruders  ", "thread cpus-text [", "time since the begin", "timer interrupt"] {
         assert!(report.contains(wanted), "{wanted}: {report}");
     }
     let summary = done(&["0", "--for", "100ms", "--summary"]);

@@ -80,12 +80,6 @@ const PROCESSES: usize = 60;
 /// Number of threads that sleep for a moment all the time.
 const SLEEPERS: usize = 4;
 
-/// Binds the thread, and all that it starts from now on, to the last CPU that it may use.
-fn stay_on_last_cpu() {
-    let last = *sys::sched::allowed_cpus().unwrap().last().unwrap();
-    sys::sched::run_on(&[last]).unwrap();
-}
-
 /// Has timers expire on this thread's CPU while `body` runs.
 fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
@@ -109,7 +103,7 @@ fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
 fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let folder = tempfile::tempdir().unwrap();
     let Some(program) = build(folder.path()) else { return };
-    stay_on_last_cpu();
+    testkit::stay_on_last_cpu();
     let mut targets: Vec<Target> = (0..PROCESSES).map(|_| start(&program)).collect();
     targets.iter_mut().for_each(end_first);
     let pids: Vec<String> = targets.iter().map(|target| target.child.id().to_string()).collect();

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use probe::probe;
 use rustix::process::{Resource, getgid, getppid, getpriority_process, getrlimit, getuid};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Which part the program has, in its environment.
 pub(super) const PART: &str = "DPTRACE_DELAY_TRUTH";
@@ -116,9 +115,7 @@ fn calls() {
 /// One thread that makes no call at all, and two that share a CPU.
 fn spin() {
     let pinned = || {
-        let mut cpus = CpuSet::new();
-        cpus.set(0);
-        sched_setaffinity(None, &cpus).unwrap();
+        testkit::stay_on_last_cpu();
         loop {
             std::hint::spin_loop();
         }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use cpu_audit::layout::{Episode, Key, Tally};
 use cpu_audit::{Audit, Facts, Options, Sums};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use testkit::kernel;
 
 /// Longest time that a poller keeps the CPU busy on the host.
@@ -20,7 +19,7 @@ const GUEST_PLAN: &str = "/plan";
 /// Returns the CPU that is audited: the last one, since CPU 0 has the machine's own work.
 pub(crate) fn cpu() -> u32 {
     // Known before a test leaves the CPU.
-    static LAST: LazyLock<u32> = LazyLock::new(|| *sys::sched::allowed_cpus().unwrap().last().unwrap() as u32);
+    static LAST: LazyLock<u32> = LazyLock::new(|| testkit::last_cpu() as u32);
     *LAST
 }
 
@@ -32,20 +31,18 @@ pub(crate) fn started(each: Option<u64>) -> Audit {
 
 /// Puts the calling thread on a CPU.
 pub(crate) fn stay_on(cpu: usize) {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).unwrap();
+    sys::sched::run_on(&[cpu]).unwrap();
 }
 
 /// Puts the calling thread on all CPUs but [`cpu`]. False if there is no other.
 pub(crate) fn keep_off(what: &str) -> bool {
-    let mut others = sched_getaffinity(None).unwrap();
-    others.unset(cpu() as usize);
-    if others.count() == 0 {
+    let mut others = sys::sched::allowed_cpus().unwrap();
+    others.retain(|other| *other != cpu() as usize);
+    if others.is_empty() {
         kernel::skip(what, "there is only one CPU");
         return false;
     }
-    sched_setaffinity(None, &others).unwrap();
+    sys::sched::run_on(&others).unwrap();
     true
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::common::kernel;
-use crate::timeline_truth::story::{Story, Target, Times, number, on_last_cpu};
+use crate::timeline_truth::story::{Story, Target, Times, number};
 
 /// All eras that SPDK's trace file had.
 const ERAS: [&str; 7] = ["A", "B", "C", "D0", "D", "E", "F"];
@@ -23,7 +23,7 @@ fn requests_of_every_era_and_transport_are_explained() {
         let args = ["--trace-era", era, "--interrupt-mode", "--rate", "150", "--connections", "32"];
         (era, Target::start(&format!("era-{era}"), &args))
     };
-    let targets: Vec<_> = on_last_cpu(|| ERAS.into_iter().map(start).collect());
+    let targets: Vec<_> = testkit::on_last_cpu(|| ERAS.into_iter().map(start).collect());
     let capture = |(era, target): (&'static str, Target)| {
         let mut captured = target.captured("1s");
         let mut timeline = target.timeline();
@@ -93,7 +93,7 @@ fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
     let Some(_alone) = kernel::kernel() else { return };
     // The other one's preemptors have its CPU for 2 ms, every few milliseconds, at a higher priority.
     let delays = ["--interrupt-mode", "--inject", "preempt", "--inject-every", "5ms", "--inject-for", "2ms"];
-    let (rival, target) = on_last_cpu(|| {
+    let (rival, target) = testkit::on_last_cpu(|| {
         let target = Target::start("sleeps", &["--interrupt-mode", "--rate", "500", "--life", "1000"]);
         (Target::start_without_trace("rival", &delays), target)
     });

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -20,17 +19,6 @@ pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
 
 pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Only this CPU for what is started meanwhile: the others are for who reads. Delays run with `SCHED_FIFO` there, but not on CPU 0.
-pub(crate) fn on_last_cpu<T>(start: impl FnOnce() -> T) -> T {
-    let all = sched_getaffinity(None).unwrap();
-    let mut last = CpuSet::new();
-    last.set((0..CpuSet::MAX_CPU).rfind(|cpu| all.is_set(*cpu)).unwrap());
-    sched_setaffinity(None, &last).unwrap();
-    let started = start();
-    sched_setaffinity(None, &all).unwrap();
-    started
 }
 
 /// A demo target under way.
@@ -138,7 +126,8 @@ impl Story {
     pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
         let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
         let name: String = causes.chars().take(16).collect();
-        let target = on_last_cpu(|| Target::start(&name, &args));
+        // The others are for who reads. Delays run with `SCHED_FIFO` there, but not on CPU 0.
+        let target = testkit::on_last_cpu(|| Target::start(&name, &args));
         let captured = target.captured(time);
         Self::end(target, captured)
     }
