@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stay_on, stopped, tallies,
+    Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stay_on_it, stopped, tallies,
 };
 use cpu_audit::Sums;
 use cpu_audit::layout::{State, Tally, kind};
@@ -20,7 +20,7 @@ const TIMERS: u64 = 100;
 
 /// Sets timers that expire one after the other, and sleeps until each has.
 fn sleep_by_timers() {
-    stay_on(cpu() as usize);
+    stay_on_it();
     let timer: OwnedFd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).unwrap();
     for _ in 0..TIMERS {
         let once = Timespec { tv_sec: 0, tv_nsec: 300_000 };
@@ -185,7 +185,7 @@ fn who_waits_for_the_cpu_is_known() {
     let audit = started(None);
     // Two threads that want the same CPU for themselves: one of both waits.
     let spin = || {
-        stay_on(cpu() as usize);
+        stay_on_it();
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(400) {
             std::hint::spin_loop();
@@ -229,7 +229,7 @@ fn a_threads_times_are_those_of_the_kernel() {
         let tid = u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
         let home = sys::sched::allowed_cpus().unwrap();
         let around = schedstat();
-        stay_on(cpu() as usize);
+        stay_on_it();
         let inside = schedstat();
         for _ in 0..20 {
             let begin = Instant::now();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs, until};
+use crate::common::kernel::{PROGRAM, Process, kernel, needs, until};
 use serde_json::Value;
 
 /// Long enough for anything that comes at all.
@@ -14,16 +14,10 @@ const KEEP: usize = 2;
 
 /// A demo target that runs.
 fn target(args: &[&str]) -> Process {
-    // On one CPU, if that can be done: the first one is for whoever watches, and for the machine.
-    let mut command = if needs("taskset") && has_two_cpus() {
-        let mut command = testkit::command("taskset");
-        command.args(["-c", "1", PROGRAM]);
-        command
-    } else {
-        testkit::command(PROGRAM)
-    };
-    command.args(["demo-target", "--for", "2m", "--app", "watch"]).args(args);
-    let mut process = Process::start(command.stdout(Stdio::null()));
+    let mut command = testkit::command(PROGRAM);
+    command.args(["demo-target", "--for", "2m", "--app", "watch"]).args(args).stdout(Stdio::null());
+    // The others are for whoever watches, and for the machine.
+    let mut process = testkit::on_last_cpu(|| Process::start(&mut command));
     process.wait_for("demo-target: pid");
     process
 }

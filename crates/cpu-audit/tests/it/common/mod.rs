@@ -29,9 +29,9 @@ pub(crate) fn started(each: Option<u64>) -> Audit {
         .unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// Puts the calling thread on a CPU.
-pub(crate) fn stay_on(cpu: usize) {
-    sys::sched::run_on(&[cpu]).unwrap();
+/// Puts the calling thread on [`cpu`].
+pub(crate) fn stay_on_it() {
+    sys::sched::run_on(&[cpu() as usize]).unwrap();
 }
 
 /// Puts the calling thread on all CPUs but [`cpu`]. False if there is no other.
@@ -103,7 +103,7 @@ impl Poller {
     /// # Panics
     /// If this is not a guest, and the poller is to run before all others.
     fn take_the_cpu(self) -> Duration {
-        stay_on(cpu() as usize);
+        stay_on_it();
         match self {
             Self::Ordinary => LONGEST_POLL,
             Self::First => {

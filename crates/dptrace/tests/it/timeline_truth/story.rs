@@ -126,7 +126,7 @@ impl Story {
     pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
         let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
         let name: String = causes.chars().take(16).collect();
-        // The others are for who reads. Delays run with `SCHED_FIFO` there, but not on CPU 0.
+        // The others are for who reads; and no burst of the target's preemptor runs on CPU 0.
         let target = testkit::on_last_cpu(|| Target::start(&name, &args));
         let captured = target.captured(time);
         Self::end(target, captured)
