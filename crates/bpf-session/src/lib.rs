@@ -31,7 +31,7 @@ pub use bpf_program::UprobePlace;
 pub use error::SessionError;
 pub use features::{Answer, Features};
 pub use order::Reorder;
-pub use ring_reader::{POLL_INTERVAL, RingReader};
+pub use ring_reader::{Delivery, EventClock, POLL_INTERVAL, RingReader};
 pub use session::Session;
 pub use sys::bpf::Map;
 pub use sys::perf::Scope;

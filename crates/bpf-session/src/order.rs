@@ -1,4 +1,7 @@
 //! Sorts events by time: they come from several CPUs, and each waits a moment for earlier ones.
+//!
+//! The moment is counted in the time of the events, not of whoever reads them: a reader that gets no CPU for a while finds in
+//! the ring what happened meanwhile, and what came first must not overtake that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +14,8 @@ const WINDOW: u64 = 50_000_000;
 pub struct Reorder<T> {
     waiting: BinaryHeap<Reverse<Waiting<T>>>,
     arrived: u64,
+    /// Time up to which the ring has been read.
+    reached: u64,
     /// The key of the last event that was popped.
     last: u64,
     /// How many came after an event with a greater key had been popped.
@@ -29,7 +34,7 @@ struct Waiting<T> {
 impl<T> Reorder<T> {
     /// Without events.
     pub fn new() -> Self {
-        Self { waiting: BinaryHeap::new(), arrived: 0, last: 0, late: 0 }
+        Self { waiting: BinaryHeap::new(), arrived: 0, reached: 0, last: 0, late: 0 }
     }
 
     /// How many came after an event with a greater key had been popped.
@@ -37,16 +42,28 @@ impl<T> Reorder<T> {
         self.late
     }
 
-    /// Takes an event. `key` is its position in time, in ticks; `time` is when it happened, in nanoseconds.
+    /// Takes an event of the ring. `key` is its position in time, in ticks; `time` is when it happened, in nanoseconds. Those
+    /// that follow in the ring are at most a moment older.
     pub fn push(&mut self, key: u64, time: u64, event: T) {
+        self.reach(time);
+        self.insert(key, time, event);
+    }
+
+    /// Notes that all events up to that time have been pushed.
+    pub fn reach(&mut self, time: u64) {
+        self.reached = self.reached.max(time);
+    }
+
+    /// Takes an event that does not come from the ring: earlier ones may still be in there.
+    pub fn insert(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;
         self.waiting.push(Reverse(Waiting { key, arrival: self.arrived, time, event }));
     }
 
-    /// The next event, if it has waited long enough at `now`.
-    pub fn pop(&mut self, now: u64) -> Option<T> {
+    /// Returns the next event, if none that is still in the ring can be earlier.
+    pub fn pop(&mut self) -> Option<T> {
         let Reverse(first) = self.waiting.peek()?;
-        if first.time.saturating_add(WINDOW) > now {
+        if first.time.saturating_add(WINDOW) > self.reached {
             return None;
         }
         self.pop_any()
@@ -96,14 +113,31 @@ mod tests {
         let mut order = Reorder::new();
         order.push(20, 1_000, 'b');
         order.push(10, 2_000, 'a');
-        assert_eq!(order.pop(WINDOW + 1_999), None);
-        assert_eq!(order.pop(WINDOW + 2_000), Some('a'));
-        assert_eq!(order.pop(WINDOW + 2_000), Some('b'));
+        order.reach(WINDOW + 1_999);
+        assert_eq!(order.pop(), None);
+        order.reach(WINDOW + 2_000);
+        assert_eq!(order.pop(), Some('a'));
+        assert_eq!(order.pop(), Some('b'));
         order.push(15, 3_000, 'c');
         order.push(30, 9_000, 'd');
         order.push(30, 8_000, 'e');
         assert_eq!([order.pop_any(), order.pop_any(), order.pop_any()], [Some('c'), Some('d'), Some('e')]);
         assert_eq!(order.late, 1);
         assert_eq!(order.pop_any(), None);
+    }
+
+    #[test]
+    fn an_event_of_the_reader_waits_for_what_is_still_in_the_ring() {
+        let mut order = Reorder::new();
+        order.push(10, 10, "old");
+        // The reader had no CPU for ten windows; it looks at something now, and then goes on with the ring.
+        let now = 10 * WINDOW;
+        order.insert(now, now, "its own");
+        assert_eq!(order.pop(), None);
+        order.push(3 * WINDOW, 3 * WINDOW, "in the ring meanwhile");
+        assert_eq!([order.pop(), order.pop()], [Some("old"), None]);
+        order.reach(now + WINDOW);
+        assert_eq!([order.pop(), order.pop()], [Some("in the ring meanwhile"), Some("its own")]);
+        assert_eq!(order.late(), 0);
     }
 }

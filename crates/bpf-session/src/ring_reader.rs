@@ -2,11 +2,12 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sys::clock::{boot_nanos, monotonic_nanos};
 use sys::ring::RingBuffer;
 
 use crate::error::SessionError;
@@ -22,10 +23,40 @@ const LEAST_EVENT: usize = 16;
 /// counted as lost.
 const WAITING: usize = 16;
 
+/// Clock whose times a ring's events carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventClock {
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+    /// `CLOCK_BOOTTIME`.
+    Boot,
+}
+
+impl EventClock {
+    fn now(self) -> u64 {
+        match self {
+            Self::Monotonic => monotonic_nanos(),
+            Self::Boot => boot_nanos(),
+        }
+    }
+}
+
+/// Result of a wait for events.
+#[derive(Debug)]
+pub enum Delivery<T> {
+    /// The next events, in the order of the ring.
+    Events(Vec<T>),
+    /// No event arrived in time, and none that was sent before this time is still to come: nanoseconds of the reader's
+    /// [`EventClock`]; 0 if the ring has not been read to its end yet.
+    Idle(u64),
+}
+
 /// A ring that is being read, until this is finished or dropped.
 #[derive(Debug)]
 pub struct RingReader<T> {
     batches: Receiver<Vec<T>>,
+    /// Time of the last look that read the ring to its end.
+    emptied: Arc<AtomicU64>,
     thread: ReaderThread,
 }
 
@@ -63,14 +94,16 @@ impl<T: Send + 'static> RingReader<T> {
         ring: &str,
         convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
     ) -> Result<Self, SessionError> {
-        Self::start_every(session, ring, POLL_INTERVAL, convert)
+        Self::start_every(session, ring, POLL_INTERVAL, EventClock::Monotonic, convert)
     }
 
-    /// As [`Self::start`], but polls the ring that often. Programs wake the thread all the same when the ring fills up.
+    /// As [`Self::start`], but polls the ring that often, and [`Delivery::Idle`] has times of that clock. Programs wake the
+    /// thread all the same when the ring fills up.
     pub fn start_every(
         session: &Session,
         ring: &str,
         interval: Duration,
+        clock: EventClock,
         convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
     ) -> Result<Self, SessionError> {
         let name = || ring.to_owned();
@@ -82,15 +115,31 @@ impl<T: Send + 'static> RingReader<T> {
         let stop = Arc::new(AtomicBool::new(false));
         let (woken, wake) = std::io::pipe().map_err(mapped)?;
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
-        let worker = Worker { buffer, descriptor, woken, interval, left, sender, stop: Arc::clone(&stop) };
+        let emptied = Arc::new(AtomicU64::new(0));
+        let (stopped, seen) = (Arc::clone(&stop), Arc::clone(&emptied));
+        let worker = Worker { buffer, descriptor, woken, interval, clock, left, sender, emptied: seen, stop: stopped };
         let thread = std::thread::Builder::new().name("ring-reader".into()).spawn(move || worker.run(convert));
         let thread = Some(thread.map_err(|source| SessionError::Thread { source })?);
-        Ok(Self { batches, thread: ReaderThread { stop, wake: Some(wake), thread } })
+        Ok(Self { batches, emptied, thread: ReaderThread { stop, wake: Some(wake), thread } })
     }
 
     /// Waits for events; returns none if none arrives in time.
     pub fn next(&self, at_most: Duration) -> Vec<T> {
         self.batches.recv_timeout(at_most).unwrap_or_default()
+    }
+
+    /// As [`Self::next`], and where none arrives, up to which time events are complete. A thread that does not get a CPU
+    /// reads the ring late: that no event came is no proof that none was sent.
+    pub fn deliver(&self, at_most: Duration) -> Delivery<T> {
+        if let Ok(events) = self.batches.recv_timeout(at_most) {
+            return Delivery::Events(events);
+        }
+        // The thread stores the time after it has queued what it read: with it all of that is visible here.
+        let emptied = self.emptied.load(Ordering::Acquire);
+        match self.batches.try_recv() {
+            Ok(events) => Delivery::Events(events),
+            Err(_) => Delivery::Idle(emptied),
+        }
     }
 
     /// Stops the thread and takes the remaining events. If programs still write to the ring, it stops soon after those that
@@ -128,9 +177,11 @@ struct Worker<T> {
     woken: std::io::PipeReader,
     /// The time between two polls.
     interval: Duration,
+    clock: EventClock,
     /// How many batches are still read after a stop is requested: more than the ring can hold.
     left: usize,
     sender: SyncSender<Vec<T>>,
+    emptied: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
@@ -139,11 +190,14 @@ impl<T> Worker<T> {
         loop {
             // Loaded before the ring is read, so that events sent before the stop request are seen.
             let last = self.stop.load(Ordering::Acquire);
-            let mut batch = Vec::new();
+            let (now, mut batch) = (self.clock.now(), Vec::new());
             let drained = self.buffer.drain(BATCH, |bytes| batch.extend(convert(bytes)));
             // The receiver is gone: nobody wants the rest.
             if !batch.is_empty() && self.sender.send(batch).is_err() {
                 return;
+            }
+            if !drained.more && !drained.busy {
+                self.emptied.store(now, Ordering::Release);
             }
             if last {
                 self.left = self.left.saturating_sub(1);

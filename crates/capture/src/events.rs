@@ -119,7 +119,7 @@ impl<W: Write> EventsWriter<W> {
     }
 }
 
-/// The events of a stream, in its order. The last item is an error if the stream does not just end.
+/// Events of a stream, in its order. The last item is an error if the stream does not just end.
 pub struct KernelEvents<'a> {
     chunks: Chunks<'a, Events>,
     /// Those of the chunk that was read last.
@@ -145,12 +145,7 @@ impl<'a> KernelEvents<'a> {
             });
             match events {
                 Ok(events) if events.is_empty() => {}
-                // Those that came late stand behind later ones.
-                Ok(mut events) => {
-                    events.sort_by_key(|event| event.at);
-                    return Some(Ok(events));
-                }
-                Err(end) => return Some(Err(end)),
+                events => return Some(events),
             }
         }
     }

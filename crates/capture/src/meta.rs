@@ -166,6 +166,8 @@ pub struct End {
     pub events_lost: u64,
     /// How often the kernel did not run a program, because one was running on that CPU already.
     pub events_skipped: u64,
+    /// Events that came too late for the order of time, and stand behind later ones.
+    pub events_late: u64,
     /// Lines of `objects.txt`.
     pub object_lines: u64,
     /// Bytes of all files but this one.

@@ -1,10 +1,10 @@
 //! A whole capture, read.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use spdk_trace::{CapturedTrace, Follower, Lcore, ReadAt, StreamEnd};
-use timeline::{BootNanos, Clock, Tid};
+use timeline::{BootNanos, Clock, Disorder, KernelEvent, Tid};
 
 use crate::chunk::Stream;
 use crate::error::CaptureError;
@@ -23,6 +23,8 @@ pub struct Reader {
     parts_left_out: u64,
     rings: Option<(Source, Scan)>,
     kernel: Option<(Source, Roll)>,
+    /// The kernel's late events; read when events are first asked for.
+    disorder: OnceLock<Disorder>,
 }
 
 /// The names of threads.
@@ -45,7 +47,7 @@ impl Reader {
             let roll = Roll::of(source.as_ref());
             (source, roll)
         });
-        Ok(Self { meta, parts_left_out, rings, kernel })
+        Ok(Self { meta, parts_left_out, rings, kernel, disorder: OnceLock::new() })
     }
 
     /// What it is of. A capture that was cut short has no [`Meta::end`].
@@ -82,9 +84,24 @@ impl Reader {
         self.kernel.as_ref().ok_or_else(|| CaptureError::NoPart { file: Events::FILE, why: why() })
     }
 
-    /// The kernel's events, in the order of time but for the few that came too late for it. The last item is an error if the
-    /// stream is cut off or damaged.
-    pub fn events(&self) -> Result<KernelEvents<'_>, CaptureError> {
+    /// Returns the kernel's events in the order of time. The last item is an error if the stream is cut off or damaged.
+    pub fn events(&self) -> Result<impl Iterator<Item = Result<KernelEvent, StreamEnd>>, CaptureError> {
+        let written = self.written_events()?;
+        Ok(self.disorder()?.in_order(written))
+    }
+
+    /// Returns how many events stand behind later ones in the file.
+    pub fn late_events(&self) -> Result<u64, CaptureError> {
+        Ok(self.disorder()?.count())
+    }
+
+    fn disorder(&self) -> Result<&Disorder, CaptureError> {
+        let written = self.written_events()?;
+        Ok(self.disorder.get_or_init(|| Disorder::find(written)))
+    }
+
+    /// Returns the kernel's events in the order of the file.
+    fn written_events(&self) -> Result<KernelEvents<'_>, CaptureError> {
         let (source, roll) = self.kernel()?;
         match &roll.end {
             Some(end) if !roll.is_stream => Err(CaptureError::Part { file: Events::FILE, why: end.to_string() }),

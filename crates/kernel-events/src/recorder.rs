@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bpf_program::wire::{WrongSize, read_values};
-use bpf_session::{Features, Reorder, RingReader, Session};
+use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use sys::clock::boot_nanos;
 use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 use zerocopy::FromBytes as _;
@@ -28,7 +28,7 @@ pub struct Totals {
     pub lost: u64,
     /// How often the kernel did not run a program, because it was running on that CPU already.
     pub skipped: u64,
-    /// Events that came too late for their order, and stand behind later ones.
+    /// Events that came too late for their order, and were handed out behind later ones.
     pub late: u64,
 }
 
@@ -66,7 +66,8 @@ impl Recorder {
         let setting = Setting { facts, tgid, ring_bytes };
         let module = programs::module(&setting, u32::try_from(cpus).unwrap_or(u32::MAX))?;
         let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
-        let reader = RingReader::start(&session, RING, |bytes| Some(read_event(bytes)))?;
+        let read = |bytes: &[u8]| Some(read_event(bytes));
+        let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
         for (index, program) in module.programs.iter().enumerate() {
             session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
@@ -83,22 +84,23 @@ impl Recorder {
     ///
     /// An event that no program sends.
     pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, EventsError> {
-        let mut batch = self.reader.next(at_most);
+        let mut wait = at_most;
         // All that has come, not only the first batch: whoever asks seldom would fall behind.
         for _ in 0..BATCHES {
-            if batch.is_empty() {
-                break;
+            match self.reader.deliver(wait) {
+                Delivery::Events(batch) => self.take(batch)?,
+                Delivery::Idle(until) => {
+                    self.order.reach(until);
+                    break;
+                }
             }
-            self.take(batch)?;
-            batch = self.reader.next(Duration::ZERO);
+            wait = Duration::ZERO;
         }
-        self.take(batch)?;
         if self.looked.elapsed() >= LOOKS {
             self.look();
         }
-        let now = boot_nanos();
         let mut events = Vec::new();
-        while let Some(event) = self.order.pop(now) {
+        while let Some(event) = self.order.pop() {
             events.push(recorded(&event)?);
         }
         self.totals.events += events.len() as u64;
@@ -156,7 +158,7 @@ impl Recorder {
         // An event of a thread that moved while it was looked at comes before this.
         let at = boot_nanos();
         for event in found {
-            self.order.push(at, at, Event { at, ..event });
+            self.order.insert(at, at, Event { at, ..event });
         }
     }
 

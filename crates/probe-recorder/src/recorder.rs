@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::payload::{Payload, Value};
 use bpf_program::wire::read_values;
-use bpf_session::{POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes};
+use bpf_session::{Delivery, EventClock, POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
 use sys::clock::{Moment, monotonic_nanos};
 
@@ -78,7 +78,8 @@ impl Recorder {
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventSchema]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
-        let reader = RingReader::start_every(&session, RING, interval, move |bytes| Some(Event::of(bytes, &known)))?;
+        let read = move |bytes: &[u8]| Some(Event::of(bytes, &known));
+        let reader = RingReader::start_every(&session, RING, interval, EventClock::Monotonic, read)?;
         for attachment in &plan.attachments {
             let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
             session.attach_uprobes(attachment.program, &to)?;
@@ -89,12 +90,13 @@ impl Recorder {
 
     /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
     pub fn next(&mut self, at_most: Duration) -> Vec<String> {
-        let events = self.reader.as_ref().map(|reader| reader.next(at_most)).unwrap_or_default();
-        // Where the ring is far behind, the time that counts is that of what has come out of it.
-        let now = events.iter().flatten().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
-        self.take(events);
+        match self.reader.as_ref().map(|reader| reader.deliver(at_most)) {
+            Some(Delivery::Events(events)) => self.take(events),
+            Some(Delivery::Idle(until)) => self.order.reach(until),
+            None => {}
+        }
         let mut lines = Vec::new();
-        while let Some(event) = self.order.pop(now) {
+        while let Some(event) = self.order.pop() {
             lines.push(self.line(&event));
         }
         lines

@@ -34,6 +34,8 @@ pub struct Drained {
     pub records: usize,
     /// Whether it ended for the limit's sake, with more to read.
     pub more: bool,
+    /// Whether a record that a program is still writing hides those behind it.
+    pub busy: bool,
 }
 
 impl RingBuffer {
@@ -69,9 +71,9 @@ impl RingBuffer {
             let start = self.position as usize & (self.size - 1);
             let header = self.header(start).load(Ordering::Acquire);
             let length = (header & !(RINGBUF_BUSY | RINGBUF_DISCARD)) as usize;
-            // A record under construction holds up those behind it; the kernel never writes one longer than the ring.
+            // The kernel never writes a record longer than the ring.
             if header & RINGBUF_BUSY != 0 || length + HEAD > self.size {
-                return drained;
+                return Drained { busy: true, ..drained };
             }
             if header & RINGBUF_DISCARD == 0 {
                 take(self.bytes(start + HEAD, length));

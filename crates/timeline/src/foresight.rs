@@ -132,8 +132,6 @@ mod tests {
         let events = [
             event(10, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: preemptor }),
             event(30, EventKind::Begin { tid: preemptor, interrupt: Interrupt::Tick }),
-            // One that came late: what it is of is known until the latest one all the same.
-            event(20, EventKind::End { tid: preemptor, interrupt: Interrupt::Tick }),
         ];
         let mut foresight = Foresight::new([US], BootNanos(5));
         for event in &events {

@@ -2,7 +2,7 @@
 
 use spdk_trace::{Lcore, ObjectName, Record, Ticks};
 
-use crate::activity::Interval;
+use crate::activity::{ActivitySum, Interval};
 use crate::blame::{Ends, Share};
 use crate::clock::BootNanos;
 use crate::ends::Ending;
@@ -89,9 +89,13 @@ pub struct StageOfRequest {
     pub ending: Ending,
     /// What its bounds depend on.
     pub ends: Ends,
-    /// What its thread did meanwhile, cut at its ends; only of requests that are long enough
-    /// ([`crate::Setting::detail_over`]).
+    /// What its thread did meanwhile, cut at its ends: of more than 2,048 intervals the longest. Only of requests that are
+    /// long enough ([`crate::Setting::detail_over`]).
     pub intervals: Vec<Interval>,
+    /// Intervals that are not among these.
+    pub intervals_left_out: u64,
+    /// Sums of all intervals, the longest first; of the same requests.
+    pub sums: Vec<ActivitySum>,
     /// What it lost, and to what.
     pub shares: Vec<Share>,
     /// How long the thread was absent, in nanoseconds.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint, TpointSet};
 
-use crate::activity::{Activities, Interval};
+use crate::activity::{Activities, ActivitySum, Interval};
 use crate::blame::{Reckoning, Stage, clipped, reckon};
 use crate::clock::BootNanos;
 use crate::ends::{Ending, last_ones};
@@ -17,7 +17,7 @@ use crate::usual::{StageKind, Usual};
 
 /// Events and records after which finished intervals are handed out, and old ones dropped.
 const SETTLE_AFTER: u32 = 1_024;
-/// Intervals that are kept of a stage: of more, the longest.
+/// Limit on the intervals of a stage: of more, the longest are kept.
 const MOST_OF_STAGE: usize = 2_048;
 /// Records of one object: what has more is no request, but lives on, as a connection does.
 const MOST_OF_OBJECT: usize = 4_096;
@@ -309,6 +309,8 @@ impl Joined<'_> {
             ending,
             ends,
             intervals: Vec::new(),
+            intervals_left_out: 0,
+            sums: Vec::new(),
             shares,
             absent,
             unknown,
@@ -326,8 +328,10 @@ impl Joined<'_> {
         open.detailed = true;
         for stage in &mut open.stages[missing..] {
             let Some(tid) = stage.tid else { continue };
-            let within = clipped(self.activities.until(tid, now), stage.begin, stage.end);
-            stage.intervals = longest(within.collect());
+            let within: Vec<_> = clipped(self.activities.until(tid, now), stage.begin, stage.end).collect();
+            stage.sums = ActivitySum::all(&within);
+            stage.intervals_left_out = within.len().saturating_sub(MOST_OF_STAGE) as u64;
+            stage.intervals = longest(within);
         }
     }
 }

@@ -182,6 +182,8 @@ mod tests {
             ending: Ending::Found,
             ends: Ends::OwnWork,
             intervals: Vec::new(),
+            intervals_left_out: 0,
+            sums: Vec::new(),
             shares: Vec::new(),
             absent: 0,
             unknown: 0,

@@ -141,6 +141,19 @@ fn a_stage_has_what_its_thread_did() {
 }
 
 #[test]
+fn all_intervals_of_a_stage_are_summed_up() {
+    let switches = |i: u64| {
+        let at = 100 + 10 * i;
+        [switch(at, REACTOR, Leaves::Preempted, PREEMPTOR), switch(at + 3, PREEMPTOR, Leaves::Blocked, REACTOR)]
+    };
+    let events: Vec<_> = (0..3_000).flat_map(switches).collect();
+    let stage = &join(setting(), &events, &[(0, 0, 100), (1, 0, 30_100)]).requests[0].stages[0];
+    let sums: Vec<_> = stage.sums.iter().map(|sum| (sum.activity, sum.count, sum.nanos)).collect();
+    assert_eq!(sums, [(Activity::Runs, 3_000, 21_000), (Activity::Waits(PREEMPTOR), 3_000, 9_000)]);
+    assert_eq!((stage.intervals.len(), stage.intervals_left_out), (2_048, 3_952));
+}
+
+#[test]
 fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
     let events = [
         event(10, EventKind::CallEnter { tid: REACTOR, number: 232 }),

@@ -15,41 +15,38 @@ const MAX_CAT: u64 = 10 * 1024;
 /// Events whose turn it is. Each is made when it is asked for; what is not asked for stays.
 pub struct Events<'a> {
     session: &'a mut Session,
-    /// Those of up to this time, or all.
-    until: Option<u64>,
+    /// Whether those that may have to wait for earlier ones stay.
+    only_due: bool,
     /// Whether failures are looked for behind the last one.
     looks_at_end: bool,
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn until(session: &'a mut Session, time: u64) -> Self {
-        Self { session, until: Some(time), looks_at_end: false }
+    pub(super) fn due(session: &'a mut Session) -> Self {
+        Self { session, only_due: true, looks_at_end: false }
     }
 
     pub(super) fn all(session: &'a mut Session) -> Self {
-        Self { session, until: None, looks_at_end: false }
+        Self { session, only_due: false, looks_at_end: false }
     }
 
     /// The last ones of a session.
     pub(super) fn last(session: &'a mut Session) -> Self {
-        Self { session, until: None, looks_at_end: true }
+        Self { session, only_due: false, looks_at_end: true }
     }
 
     /// Drops those that are left, and gives their number.
     pub fn skip_rest(self) -> u64 {
         let mut count = 0;
-        while pop(self.session, self.until).is_some() {
+        while pop(self.session, self.only_due).is_some() {
             count += 1;
         }
         count
     }
 }
 
-fn pop(session: &mut Session, until: Option<u64>) -> Option<DecodedEvent> {
-    match until {
-        Some(time) => session.order.pop(time),
-        None => session.order.pop_any(),
-    }
+fn pop(session: &mut Session, only_due: bool) -> Option<DecodedEvent> {
+    if only_due { session.order.pop() } else { session.order.pop_any() }
 }
 
 impl Iterator for Events<'_> {
@@ -60,7 +57,7 @@ impl Iterator for Events<'_> {
             if let Some(failure) = self.session.failures.next() {
                 return Some(Event::Failure(failure));
             }
-            let Some(decoded) = pop(self.session, self.until) else {
+            let Some(decoded) = pop(self.session, self.only_due) else {
                 if !std::mem::take(&mut self.looks_at_end) {
                     return None;
                 }

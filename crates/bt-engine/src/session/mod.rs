@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bpf_program::event::RING;
-use bpf_session::{Reorder, RingReader};
+use bpf_session::{Delivery, Reorder, RingReader};
 use bt_abi::map::{FollowedProcess, IS_FOLLOWED};
 use bt_abi::wire::WrongSize;
 use bt_abi::{Attach, EventHead, Script, ScriptProbe};
@@ -158,13 +158,16 @@ impl Session {
         if self.failures.is_due() {
             self.look_for_failures()?;
         }
-        let events = self.reader.as_ref().map(|reader| reader.next(timeout)).unwrap_or_default();
-        let is_idle = events.is_empty();
-        self.take(events)?;
+        let delivery = self.reader.as_ref().map(|reader| reader.deliver(timeout));
+        let is_idle = !matches!(delivery, Some(Delivery::Events(_)));
+        match delivery {
+            Some(Delivery::Events(events)) => self.take(events)?,
+            Some(Delivery::Idle(until)) => self.order.reach(until),
+            None => {}
+        }
         self.check()?;
         self.is_over |= self.exit_requested || is_idle && (self.has_ended() || !self.goes_on());
-        let now = if self.is_ordered { sys::clock::monotonic_nanos() } else { u64::MAX };
-        Ok(Events::until(self, now))
+        Ok(if self.is_ordered { Events::due(self) } else { Events::all(self) })
     }
 
     /// All events that have come, in order, without a wait for earlier ones.

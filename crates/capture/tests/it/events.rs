@@ -96,11 +96,14 @@ proptest! {
 }
 
 #[test]
-fn events_of_a_chunk_that_came_late_are_put_into_their_place() {
+fn late_events_are_put_into_their_places() {
     let event = |at| KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind: EventKind::CallExit { tid: Tid(1) } };
-    let reader = open(write(&[event(10), event(30), event(20)], 8));
-    let at: Vec<_> = reader.events().unwrap().map(|event| event.unwrap().at.0).collect();
-    assert_eq!(at, [10, 20, 30]);
+    // In one chunk, and in chunks of their own.
+    for at_once in [8, 1] {
+        let reader = open(write(&[event(10), event(40), event(20), event(30), event(50)], at_once));
+        let at: Vec<_> = reader.events().unwrap().map(|event| event.unwrap().at.0).collect();
+        assert_eq!((at.as_slice(), reader.late_events().unwrap()), (&[10, 20, 30, 40, 50][..], 2));
+    }
 }
 
 #[test]

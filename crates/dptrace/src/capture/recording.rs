@@ -402,8 +402,9 @@ impl Ending {
         }
         self.end.bytes += bytes;
         match totals {
-            Ok(Totals { events, lost, skipped, .. }) => {
-                (self.end.events, self.end.events_lost, self.end.events_skipped) = (events, lost, skipped);
+            Ok(Totals { events, lost, skipped, late }) => {
+                (self.end.events, self.end.events_lost) = (events, lost);
+                (self.end.events_skipped, self.end.events_late) = (skipped, late);
             }
             Err(error) => self.failed = self.failed.take().or(Some(error)),
         }

@@ -43,6 +43,10 @@ pub(super) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
     if end.events_until_boot_nanos.is_some() {
         note("there was no room for the last events of the kernel: what threads did then is unknown");
     }
+    if end.events_late > 0 {
+        let events = counted(end.events_late, "event");
+        note(&format!("{events} of the kernel came late, behind later ones: readers put them in order"));
+    }
     if end.events_lost > 0 {
         note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
     }

@@ -87,7 +87,7 @@ fn threads(request: &Request<Kept>, source: &Source, most: usize) -> (Vec<(Strin
             }
         }
     }
-    let mut left_out = 0;
+    let mut left_out = request.stages.iter().map(|stage| stage.intervals_left_out).sum();
     let mut threads = Vec::new();
     for (_, name, mut intervals) in by {
         intervals.sort_by_key(|interval| Reverse(interval.to.0 - interval.from.0));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use records::json_text::string;
-use timeline::{Activity, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
+use timeline::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
 
 use super::pass::Kept;
 use super::report::Report;
@@ -87,9 +87,9 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
         let _ = write!(text, "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}", share.at_least, share.at_most);
     }
     text.push_str("],\"did\":[");
-    for (index, (what, count, sum)) in words::sums(&stage.intervals).into_iter().enumerate() {
+    for (index, &ActivitySum { activity: what, count, nanos }) in stage.sums.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        let _ = write!(text, "{comma}{{{},\"count\":{count},\"ns\":{sum}}}", activity(source, what, stage.end));
+        let _ = write!(text, "{comma}{{{},\"count\":{count},\"ns\":{nanos}}}", activity(source, what, stage.end));
     }
     text.push_str("]}");
 }

@@ -27,6 +27,11 @@ pub(crate) fn of(source: &Source, passed: &Passed) -> Vec<String> {
         let events = counted(passed.lost, "event");
         notes.push(format!("{events} of the kernel were lost: these times are unknown, and nobody is blamed for them"));
     }
+    let late = source.kernel.as_ref().map_or(0, |kernel| kernel.events.late());
+    if late > 0 {
+        let events = counted(late, "event");
+        notes.push(format!("{events} of the kernel were written behind later ones, and are put in order"));
+    }
     if let Some(cut) = &passed.cut {
         notes.push(format!("the kernel's events end early: {cut}"));
     }

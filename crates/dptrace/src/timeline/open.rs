@@ -28,6 +28,10 @@ impl Events for Captured {
         }
     }
 
+    fn late(&self) -> u64 {
+        self.reader.late_events().unwrap_or_default()
+    }
+
     fn name(&self, tid: Tid, at: BootNanos) -> Option<String> {
         self.names.name(tid, at).map(|name| printable::text(name).into_owned())
     }
@@ -79,7 +83,7 @@ fn reading(dir: &Path) -> String {
 }
 
 pub(super) fn captured(reader: Reader) -> anyhow::Result<Source> {
-    let no_events = reader.events().map(drop).err();
+    let no_events = reader.late_events().err();
     let mut notes = Vec::new();
     let trace = trace(&reader, no_events.is_none(), &mut notes)?;
     if let Some(error) = &no_events {

@@ -63,6 +63,9 @@ pub(crate) trait Events {
     /// All, in the order of time; the last one may say why there are no more.
     fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_>;
 
+    /// Returns how many of them stand behind later ones in the file: 0 if it can't be read.
+    fn late(&self) -> u64;
+
     /// What a thread was called at that time, with control characters escaped.
     fn name(&self, tid: Tid, at: BootNanos) -> Option<String>;
 }

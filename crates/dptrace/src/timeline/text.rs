@@ -224,14 +224,14 @@ impl Page<'_> {
 
     /// What the thread did in a stage, if it is worth a line.
     fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
-        let is_plain = stage.intervals.iter().all(|interval| interval.activity == timeline::Activity::Runs);
+        let is_plain = stage.sums.iter().all(|sum| sum.activity == timeline::Activity::Runs);
         if stage.length() < request.length() / SMALL || (is_plain && stage.unknown == 0) || self.source.kernel.is_none()
         {
             return;
         }
-        let done = match &stage.intervals[..] {
+        let done = match &stage.sums[..] {
             [] => format!("unknown {}", time(stage.unknown)),
-            intervals => words::all_done(self.source, intervals, stage.end),
+            sums => words::all_done(self.source, sums, stage.end),
         };
         let (least, most) = kernel_of_stage(stage);
         let taken =

@@ -1,7 +1,7 @@
 //! What threads do, in words.
 
 use screen::{shorten, time};
-use timeline::{Activity, BootNanos, Cpu, Interrupt, Interval, Tid};
+use timeline::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 
 use super::source::Source;
 
@@ -57,24 +57,10 @@ pub(crate) fn did(source: &Source, activity: Activity, at: BootNanos) -> String 
     }
 }
 
-/// The activities of intervals with how often and for how long together, the longest first.
-pub(crate) fn sums(intervals: &[Interval]) -> Vec<(Activity, u64, u64)> {
-    let mut sums: Vec<(Activity, u64, u64)> = Vec::new();
-    for interval in intervals {
-        let length = interval.to.0.saturating_sub(interval.from.0);
-        match sums.iter_mut().find(|(activity, ..)| *activity == interval.activity) {
-            Some((_, count, sum)) => (*count, *sum) = (*count + 1, sum.saturating_add(length)),
-            None => sums.push((interval.activity, 1, length)),
-        }
-    }
-    sums.sort_by_key(|(_, _, sum)| std::cmp::Reverse(*sum));
-    sums
-}
-
-/// What was done in intervals, in words: what has one name is one thing, and of many things only the longest are named.
-pub(crate) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -> String {
+/// Says what a thread did: what has one name is one thing, and of many things only the longest are named.
+pub(crate) fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
     let mut named: Vec<(String, u64, u64)> = Vec::new();
-    for (activity, count, sum) in sums(intervals) {
+    for &ActivitySum { activity, count, nanos: sum } in sums {
         let name = did(source, activity, at);
         match named.iter_mut().find(|(known, ..)| *known == name) {
             Some((_, all, length)) => (*all, *length) = (*all + count, length.saturating_add(sum)),

@@ -18,6 +18,7 @@ mod examples_run;
 mod export;
 mod follow;
 mod found;
+mod ftrace_truth;
 mod generate;
 mod goldens;
 mod goldens_spdk;

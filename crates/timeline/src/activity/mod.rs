@@ -1,5 +1,7 @@
 //! What each thread did at each time: intervals without gaps, from the kernel's events.
 
+#[cfg(test)]
+pub(crate) mod samples;
 mod standing;
 
 use std::collections::{BTreeSet, HashMap};
@@ -51,11 +53,40 @@ pub struct Interval {
     pub activity: Activity,
 }
 
+/// Number and time of a thread's intervals of one activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActivitySum {
+    /// What was done.
+    pub activity: Activity,
+    /// How often.
+    pub count: u64,
+    /// How long together, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl ActivitySum {
+    /// Sums intervals up by their activities, the longest first.
+    pub fn all(intervals: &[Interval]) -> Vec<Self> {
+        let (mut sums, mut places) = (Vec::<Self>::new(), HashMap::new());
+        for Interval { from, to, activity } in intervals {
+            let place = *places.entry(*activity).or_insert(sums.len());
+            if place == sums.len() {
+                sums.push(Self { activity: *activity, count: 0, nanos: 0 });
+            }
+            sums[place].count += 1;
+            sums[place].nanos = sums[place].nanos.saturating_add(to.0.saturating_sub(from.0));
+        }
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.nanos));
+        sums
+    }
+}
+
 /// Follows threads through the events of their CPUs.
 ///
 /// Events must come in the order of time. Of each thread the intervals follow one another without a gap, from the start to the
 /// end. What a thread did before its first event, and between a loss and the next event, is what that event shows: had it done
-/// something else, an event would have come. Time that no event explains is [`Activity::Unknown`], never quiet.
+/// something else, an event would have come. Time that no event explains is [`Activity::Unknown`], never quiet; so is the time
+/// between an event that is late and those before which it should have come.
 #[derive(Clone, Debug)]
 pub struct Activities {
     threads: HashMap<Tid, Thread>,
@@ -199,9 +230,13 @@ impl Activities {
         }
     }
 
-    /// Takes the next event in. One that is earlier than the one before it counts as being at that one's time.
+    /// Takes the next event in. Of one that is earlier than the one before it, only that the time between them is unknown.
     pub fn event(&mut self, event: &KernelEvent) {
-        self.last = self.last.max(event.at);
+        if event.at < self.last {
+            self.late(event.at);
+            return;
+        }
+        self.last = event.at;
         match event.kind {
             EventKind::Switch { prev, leaves, next } => self.switch(event.cpu, prev, leaves, next),
             EventKind::Wake { tid, on } => self.change(tid, |thread| {
@@ -317,6 +352,18 @@ impl Activities {
             self.shown.extend([since, ends].map(|at| KernelEvent { at, cpu, kind }));
         }
         self.forget(tid, since);
+    }
+
+    /// Forgets what events after that time seemed to show: one that was missing then has come now.
+    fn late(&mut self, at: BootNanos) {
+        self.current.clear();
+        for thread in self.threads.values_mut() {
+            thread.close(self.last, None);
+            // What a thread did is concluded from the event after it, too: from the whole interval.
+            let hit = thread.done.partition_point(|interval| interval.to <= at);
+            let since = thread.done.get(hit).map_or(at, |interval| interval.from);
+            thread.forget(since, self.last, None);
+        }
     }
 
     /// What a thread did since then is not known.

@@ -84,37 +84,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{BootNanos, Foreseen, Foresight, Interrupt, Interval};
-
-    const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
-
-    /// Events of a machine with two CPUs and four threads, three of which are ours. 0 is the idle task.
-    fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
-        let one = (0..8_u8, 0..2_usize, 0..3_usize, 0..5_u32, 1..100_u64);
-        prop::collection::vec(one, 0..60).prop_map(|all| {
-            let (mut at, mut current) = (10, [Tid(4), Tid(0)]);
-            let event = |(what, cpu, leaves, other, after): (u8, usize, usize, u32, u64)| {
-                let (has, elsewhere, other) = (current[cpu], current[1 - cpu], Tid(other));
-                let leaves = [Leaves::Preempted, Leaves::Blocked, Leaves::Stopped][leaves];
-                let interrupt = Interrupt::Hard(leaves as u32);
-                let kind = match what {
-                    0..=2 if other != has && (other != elsewhere || other == Tid(0)) => {
-                        current[cpu] = other;
-                        EventKind::Switch { prev: has, leaves, next: other }
-                    }
-                    3 if other != has && other != elsewhere => EventKind::Wake { tid: other, on: Cpu(cpu as u32) },
-                    4 if has != Tid(0) => EventKind::CallEnter { tid: has, number: other.0 },
-                    5 if has != Tid(0) => EventKind::CallExit { tid: has },
-                    6 => EventKind::Begin { tid: has, interrupt },
-                    7 => EventKind::End { tid: has, interrupt },
-                    _ => return None,
-                };
-                at += after;
-                Some(KernelEvent { at: BootNanos(at), cpu: Cpu(cpu as u32), kind })
-            };
-            all.into_iter().filter_map(event).collect()
-        })
-    }
+    use crate::activity::samples::{OURS, events};
+    use crate::{BootNanos, Foreseen, Foresight, Interval};
 
     /// What the events show from that time on.
     fn shown(events: &[KernelEvent], start: BootNanos, from: BootNanos) -> Vec<(Tid, Vec<Interval>)> {

@@ -55,6 +55,8 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         ending: Ending::OwnWork,
         ends: Ends::OwnWork,
         intervals: Vec::new(),
+        intervals_left_out: 0,
+        sums: Vec::new(),
         shares: vec![Share { activity: Activity::Waits(KWORKER), at_least: 5, at_most: 7 }],
         absent: 7,
         unknown: 0,

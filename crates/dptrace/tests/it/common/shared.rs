@@ -2,23 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 /// A trace and what was made of it, by the path without its extension.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample(PathBuf);
 
 impl Sample {
-    /// The samples, of all versions or of some, that have files with all of these extensions. None where the folder is
-    /// absent, which is messages.
+    /// Returns the samples, of all versions or of some, that have files with all of these extensions. None if the folder is
+    /// absent, which is reported.
     pub(crate) fn with(versions: &[&str], extensions: &[&str]) -> Vec<Self> {
-        let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-        let data = std::env::var_os("DPTRACE_SHARED_DATA").map_or(near, PathBuf::from);
-        let Ok(folders) = std::fs::read_dir(&data) else {
-            testkit::kernel::skip_if_permitted(
-                "shared data",
-                &format!("{} is not there (DPTRACE_SHARED_DATA names another place)", data.display()),
-            );
-            return Vec::new();
-        };
+        let Some(data) = folder() else { return Vec::new() };
+        let folders = std::fs::read_dir(&data).unwrap_or_else(|error| panic!("{}: {error}", data.display()));
         let folders = folders.flatten().map(|folder| folder.path());
         let folders = folders.filter(|path| versions.is_empty() || versions.iter().any(|v| path.ends_with(v)));
         let files = folders.flat_map(|path| std::fs::read_dir(path).into_iter().flatten().flatten());
@@ -41,6 +36,29 @@ impl Sample {
         let path = self.path(extension);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
+}
+
+/// Returns the folder of all samples; `None` if it is absent, which is reported.
+fn folder() -> Option<PathBuf> {
+    let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("DPTRACE_SHARED_DATA").map_or(near, PathBuf::from);
+    if data.is_dir() {
+        return Some(data);
+    }
+    testkit::kernel::skip_if_permitted(
+        "shared data",
+        &format!("{} is not there (DPTRACE_SHARED_DATA names another place)", data.display()),
+    );
+    None
+}
+
+/// Unpacks a capture with its truth; `None` if the folder of all samples is absent, which is reported.
+pub(crate) fn unpacked(capture: &str) -> Option<TempDir> {
+    let archive = folder()?.join("captures").join(capture);
+    let dir = tempfile::tempdir().unwrap();
+    let done = testkit::command("tar").arg("xf").arg(&archive).arg("-C").arg(dir.path()).status().unwrap();
+    assert!(done.success(), "{}", archive.display());
+    Some(dir)
 }
 
 fn has(path: &Path, extension: &str) -> bool {

@@ -1,0 +1,98 @@
+//! What `dptrace timeline` says of a capture of a real target, against what ftrace saw of the same time.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::dptrace;
+use crate::common::shared::unpacked;
+
+/// The thread of the capture's one reactor.
+const REACTOR: &str = "15545";
+/// How far bounds may be from the truth, in nanoseconds: ftrace prints microseconds.
+const TOLERANCE: u64 = 1_000;
+
+/// Times at which the reactor was off its CPU, in nanoseconds since boot.
+struct OffCpu {
+    times: Vec<(u64, u64)>,
+    /// Time of the last event.
+    end: u64,
+}
+
+impl OffCpu {
+    /// Reads the text of ftrace's `sched_switch`.
+    fn read(text: &str) -> Self {
+        let (mut times, mut left, mut end) = (Vec::new(), None, 0);
+        for line in text.lines() {
+            let Some((head, fields)) = line.split_once(": sched_switch: ") else { continue };
+            let (seconds, micros) = head.rsplit(' ').next().and_then(|at| at.split_once('.')).expect("a time");
+            end = seconds.parse::<u64>().unwrap() * 1_000_000_000 + micros.parse::<u64>().unwrap() * 1_000;
+            let is = |field: &str| fields.split(' ').any(|it| it.strip_prefix(field) == Some(REACTOR));
+            if is("prev_pid=") {
+                left = Some(end);
+            } else if is("next_pid=") {
+                times.extend(left.take().map(|left| (left, end)));
+            }
+        }
+        Self { times, end }
+    }
+
+    /// Returns how much of a time the reactor was off its CPU.
+    fn within(&self, from: u64, to: u64) -> u64 {
+        let first = self.times.partition_point(|(_, back)| *back <= from);
+        let times = self.times[first..].iter().take_while(|(left, _)| *left < to);
+        times.map(|(left, back)| *back.min(&to) - *left.max(&from)).sum()
+    }
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| panic!("{name} of {value}"))
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().unwrap()
+}
+
+/// In this capture 19,662 events stand behind one that was written 70 ms too early. Read as they come, a request that was off
+/// the CPU for 8.71 of its 8.92 ms had lost "at most 4.97 ms".
+#[test]
+fn bounds_hold_where_events_are_late() {
+    let Some(dir) = unpacked("rival-late.tar.xz") else { return };
+    let dir: &Path = &dir.path().join("d_rival");
+    let off = OffCpu::read(&std::fs::read_to_string(dir.join("ftrace.txt")).unwrap());
+    assert!(off.times.len() > 1_000, "{}", off.times.len());
+    let capture = dir.join("cap");
+    let done = dptrace()
+        .args(["timeline", "--json", "--slowest", "1000000", "--over", "50us"])
+        .arg(capture)
+        .assert()
+        .success();
+    let [out, messages] = [&done.get_output().stdout, &done.get_output().stderr].map(|it| String::from_utf8_lossy(it));
+    let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut requests = 0;
+    for request in lines.filter(|line| line.get("slowest").is_some()) {
+        let begin = number(&request, "boot_ns");
+        let end = begin + number(&request, "length_ns");
+        if end > off.end {
+            continue;
+        }
+        let (stages, truth) = (list(&request, "stages"), off.within(begin, end));
+        // All events are there, so that nothing is unknown.
+        assert!(stages.iter().all(|stage| number(stage, "unknown_ns") == 0), "{request}");
+        let most = number(&request, "kernel_at_most_ns");
+        assert!(most + TOLERANCE >= truth, "off the CPU for {truth} ns: {request}");
+        let is_off = |share: &&Value| ["preempted", "woken", "blocked"].iter().any(|it| share["activity"] == *it);
+        let shares = stages.iter().flat_map(|stage| list(stage, "shares")).filter(is_off);
+        let least: u64 = shares.map(|share| number(share, "at_least_ns")).sum();
+        assert!(least <= truth + TOLERANCE, "off the CPU for {truth} ns: {request}");
+        // The longest stage has 4,186 intervals.
+        for stage in stages {
+            let did: u64 = list(stage, "did").iter().map(|sum| number(sum, "ns")).sum();
+            assert_eq!(did, number(stage, "length_ns"), "{stage}");
+        }
+        requests += 1;
+    }
+    assert_eq!(requests, 1_543);
+    let note = "19662 events of the kernel were written behind later ones, and are put in order";
+    assert!(messages.contains(note), "{messages}");
+}

@@ -1,0 +1,59 @@
+//! Events at random, and a comparison of what they show: for tests of all that reads events.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::{Activity, Interval};
+use crate::BootNanos;
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+
+/// Threads that are followed.
+pub(crate) const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
+
+/// Generates events of a machine with two CPUs and four threads, three of which are [`OURS`]. 0 is the idle task.
+pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
+    let one = (0..8_u8, 0..2_usize, 0..3_usize, 0..5_u32, 1..100_u64);
+    prop::collection::vec(one, 0..60).prop_map(|all| {
+        let (mut at, mut current) = (10, [Tid(4), Tid(0)]);
+        let event = |(what, cpu, leaves, other, after): (u8, usize, usize, u32, u64)| {
+            let (has, elsewhere, other) = (current[cpu], current[1 - cpu], Tid(other));
+            let leaves = [Leaves::Preempted, Leaves::Blocked, Leaves::Stopped][leaves];
+            let interrupt = Interrupt::Hard(leaves as u32);
+            let kind = match what {
+                0..=2 if other != has && (other != elsewhere || other == Tid(0)) => {
+                    current[cpu] = other;
+                    EventKind::Switch { prev: has, leaves, next: other }
+                }
+                3 if other != has && other != elsewhere => EventKind::Wake { tid: other, on: Cpu(cpu as u32) },
+                4 if has != Tid(0) => EventKind::CallEnter { tid: has, number: other.0 },
+                5 if has != Tid(0) => EventKind::CallExit { tid: has },
+                6 => EventKind::Begin { tid: has, interrupt },
+                7 => EventKind::End { tid: has, interrupt },
+                _ => return None,
+            };
+            at += after;
+            Some(KernelEvent { at: BootNanos(at), cpu: Cpu(cpu as u32), kind })
+        };
+        all.into_iter().filter_map(event).collect()
+    })
+}
+
+/// Checks that nothing is known of a thread that is not so. Calls and interrupts that began where nothing is known of a thread
+/// are not seen: such a thread runs.
+pub(crate) fn check_known(truth: &[(Tid, Vec<Interval>)], known: &[(Tid, Vec<Interval>)]) -> Result<(), TestCaseError> {
+    let plain = |activity| match activity {
+        Activity::Calls(_) | Activity::Interrupted(_) => Activity::Runs,
+        Activity::Blocked(_) => Activity::Blocked(None),
+        other => other,
+    };
+    prop_assert_eq!(truth.len(), known.len());
+    for ((tid, truth), (_, known)) in truth.iter().zip(known) {
+        for interval in known.iter().filter(|interval| interval.activity != Activity::Unknown) {
+            for other in truth.iter().filter(|it| it.from < interval.to && it.to > interval.from) {
+                let is_same = plain(other.activity) == plain(interval.activity) || other.activity == Activity::Unknown;
+                prop_assert!(is_same, "{:?}: {:?} is {:?}", tid, interval, other);
+            }
+        }
+    }
+    Ok(())
+}
