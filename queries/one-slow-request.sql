@@ -3,7 +3,7 @@ WITH ranked AS (
     SELECT hostname, capture, request, start_ns, whole_ns, subnqn,
         ROW_NUMBER() OVER (ORDER BY whole_ns DESC, hostname, capture, request) AS place
     FROM requests
-    WHERE finished AND part_of IS NULL
+    WHERE finished AND excluded IS NULL AND part_of IS NULL
 ),
 slow AS (
     SELECT hostname AS slow_host, capture AS slow_capture, request AS slow_request, start_ns AS slow_start_ns,

@@ -2,6 +2,6 @@
 SELECT hostname, capture, request, object, kind, start_ns, whole_ns, subnqn, peer, qid, bdev, size, queue_depth,
     late_least_ns, late_most_ns, late_by
 FROM requests
-WHERE finished AND part_of IS NULL
+WHERE finished AND excluded IS NULL AND part_of IS NULL
 ORDER BY whole_ns DESC, hostname, capture, request
 LIMIT 20

@@ -1,6 +1,8 @@
 //! The program: parses what was typed, wires the rooms together, prints.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod agreement_tests;
 mod application;
 mod capture;
 mod cli;

@@ -94,7 +94,7 @@ struct ConnectionData<'a> {
     /// Place of the stage, and its share.
     most: Option<(usize, f64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    apart: Option<String>,
+    excluded: Option<String>,
     /// At least, at most, of so long together.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<(u64, u64, u64)>,
@@ -182,7 +182,7 @@ fn of_connection<'a>(connection: &'a Connection, stages: &mut Stages) -> Connect
         whole: figures(whole),
         unfinished: *unfinished,
         most: summary.most.as_ref().map(|(from, to, share)| (stages.place(from, to), (share * 1e3).round() / 1e3)),
-        apart: summary.apart.as_deref().map(|apart| shown(apart).into_owned()),
+        excluded: summary.excluded.as_deref().map(|excluded| shown(excluded).into_owned()),
         lost: lost.map(|((least, most), of)| (least, most, of)),
         stages: stages.data(own),
     }

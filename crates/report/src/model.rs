@@ -209,8 +209,8 @@ pub struct Group {
 pub struct Summary {
     /// The stage on which the slowest hundredth spent most: where from, where to, and its part from 0 to 1.
     pub most: Option<(String, String, f64)>,
-    /// Why it stands apart from the others: requests that wait by design.
-    pub apart: Option<String>,
+    /// Why these requests are not counted with the others, if so: they wait by design.
+    pub excluded: Option<String>,
 }
 
 /// What the kernel took, at least and at most.

@@ -26,6 +26,8 @@ table! {
         whole_ns: i64,
         #[about = "False if the trace ends in the middle of it."]
         finished: bool,
+        #[about = "Why its time says nothing of how fast requests are served, if so: `admin` (its queue; requests for async events wait there by design) or `unanswered` (completed without having been executed, on a queue that is not known)."]
+        excluded: Option<&'a str>,
         #[about = "The process, if it is known."]
         pid: Option<i64>,
         #[about = "The lcore of its first record."]

@@ -91,11 +91,15 @@ const FOUND: [(&str, &str); 19] = [
     ("IAA_OP_SUBMIT", "IAA_OP_COMPLETE"),
 ];
 
-/// Tracepoints after which an object is done, and its address is free: `nvmf_tcp_request_free`, `nvmf_rdma_request_free`,
-/// `bdev_io_complete`, ...
-const LAST: [&str; 9] = [
+/// Tracepoints after which an object is done, and its address is free, with all eras' names: `nvmf_tcp_request_free`,
+/// `nvmf_rdma_request_free`, `bdev_io_complete`, `iscsi_task_cpl`, `bs_request_set_complete`, `spdk_sock_request_complete`, ... Of
+/// Fibre Channel, a response is the last record that has the request's address (`nvmf_fc_request_set_state`).
+const LAST: [&str; 17] = [
     "TCP_REQ_COMPLETED",
     "RDMA_REQ_COMPLETED",
+    "FC_READ_RSP",
+    "FC_WRITE_RSP",
+    "FC_NONE_RSP",
     "BDEV_IO_DONE",
     "BDEV_NVME_IO_DONE",
     "BDEV_RAID_IO_DONE",
@@ -103,7 +107,20 @@ const LAST: [&str; 9] = [
     "NVME_TCP_COMPLETE",
     "DSA_OP_COMPLETE",
     "IAA_OP_COMPLETE",
+    "ISCSI_PDU_COMPLETED",
+    "ISCSI_TASK_DONE",
+    "ISCSI_WRITE_DONE",
+    "SOCK_REQ_COMPLETE",
+    "BLOB_REQ_SET_COMPLETE",
 ];
+
+/// Beginnings of the names of the tracepoints of a host's requests, by transport.
+const HOST_REQUESTS: [&str; 3] = ["TCP_REQ_", "RDMA_REQ_", "FC_"];
+
+/// Tracepoints after which an object may be done, or may have further records: a PDU that is no SCSI command is freed when it was
+/// executed (`iscsi_read_pdu`), the task of another transport than iSCSI has no record of its own (`scsi_lun_complete_task`), and a
+/// Fibre Channel adapter can respond by itself after the last data of a read.
+const PERHAPS_LAST: [&str; 3] = ["ISCSI_TASK_EXECUTED", "SCSI_TASK_DONE", "FC_READ_XFER_DATA"];
 
 impl Ending {
     /// How the stage between two tracepoints ends.
@@ -122,9 +139,91 @@ impl Ending {
     }
 }
 
-/// Those of a trace's tracepoints with whose records an object is done.
-pub fn last_ones(tpoints: &[Tpoint]) -> TpointSet {
-    tpoints.iter().filter(|tpoint| LAST.contains(&tpoint.name.as_str())).collect()
+/// Whether a tracepoint of this name is of the requests of a host of NVMe over Fabrics.
+pub fn is_host_request(name: &str) -> bool {
+    HOST_REQUESTS.iter().any(|transport| name.starts_with(transport))
+}
+
+/// Progress of a request of an NVMe-oF target, as far as it shows whether it was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Somewhere else.
+    #[default]
+    Other,
+    /// The block device, or nobody, works on it.
+    Executing,
+    /// It is completed, and was not executed. A request whose queue pair goes away meanwhile goes so
+    /// (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c), a request for asynchronous events most of all.
+    Unanswered,
+}
+
+/// State of a request that a tracepoint stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Executing,
+    Executed,
+    Completed,
+}
+
+/// Roles of a trace's tracepoints in the lives of its objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roles {
+    last: TpointSet,
+    perhaps_last: TpointSet,
+    /// By tracepoint id.
+    marks: Vec<Option<Mark>>,
+    /// Whether some request was executed: a trace that does not record that does not show which had no answer.
+    has_answers: bool,
+}
+
+impl Roles {
+    /// Finds the roles by the names of these tracepoints.
+    pub(crate) fn new(tpoints: &[Tpoint]) -> Self {
+        let named = |names: &[&str]| tpoints.iter().filter(|tpoint| names.contains(&tpoint.name.as_str())).collect();
+        let mut marks = Vec::new();
+        for tpoint in tpoints {
+            let is = |end: &str| tpoint.name.ends_with(end);
+            let mark = if is("_REQ_EXECUTING") {
+                Mark::Executing
+            } else if is("_REQ_EXECUTED") {
+                Mark::Executed
+            } else if is("_REQ_COMPLETED") {
+                Mark::Completed
+            } else {
+                continue;
+            };
+            let id = usize::from(tpoint.id);
+            marks.resize(marks.len().max(id + 1), None);
+            marks[id] = Some(mark);
+        }
+        Self { last: named(&LAST), perhaps_last: named(&PERHAPS_LAST), marks, has_answers: false }
+    }
+
+    /// Whether an object is done with a record of this tracepoint.
+    pub(crate) fn is_last(&self, tpoint: u16) -> bool {
+        self.last.contains(tpoint)
+    }
+
+    /// Whether an object may be done with a record of this tracepoint.
+    pub(crate) fn is_perhaps_last(&self, tpoint: u16) -> bool {
+        self.last.contains(tpoint) || self.perhaps_last.contains(tpoint)
+    }
+
+    /// Advances a request to the state of this tracepoint.
+    pub(crate) fn advance(&mut self, progress: &mut Progress, tpoint: u16) {
+        match self.marks.get(usize::from(tpoint)).copied().flatten() {
+            None => {}
+            Some(Mark::Executing) => *progress = Progress::Executing,
+            Some(Mark::Executed) => {
+                *progress = Progress::Other;
+                self.has_answers = true;
+            }
+            Some(Mark::Completed) => {
+                let is_unanswered = *progress == Progress::Executing && self.has_answers;
+                *progress = if is_unanswered { Progress::Unanswered } else { Progress::Other };
+            }
+        }
+    }
 }
 
 #[cfg(test)]

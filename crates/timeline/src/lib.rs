@@ -27,7 +27,7 @@ pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
 pub use check::{Checked, ClockCheck};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use disorder::Disorder;
-pub use ends::{Ending, last_ones};
+pub use ends::{Ending, is_host_request};
 pub use foresight::{Foreseen, Foresight};
 pub use kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 pub use lengths::Lengths;

@@ -1,7 +1,9 @@
 //! The lives of a trace's objects: each is followed from the record that creates it to its last.
 //!
+//! This is the one definition of when an object is done, and of which objects have a time: all commands use it.
+//!
 //! A record of a trace has the address of its object, and an address is used again: by the next request in the same place of a
-//! queue. A life is over when another one begins at its address.
+//! queue. A life is over with a record after which its address is free, or when another one begins there.
 //!
 //! Where slots of a ring were lost, the end of one object and the beginning of the next at its address may be missing: both look like
 //! one that took long. Lives that span such a hole are [`Life::is_torn`], and no figure should count them.
@@ -9,7 +11,9 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use spdk_trace::{ArgValue, Lcore, Object, ObjectName, Record, Ticks};
+use spdk_trace::{ArgValue, Lcore, Object, ObjectName, Record, Ticks, Tpoint};
+
+use crate::ends::{Progress, Roles};
 
 /// An object's life, as far as it was traced, with what the user of [`Lives`] keeps of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +32,32 @@ pub struct Life<T> {
     pub lcore: Lcore,
     /// Slots of its ring were lost after it began: records of it may be missing, or be those of several objects.
     pub is_torn: bool,
+    /// It works for another object, as an I/O of a block device for a request.
+    pub is_part: bool,
+    /// Number of its records.
+    pub records: u64,
+    progress: Progress,
+    is_perhaps_over: bool,
     /// What is kept of it.
     pub kept: T,
+}
+
+impl<T> Life<T> {
+    /// Whether it has a time: records of it can't be missing, and there is more than one.
+    pub fn is_measured(&self) -> bool {
+        !self.is_torn && self.records > 1
+    }
+
+    /// Whether it is a request that was completed without having been executed: one for asynchronous events, which waits by
+    /// design, or one that was given up.
+    pub fn is_unanswered(&self) -> bool {
+        self.progress == Progress::Unanswered
+    }
+
+    /// Whether its last record so far can be its last one: it is not known to be open.
+    pub fn is_perhaps_over(&self) -> bool {
+        self.is_perhaps_over
+    }
 }
 
 /// What came of a record.
@@ -39,6 +67,8 @@ pub struct Passed<'a, T> {
     pub over: Option<Life<T>>,
     /// Whether the record is the first one of its object.
     pub is_first: bool,
+    /// Whether the object is done with it: [`Lives::end`] hands it out.
+    pub is_last: bool,
     /// The life of the record's object.
     pub life: &'a mut Life<T>,
 }
@@ -63,6 +93,7 @@ pub struct Lives<T> {
     /// How many lives have begun.
     begun: u64,
     losses: Losses,
+    roles: Roles,
 }
 
 /// By lcore: the time of the newest record before slots of its ring were lost for the last time.
@@ -87,14 +118,13 @@ impl Losses {
     }
 }
 
-impl<T> Default for Lives<T> {
-    fn default() -> Self {
-        let (live, ended, losses) = (HashMap::default(), HashSet::default(), Losses::default());
-        Self { live, ended, unseen: 0, begun: 0, losses }
-    }
-}
-
 impl<T> Lives<T> {
+    /// Follows the objects of a trace with these tracepoints.
+    pub fn new(tpoints: &[Tpoint]) -> Self {
+        let (live, ended, losses) = (HashMap::default(), HashSet::default(), Losses::default());
+        Self { live, ended, unseen: 0, begun: 0, losses, roles: Roles::new(tpoints) }
+    }
+
     /// Takes the next record in the order of time; `None` if it is about no object whose creation was seen. `first` makes what
     /// is kept of an object when its first record comes.
     pub fn record(&mut self, record: &Record<'_>, first: impl FnOnce(ObjectName) -> T) -> Option<Passed<'_, T>> {
@@ -121,18 +151,44 @@ impl<T> Lives<T> {
             is_first = true;
             self.begun += 1;
             let (begin, lcore) = (record.tsc, record.lcore);
-            let (number, kept) = (self.begun, first(name));
-            Life { name, number, begin, last: tpoint, until: begin, lcore, is_torn: false, kept }
+            Life {
+                name,
+                number: self.begun,
+                begin,
+                last: tpoint,
+                until: begin,
+                lcore,
+                is_torn: false,
+                is_part: false,
+                records: 0,
+                progress: Progress::default(),
+                is_perhaps_over: false,
+                kept: first(name),
+            }
         });
         (life.last, life.until, life.lcore) = (tpoint, record.tsc, record.lcore);
         life.is_torn |= record.lost_since.is_some_and(|since| since >= life.begin);
-        Some(Passed { over, is_first, life })
+        life.is_part |= record.related.is_some();
+        life.records += 1;
+        self.roles.advance(&mut life.progress, tpoint);
+        life.is_perhaps_over = self.roles.is_perhaps_last(tpoint);
+        let is_last = self.roles.is_last(tpoint);
+        Some(Passed { over, is_first, is_last, life })
     }
 
-    /// The life of a record's object, if it is being followed. The record itself is no part of it.
-    pub fn of(&mut self, record: &Record<'_>) -> Option<&mut Life<T>> {
+    /// Takes a record that is to be no part of its object's life, but may show that it was answered, or is over: then hands it
+    /// out.
+    pub fn unwanted(&mut self, record: &Record<'_>) -> Option<Life<T>> {
         let Object::Known { name, id, .. } = record.object else { return None };
-        self.live.get_mut(&(name.prefix, id)).filter(|life| life.name == name)
+        let life = self.live.get_mut(&(name.prefix, id)).filter(|life| life.name == name)?;
+        self.roles.advance(&mut life.progress, record.tpoint.id);
+        life.is_perhaps_over = self.roles.is_perhaps_last(record.tpoint.id);
+        if self.roles.is_last(record.tpoint.id) { self.end(record) } else { None }
+    }
+
+    /// Whether objects are done with records of this tracepoint.
+    pub fn is_last(&self, tpoint: u16) -> bool {
+        self.roles.is_last(tpoint)
     }
 
     /// What is kept of the object that a record names beside its own, while that one lives: an I/O names its request.
@@ -164,8 +220,9 @@ impl<T> Lives<T> {
     /// Ends the life of a record's object, whose last record this is.
     pub fn end(&mut self, record: &Record<'_>) -> Option<Life<T>> {
         let Object::Known { name, id, .. } = record.object else { return None };
-        self.ended.insert((name.prefix, record.tpoint.id));
-        self.live.remove(&(name.prefix, id))
+        let life = self.live.remove(&(name.prefix, id))?;
+        self.ended.insert((name.prefix, life.last));
+        Some(life)
     }
 
     /// Follows that half of them no longer whose last records are the oldest: those whose end is missing, most of all. `each` gets
@@ -217,5 +274,106 @@ impl<T> Lives<T> {
             AtEnd { unfinished: known.contains(&prefix) && !ended.contains(&(prefix, life.last)), life }
         };
         lives.into_iter().map(at_end).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spdk_trace::{Args, OwnerLabel};
+
+    use super::*;
+
+    fn tpoints(names: &[&str]) -> Vec<Tpoint> {
+        let tpoint = |(id, name): (u16, &&str)| Tpoint {
+            id,
+            name: (*name).to_owned(),
+            owner_type: 0,
+            owner_prefix: None,
+            object_type: 1,
+            object_prefix: Some('o'),
+            new_object: id == 0,
+            args: Vec::new(),
+            relations: Vec::new(),
+        };
+        (0..).zip(names).map(tpoint).collect()
+    }
+
+    fn record(tpoint: &Tpoint, number: u64, at: u64) -> Record<'_> {
+        Record {
+            lcore: Lcore(0),
+            thread_name: "",
+            tsc: Ticks(at),
+            tpoint,
+            size: 0,
+            poller: None,
+            owner: None,
+            owner_since: None,
+            label: OwnerLabel::None,
+            object: Object::Known { name: ObjectName { prefix: 'o', number }, id: 7, age: None },
+            related: None,
+            args: Args::none(),
+            annotations: None,
+            lost_since: None,
+        }
+    }
+
+    /// Passes the records of one object; says whether it is over, and whether it may be.
+    fn ends(names: &[&str]) -> (bool, bool) {
+        let tpoints = tpoints(names);
+        let mut lives = Lives::<()>::new(&tpoints);
+        let mut ends = (false, false);
+        for (tpoint, at) in tpoints.iter().zip(1..) {
+            let passed = lives.record(&record(tpoint, 1, at), |_| ()).unwrap();
+            ends = (passed.is_last, passed.life.is_perhaps_over());
+        }
+        ends
+    }
+
+    #[test]
+    fn every_kind_of_object_ends_with_its_last_record() {
+        let (over, perhaps, open) = ((true, true), (false, true), (false, false));
+        for (names, expected) in [
+            (&["TCP_REQ_NEW", "TCP_REQ_EXECUTING"][..], open),
+            (&["TCP_REQ_NEW", "TCP_REQ_COMPLETED"], over),
+            (&["RDMA_REQ_NEW", "RDMA_REQ_COMPLETED"], over),
+            (&["FC_NEW", "FC_READ_SBMT_TO_BDEV", "FC_READ_XFER_DATA"], perhaps),
+            (&["FC_NEW", "FC_WRITE_SBMT_TO_BDEV", "FC_WRITE_RSP"], over),
+            (&["BDEV_IO_START", "BDEV_IO_DONE"], over),
+            (&["ISCSI_READ_PDU", "ISCSI_TASK_EXECUTED"], perhaps),
+            (&["ISCSI_READ_PDU", "ISCSI_TASK_EXECUTED", "ISCSI_PDU_COMPLETED"], over),
+            (&["ISCSI_TASK_QUEUE", "SCSI_TASK_START", "SCSI_TASK_DONE"], perhaps),
+            (&["ISCSI_TASK_QUEUE", "SCSI_TASK_START", "SCSI_TASK_DONE", "ISCSI_TASK_DONE"], over),
+            (&["SOCK_REQ_QUEUE", "SOCK_REQ_PEND", "SOCK_REQ_COMPLETE"], over),
+            (&["BLOB_REQ_SET_START", "BLOB_REQ_SET_COMPLETE"], over),
+        ] {
+            assert_eq!(ends(names), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_behind_the_last_one_is_none_of_the_object() {
+        let tpoints = tpoints(&["TCP_REQ_NEW", "TCP_REQ_COMPLETED"]);
+        let mut lives = Lives::<()>::new(&tpoints);
+        lives.record(&record(&tpoints[0], 1, 10), |_| ()).unwrap();
+        assert!(lives.record(&record(&tpoints[1], 1, 20), |_| ()).unwrap().is_last);
+        let life = lives.end(&record(&tpoints[1], 1, 20)).unwrap();
+        assert!(life.is_measured() && life.until.0 - life.begin.0 == 10);
+        // The beginning of the next one in the same place was overwritten.
+        assert!(lives.record(&record(&tpoints[1], 1, 500), |_| ()).unwrap().is_first);
+        assert!(!lives.end(&record(&tpoints[1], 1, 500)).unwrap().is_measured());
+    }
+
+    #[test]
+    fn a_request_that_nobody_executed_is_unanswered() {
+        let tpoints = tpoints(&["TCP_REQ_NEW", "TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED", "TCP_REQ_COMPLETED"]);
+        let mut lives = Lives::<()>::new(&tpoints);
+        let mut pass = |places: &[usize], number| {
+            for place in places {
+                lives.record(&record(&tpoints[*place], number, 10), |_| ()).unwrap();
+            }
+            lives.end(&record(&tpoints[3], number, 10)).unwrap().is_unanswered()
+        };
+        assert!(!pass(&[0, 1, 3], 1), "no answer was seen: perhaps they are not recorded");
+        assert!(!pass(&[0, 1, 2, 3], 2) && pass(&[0, 1, 3], 3) && !pass(&[0, 3], 4));
     }
 }

@@ -42,6 +42,8 @@ pub struct Request<K> {
     pub depth: Option<u64>,
     /// The trace ends in the middle of it.
     pub unfinished: bool,
+    /// It was completed without having been executed ([`crate::Life::is_unanswered`]).
+    pub is_unanswered: bool,
     /// What the user of the scene keeps of it.
     pub kept: K,
 }

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint, TpointSet};
+use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
 
 use crate::activity::{Activities, ActivitySum, Interval};
 use crate::blame::{Reckoning, Stage, clipped, reckon};
 use crate::clock::BootNanos;
-use crate::ends::{Ending, last_ones};
+use crate::ends::Ending;
 use crate::kernel::{KernelEvent, Tid};
 use crate::lives::{AtEnd, Life, Lives};
 use crate::request::{Consumer, Mark, Request, StageOfRequest};
@@ -68,7 +68,6 @@ pub struct Scene<K> {
     setting: Setting,
     names: HashMap<u16, Box<str>, RandomState>,
     endings: HashMap<StageKind, Ending, RandomState>,
-    last_ones: TpointSet,
     activities: Activities,
     lives: Lives<Open<K>>,
     /// Records that are kept of all lives.
@@ -113,9 +112,8 @@ impl<K: Default + Clone> Scene<K> {
             setting,
             names,
             endings,
-            last_ones: last_ones(tpoints),
             activities,
-            lives: Lives::default(),
+            lives: Lives::new(tpoints),
             open: 0,
             left_out: LeftOut::default(),
             steps: 0,
@@ -142,7 +140,7 @@ impl<K: Default + Clone> Scene<K> {
         let related = self.lives.related(record).map(|life| (life.number, life.kept.kept.clone()));
         let Some(passed) = self.lives.record(record, |_| Open::new()) else { return };
         let open = &mut passed.life.kept;
-        let over = passed.over;
+        let (over, is_last) = (passed.over, passed.is_last);
         if !open.endless {
             keep(&mut open.kept, related.as_ref().map(|(_, kept)| kept));
             open.related_number = open.related_number.or(related.map(|(number, _)| number));
@@ -166,9 +164,7 @@ impl<K: Default + Clone> Scene<K> {
         if let Some(over) = over {
             self.over(over, false, consumer);
         }
-        if self.last_ones.contains(record.tpoint.id)
-            && let Some(life) = self.lives.end(record)
-        {
+        if is_last && let Some(life) = self.lives.end(record) {
             self.over(life, false, consumer);
         }
         if self.open > MOST_OPEN {
@@ -201,7 +197,7 @@ impl<K: Default + Clone> Scene<K> {
 
     /// Ends at that time: all requests that have not ended, and the last interval of each thread.
     pub fn finish(mut self, end: BootNanos, consumer: &mut impl Consumer<K>) {
-        for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
+        for AtEnd { life, unfinished } in std::mem::replace(&mut self.lives, Lives::new(&[])).finish() {
             self.over(life, unfinished, consumer);
         }
         self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
@@ -268,10 +264,11 @@ impl<K: Default> Open<K> {
 
 impl<K> Life<Open<K>> {
     fn finish(self, unfinished: bool) -> Request<K> {
+        let is_unanswered = self.is_unanswered();
         let Self {
             name, number, kept: Open { records, stages, related, related_number, size, depth, kept, .. }, ..
         } = self;
-        Request { name, number, related, related_number, records, stages, size, depth, unfinished, kept }
+        Request { name, number, related, related_number, records, stages, size, depth, unfinished, is_unanswered, kept }
     }
 }
 

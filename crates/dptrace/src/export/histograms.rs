@@ -11,6 +11,7 @@ use super::activities::minute_of;
 use super::consumer::Facts;
 use super::files::Files;
 use super::requests::Connection;
+use crate::timeline::first::{excluded, is_measured};
 use crate::timeline::pass::Kept;
 use crate::timeline::words;
 
@@ -71,8 +72,11 @@ impl Histograms {
         Self { files, connections: HashMap::default(), counted: HashMap::default(), minute: i64::MIN }
     }
 
-    /// Counts a request, if it has ended, and its stages, as `dptrace latency` does.
+    /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: not of one that waits by design.
     pub(super) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+        if excluded(request).is_some() {
+            return Ok(());
+        }
         let minute = minute_of(facts.times.utc(request.end()));
         if minute > self.minute || self.counted.len() > MOST {
             self.write(facts)?;
@@ -86,7 +90,7 @@ impl Histograms {
             number
         });
         let whose = |stage| Whose { minute, first: request.first(), connection, stage };
-        if !request.unfinished && !request.stages.is_empty() {
+        if is_measured(request) {
             self.counted.entry(whose(None)).or_default().add(request.length());
         }
         for stage in &request.stages {

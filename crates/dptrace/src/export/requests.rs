@@ -8,7 +8,8 @@ use timeline::Request;
 
 use super::consumer::Facts;
 use super::files::Files;
-use crate::timeline::first::is_early;
+use crate::latency::excluded::Excluded;
+use crate::timeline::first::{excluded, is_early};
 use crate::timeline::pass::Kept;
 use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
 use crate::timeline::words;
@@ -111,6 +112,7 @@ impl Requests {
                 start_ns,
                 whole_ns: request.length().cast_signed(),
                 finished: !request.unfinished,
+                excluded: excluded(request).map(Excluded::word),
                 pid: facts.pid,
                 lcore: lcore.map_or(0, |lcore| lcore.0.into()),
                 thread: thread.map(String::as_str),

@@ -2,20 +2,21 @@
 //! --json` for each connection.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use ::capture::Meta;
 use objects::{Annotator, ObjectSpec};
-use records::{Context, Field};
+use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
 use spdk_trace::{TickRate, Trace};
 
-use super::apart::Queues;
+use super::CONNECTION;
+use super::excluded::Queues;
 use super::reused::Reused;
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
-use super::{CONNECTION, QUEUE};
 use crate::interrupt;
 use crate::progress::{Progress, Reading, expected};
 use crate::timeline::words::kind;
@@ -47,16 +48,17 @@ pub(crate) fn figures(
     specs: &[ObjectSpec],
 ) -> anyhow::Result<Found> {
     let tpoints = trace.tpoints().all();
-    let question = |by, number: Option<Field>| Question {
+    let queues = Queues::new(specs)?;
+    let question = |by, tails| Question {
         by,
-        tails: number.is_some(),
-        queues: Queues::new(tpoints, number),
+        tails,
+        queues: Some(queues.clone()),
         reused: Reused::new(specs, tpoints),
         ..Question::default()
     };
-    let of_connections = question(vec![field::parse(CONNECTION, specs)?], Some(field::parse(QUEUE, specs)?));
-    let mut all = Tracker::new(question(Vec::new(), None), rate);
-    let mut each = Tracker::new(of_connections, rate);
+    let of_connections = question(vec![field::parse(CONNECTION, specs)?], true);
+    let mut all = Tracker::new(question(Vec::new(), false), tpoints, rate);
+    let mut each = Tracker::new(of_connections, tpoints, rate);
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut read = 0u64;
     let mut reading = Reading::new(Progress::new(), "figures, before two passes", expected(trace, meta));
@@ -85,12 +87,16 @@ struct Naming<'a> {
 impl Naming<'_> {
     fn found(&self, all: Latencies, each: Latencies) -> Found {
         let mut subjects = all.subjects;
+        // Of what waits by design there are figures only where there is nothing else.
+        let others = subjects.iter().filter(|(subject, _)| subject.excluded.is_none());
+        let others: HashSet<_> = others.map(|(subject, _)| (subject.prefix, subject.first)).collect();
+        subjects.retain(|(it, _)| it.excluded.is_none() || !others.contains(&(it.prefix, it.first)));
         subjects.sort_by_key(|(subject, times)| (Reverse(times.whole.sum()), subject.clone()));
         let groups = subjects.iter().map(|(subject, times)| self.group(subject, times)).collect();
         let mut rows = each.subjects;
         let p99 = |times: &Times| times.whole.quantile(0.99);
         rows.sort_by_cached_key(|(subject, times)| {
-            (subject.apart, Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))))
+            (subject.excluded, Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))))
         });
         let left_out = rows.len().saturating_sub(MOST_CONNECTIONS) as u64;
         rows.truncate(MOST_CONNECTIONS);
@@ -133,13 +139,13 @@ impl Naming<'_> {
         let whole = spread(&times.whole, has_stages);
         let most = times.tail.largest(whole.quantiles[2]);
         let most = most.map(|it| (self.tpoint(it.stage.0), self.tpoint(it.stage.1), it.share));
-        let apart = subject.apart.map(|apart| apart.word().to_owned());
+        let excluded = subject.excluded.map(|excluded| excluded.word().to_owned());
         Connection {
             name: subject.group.first().cloned().flatten().map(String::from),
             group,
             whole,
             unfinished: times.unfinished,
-            summary: Summary { most, apart },
+            summary: Summary { most, excluded },
             lost: None,
             stages: if has_stages { self.stages(times, false) } else { Vec::new() },
         }

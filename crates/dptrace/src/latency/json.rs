@@ -26,6 +26,9 @@ fn line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, names
     let first = quoted(names.tpoint(subject.first));
     let _ = write!(text, "{{{head},\"object\":{},\"first\":{first}", quoted(&subject.prefix.to_string()));
     text.push_str(&names.json_group(&subject.group));
+    if let Some(excluded) = subject.excluded {
+        let _ = write!(text, ",\"excluded\":\"{}\"", excluded.word());
+    }
     let _ = write!(text, ",\"count\":{},\"mean_us\":{}", spread.count(), micros(spread.mean()));
     for (name, quantile) in QUANTILES {
         let _ = write!(text, ",\"{}_us\":{}", name.replace('.', "_"), micros(spread.quantile(quantile)));

@@ -1,6 +1,6 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
-pub(crate) mod apart;
+pub(crate) mod excluded;
 pub(crate) mod figures;
 mod json;
 mod longest;
@@ -25,6 +25,8 @@ use records::{Context, Field, Filter};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
 
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests};
 use crate::failure::note;
 use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::live_objects;
@@ -35,7 +37,7 @@ use crate::trace::field;
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
 use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
-use apart::Queues;
+use excluded::Queues;
 use names::Names;
 use next::Next;
 use reused::Reused;
@@ -101,8 +103,8 @@ const EXAMPLES: &str = "\
 A stage is the time between two successive records of one object; the first stage
 starts at the record that creates the object. Filters choose the records: --tpoint
 TCP_REQ_NEW,TCP_REQ_COMPLETED measures all that lies between as one stage.
-Requests that wait by design (async events of admin queues) can have nearly all of
-the time of a table; --summary and --slowest keep them apart.
+Requests that wait by design (async events of admin queues) have tables and rows of
+their own, and are not among the slowest.
 
 Examples:
   dptrace latency                         newest in /dev/shm
@@ -169,17 +171,11 @@ impl LatencyArgs {
         if self.summary && self.by.is_empty() { vec![CONNECTION.to_owned()] } else { self.by.clone() }
     }
 
-    /// Whether it is asked who is slow. Then requests that wait by design are no answer.
-    fn asks_who(&self) -> bool {
-        self.summary || self.slowest > 0
-    }
-
     fn question(&self, by: &[String], specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Question> {
-        let number = if self.asks_who() { Some(field::parse(QUEUE, specs)?) } else { None };
         let by = by.iter().map(|field| field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have no more of an owner than its prefix and number.
         let owner = if self.slowest > 0 { vec![field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
-        let (queues, reused) = (Queues::new(tpoints, number), Reused::new(specs, tpoints));
+        let (queues, reused) = (Some(Queues::new(specs)?), Reused::new(specs, tpoints));
         Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, queues, reused })
     }
 }
@@ -194,14 +190,12 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     let annotator = with_owners(annotator, trace, !alive.is_empty());
     let known = known_of(loaded, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by));
-    let knows_queues =
-        known.is_of_an_owner("qid") || annotator.is_some() && known.missing(&field::parse(QUEUE, &specs)?).is_none();
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
     let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
-    let mut remarks = remarks::remarks(&latencies, &names, &remarks::Asked { who: args.asks_who(), knows_queues });
+    let mut remarks = remarks::remarks(&latencies, &names);
     remarks.extend(next.explains(&latencies));
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
@@ -234,7 +228,7 @@ fn follow_objects(
 ) -> anyhow::Result<(Latencies, Ticks)> {
     let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
-    let mut tracker = Tracker::new(question, loaded.rate());
+    let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
     let (mut base, mut read) = (None, 0u64);
     let mut reading = Reading::new(Progress::new(), READING, expected(trace, loaded.capture.as_deref()));
     let problems = trace.for_each(|record| {
@@ -267,4 +261,37 @@ fn follow_objects(
         note(&format!("the filtered trace creates no object: there is nothing to measure{}", filter.why_nothing()));
     }
     Ok((latencies, base.unwrap_or_default()))
+}
+
+/// The requests of hosts as tables and the list of the slowest have them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let queues = Some(Queues::new(&real.specs).unwrap());
+    let question = Question { queues, slowest: usize::MAX, ..Question::default() };
+    let mut tracker = Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
+    real.each(|record, context| tracker.record(record, context));
+    let (latencies, first) = (tracker.finish_all(), real.first_tpoint());
+    let of_hosts = |subject: &stages::Subject| subject.first == first && subject.excluded.is_none();
+    let (_, times) = latencies.subjects.iter().find(|(subject, _)| of_hosts(subject)).unwrap();
+    let lives = latencies.slowest.iter().filter(|life| !life.unfinished && life.records[0].0 == first);
+    let slowest: Vec<_> =
+        lives.filter(|life| stages::length(life, real.trace.tick_rate()) == times.whole.max()).collect();
+    let slowest = if let [only] = &slowest[..] { Some(only.name.to_string()) } else { None };
+    Requests { count: times.whole.count(), p99: times.whole.quantile(0.99), longest: times.whole.max(), slowest }
+}
+
+/// The same as a report has them, and a summary by connections.
+#[cfg(test)]
+pub(crate) fn summary_of(real: &RealTrace) -> Requests {
+    let (trace, annotator) = (&real.trace, Some(&real.annotator));
+    let found = figures::figures(trace, None, trace.tick_rate(), annotator, &real.specs).unwrap();
+    let is_of_hosts = |group: &::report::Group| group.first == "TCP_REQ_NEW";
+    let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
+    let connections = found
+        .connections
+        .iter()
+        .filter(|connection| is_of_hosts(&found.groups[connection.group]) && connection.summary.excluded.is_none());
+    let counts: u64 = connections.map(|connection| connection.whole.count).sum();
+    assert_eq!(counts, group.whole.count, "connections, and all together");
+    Requests { count: group.whole.count, p99: group.whole.quantiles[2], longest: group.whole.max, slowest: None }
 }

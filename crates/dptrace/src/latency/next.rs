@@ -43,7 +43,7 @@ impl Next {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
             times.whole.count() >= LEAST && p99 >= SLOW && p99 >= p50.saturating_mul(MEDIANS)
         };
-        let mut subjects = latencies.subjects.iter().filter(|(subject, _)| subject.apart.is_none());
+        let mut subjects = latencies.subjects.iter().filter(|(subject, _)| subject.excluded.is_none());
         if !subjects.any(|(_, times)| is_slow(times)) {
             return None;
         }

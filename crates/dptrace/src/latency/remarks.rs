@@ -1,36 +1,25 @@
-//! What is to be said below a report: which requests wait by design, and how to do without them.
+//! Notes below a report: what was left out, and why.
 
 use screen::counted;
 
-use super::apart::Apart;
+use super::excluded::Excluded;
 use super::names::Names;
 use super::reused;
 use super::slowest::Show;
-use super::stages::{Latencies, MOST_OF_OBJECT, Unanswered};
+use super::stages::{Latencies, MOST_OF_OBJECT};
 use crate::timeline::missing;
 
-/// What the user asked for, and what can be known here.
-pub(super) struct Asked {
-    /// Who is slow: a summary, or the slowest requests.
-    pub(super) who: bool,
-    /// Records say of which queue they are.
-    pub(super) knows_queues: bool,
-}
-
 /// The notes.
-pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>, asked: &Asked) -> Vec<String> {
+pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
     remarks.extend(missing::of_groups(latencies.in_no_table));
-    let Unanswered { all, of_io } = latencies.unanswered;
-    if asked.who && of_io > 0 {
+    let of_io = latencies.unanswered_on_io;
+    if of_io > 0 {
         remarks.push(format!(
             "{} of I/O queues went from EXECUTING to COMPLETED without an answer: given up, for example at the end of the \
              connection",
             counted(of_io, "request")
         ));
-    }
-    if !asked.who && all > 0 {
-        remarks.push(format!("{} {}", unanswered(all), without_admin(asked.knows_queues)));
     }
     remarks.extend(left_out(latencies, names));
     remarks.extend(numbered(latencies));
@@ -44,22 +33,6 @@ pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>, asked: &Asked) -
         ));
     }
     remarks
-}
-
-fn unanswered(count: u64) -> String {
-    format!(
-        "{} went from EXECUTING to COMPLETED without an answer: for asynchronous events, which wait by design on admin queues, or \
-         given up. --summary and --slowest keep them apart.",
-        counted(count, "request")
-    )
-}
-
-fn without_admin(knows_queues: bool) -> &'static str {
-    if knows_queues {
-        "Without admin queues: --where 'qpair.qid>0'"
-    } else {
-        "Without admin queues, where a recording names the connections: -b RECORDING --where 'qpair.qid>0'"
-    }
 }
 
 /// What a number behind an address is.
@@ -79,9 +52,9 @@ fn left_out(latencies: &Latencies, names: &Names<'_>) -> Option<String> {
     let (longest, count) = latencies.left_out.as_ref()?;
     let (first, last) = longest.span();
     let took = screen::time(names.nanos(first, last));
-    let which = match longest.apart()? {
-        Apart::Admin => "of admin queues, on which requests for async events wait by design,",
-        Apart::Unanswered => "without an answer (async events of admin queues, which wait by design, or given up)",
+    let which = match longest.excluded()? {
+        Excluded::Admin => "of admin queues, on which requests for async events wait by design,",
+        Excluded::Unanswered => "without an answer (async events of admin queues, which wait by design, or given up)",
     };
     let (requests, are) = (counted(*count, "request"), if *count == 1 { "is" } else { "are" });
     Some(format!(

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::{Context, Field};
-use spdk_trace::{ObjectName, Record, TickRate, Ticks};
+use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
 use timeline::{AtEnd, LeftOut, Lives, Passed};
 
-use super::apart::{Apart, Queues, Step};
+use super::excluded::{Excluded, Queues};
 use super::longest::Longest;
 use super::reused::Reused;
 use super::spread::{Digits, Spread};
@@ -31,7 +31,7 @@ pub(crate) struct Life {
     pub(crate) owner: Owner,
     /// Whether its queue is an admin queue, if that is known.
     is_admin: Option<bool>,
-    step: Step,
+    is_unanswered: bool,
     /// It has too many records: these are not kept.
     is_endless: bool,
 }
@@ -50,8 +50,8 @@ struct Inherited {
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Subject {
-    /// Why these are apart from others of their group, in a summary.
-    pub(crate) apart: Option<Apart>,
+    /// Why these are not among the others of their group, if so.
+    pub(crate) excluded: Option<Excluded>,
     /// Values of the fields grouped by; `None` where an object has none.
     pub(crate) group: Vec<Option<Box<str>>>,
     /// The object's prefix.
@@ -101,8 +101,8 @@ pub(crate) struct Question {
     pub(crate) tails: bool,
     /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
     pub(crate) only_whole: bool,
-    /// How requests that wait by design are found.
-    pub(crate) queues: Queues,
+    /// How queues are found on which requests wait by design.
+    pub(crate) queues: Option<Queues>,
     /// How connections at one address are kept apart.
     pub(crate) reused: Reused,
 }
@@ -139,43 +139,36 @@ pub(crate) struct Tracker {
     in_no_table: u64,
     /// The longest of the lives.
     slowest: Longest,
-    /// The longest of those that are apart.
-    apart: Longest,
-    /// Requests that nobody answered, and those of them that are of I/O queues.
-    unanswered: Unanswered,
-}
-
-/// How many requests went from executing to completed, and nobody had executed them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unanswered {
-    pub(crate) all: u64,
-    /// Those of queues that are known to be I/O queues.
-    pub(crate) of_io: u64,
+    /// The longest of those that are excluded.
+    excluded: Longest,
+    /// Requests that nobody answered, of queues that are known to be I/O queues.
+    unanswered_on_io: u64,
 }
 
 /// What came of a trace.
 pub(crate) struct Latencies {
     /// By group, then by object.
     pub(crate) subjects: Vec<(Subject, Times)>,
-    /// The longest lives, longest first: those that are apart only if there are no others.
+    /// The longest lives, longest first: those that are excluded only if there are no others.
     pub(crate) slowest: Vec<Life>,
-    /// The longest of those that are apart, where it would be among the slowest; and how many there are.
+    /// The longest of those that are excluded, where it would be among the slowest; and how many there are.
     pub(crate) left_out: Option<(Life, u64)>,
-    pub(crate) unanswered: Unanswered,
+    /// Requests that nobody answered, of queues that are known to be I/O queues.
+    pub(crate) unanswered_on_io: u64,
     /// Objects that are in no table, and those that are not because there are too many groups.
     pub(crate) left_out_objects: LeftOut,
     pub(crate) in_no_table: u64,
 }
 
 impl Tracker {
-    /// Answers that question.
-    pub(crate) fn new(question: Question, rate: TickRate) -> Self {
+    /// Answers that question about a trace with these tracepoints.
+    pub(crate) fn new(question: Question, tpoints: &[Tpoint], rate: TickRate) -> Self {
         let longest = || Longest::new(question.slowest, rate);
-        let (slowest, apart) = (longest(), longest());
+        let (slowest, excluded) = (longest(), longest());
         Self {
             question,
             rate,
-            lives: Lives::default(),
+            lives: Lives::new(tpoints),
             open: 0,
             left_out: LeftOut::default(),
             times: HashMap::default(),
@@ -184,8 +177,8 @@ impl Tracker {
             is_scarce: false,
             in_no_table: 0,
             slowest,
-            apart,
-            unanswered: Unanswered::default(),
+            excluded,
+            unanswered_on_io: 0,
         }
     }
 
@@ -199,7 +192,7 @@ impl Tracker {
         let inherited = self.inherited(record);
         let (groups, id) = (self.question.by.len(), record.object.id().unwrap_or_default());
         let first = |name| Life::new(name, id, groups);
-        let Some(Passed { over, life, .. }) = self.lives.record(record, first) else { return };
+        let Some(Passed { over, is_last, life, .. }) = self.lives.record(record, first) else { return };
         let life = &mut life.kept;
         if !life.is_endless {
             life.records.push((record.tpoint.id, record.tsc));
@@ -214,6 +207,9 @@ impl Tracker {
         if let Some(over) = over {
             self.over(over, false);
         }
+        if is_last && let Some(life) = self.lives.end(record) {
+            self.over(life, false);
+        }
         if self.open > MOST_OPEN || self.lives.len() > MOST_LIVES {
             let (open, left_out) = (&mut self.open, &mut self.left_out);
             self.lives.forget_half(|life| {
@@ -223,13 +219,10 @@ impl Tracker {
         }
     }
 
-    /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered.
+    /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered, or is over.
     pub(crate) fn unwanted(&mut self, record: &Record<'_>) {
-        if !self.question.queues.is_step(record) {
-            return;
-        }
-        if let Some(life) = self.lives.of(record) {
-            self.question.queues.pass(&mut life.kept.step, record);
+        if let Some(life) = self.lives.unwanted(record) {
+            self.over(life, false);
         }
     }
 
@@ -242,7 +235,7 @@ impl Tracker {
     /// the connection of its request.
     fn inherited(&self, record: &Record<'_>) -> Option<Inherited> {
         let Question { by, owner, queues, .. } = &self.question;
-        if by.is_empty() && owner.is_empty() && !queues.is_asked() {
+        if by.is_empty() && owner.is_empty() && queues.is_none() {
             return None;
         }
         let life = self.lives.related(record)?;
@@ -260,20 +253,20 @@ impl Tracker {
             self.left_out.torn += 1;
             return;
         }
-        let life = Life { unfinished, ..life.kept };
+        let (is_measured, is_unanswered) = (life.is_measured(), life.is_unanswered());
+        let life = Life { unfinished, is_unanswered, ..life.kept };
+        // One record has no length.
+        if !is_measured && !unfinished {
+            return;
+        }
         self.count(&life);
         self.keep(life);
     }
 
     fn count(&mut self, life: &Life) {
         let Some(&(first, _)) = life.records.first() else { return };
-        if life.step == Step::Unanswered {
-            self.unanswered.all += 1;
-            self.unanswered.of_io += u64::from(life.is_admin == Some(false));
-        }
-        // Only a summary has a place for them.
-        let apart = if self.question.tails { life.apart() } else { None };
-        let subject = Subject { apart, group: life.group.clone(), prefix: life.name.prefix, first };
+        self.unanswered_on_io += u64::from(life.is_unanswered && life.is_admin == Some(false));
+        let subject = Subject { excluded: life.excluded(), group: life.group.clone(), prefix: life.name.prefix, first };
         let is_full = self.times.len() >= MOST_SUBJECTS || self.spreads >= MOST_SPREADS;
         if is_full && !self.times.contains_key(&subject) {
             self.in_no_table += 1;
@@ -311,14 +304,14 @@ impl Tracker {
     }
 
     fn keep(&mut self, life: Life) {
-        if life.apart().is_some() { self.apart.add(life) } else { self.slowest.add(life) }
+        if life.excluded().is_some() { self.excluded.add(life) } else { self.slowest.add(life) }
     }
 
     /// Ends all lives and hands out the times.
     ///
     /// A life that the trace ends in the middle of would make the whole look shorter than it is.
     pub(crate) fn finish_all(mut self) -> Latencies {
-        for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
+        for AtEnd { life, unfinished } in std::mem::replace(&mut self.lives, Lives::new(&[])).finish() {
             self.over(life, unfinished);
         }
         let question = self.question;
@@ -339,17 +332,24 @@ impl Tracker {
             number_group(&mut subject.group);
         }
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let (slowest, apart, unanswered) = (self.slowest, self.apart, self.unanswered);
+        let (slowest, excluded, unanswered_on_io) = (self.slowest, self.excluded, self.unanswered_on_io);
         let (left_out_objects, in_no_table) = (self.left_out, self.in_no_table);
         let numbered = |lives: Vec<Life>| lives.into_iter().map(number_life).collect::<Vec<_>>();
-        let (count, left) = (apart.count(), numbered(apart.into_lives()));
+        let (count, left) = (excluded.count(), numbered(excluded.into_lives()));
         if slowest.count() == 0 {
-            return Latencies { subjects, slowest: left, left_out: None, unanswered, left_out_objects, in_no_table };
+            return Latencies {
+                subjects,
+                slowest: left,
+                left_out: None,
+                unanswered_on_io,
+                left_out_objects,
+                in_no_table,
+            };
         }
         let longest = left.into_iter().next().filter(|life| slowest.would_keep(life));
         let left_out = longest.map(|life| (life, count));
         let slowest = numbered(slowest.into_lives());
-        Latencies { subjects, slowest, left_out, unanswered, left_out_objects, in_no_table }
+        Latencies { subjects, slowest, left_out, unanswered_on_io, left_out_objects, in_no_table }
     }
 }
 
@@ -363,7 +363,7 @@ impl Life {
             group: vec![None; groups],
             owner: None,
             is_admin: None,
-            step: Step::default(),
+            is_unanswered: false,
             is_endless: false,
         }
     }
@@ -371,15 +371,15 @@ impl Life {
     /// Takes from a record of it what is asked, as far as it is not known yet.
     fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
         let Question { by, owner, queues, reused, .. } = question;
+        if self.is_admin.is_none() {
+            let known = queues.as_mut().and_then(|queues| queues.is_admin(record, context));
+            self.is_admin = known.or(inherited.is_admin);
+        }
         let mut value = |field: &Field| reused.value(field, record, context);
         for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
             if found.is_none() {
                 *found = value(field).or_else(|| inherited.group.get(i).cloned().flatten());
             }
-        }
-        queues.pass(&mut self.step, record);
-        if self.is_admin.is_none() {
-            self.is_admin = queues.is_admin(record, context).or(inherited.is_admin);
         }
         self.owner = self.owner.take().or(inherited.owner);
         // Another record may have a better one.
@@ -391,13 +391,8 @@ impl Life {
     }
 
     /// Why its time says nothing of how fast requests are served, if that is so.
-    pub(crate) fn apart(&self) -> Option<Apart> {
-        match self.is_admin {
-            Some(true) => Some(Apart::Admin),
-            // On an I/O queue such a request was given up, and is the one to look at.
-            None if self.step == Step::Unanswered => Some(Apart::Unanswered),
-            Some(false) | None => None,
-        }
+    pub(crate) fn excluded(&self) -> Option<Excluded> {
+        Excluded::of(self.is_admin, self.is_unanswered)
     }
 
     /// Times of its first and its last record.
@@ -423,7 +418,7 @@ pub(crate) fn length(life: &Life, rate: TickRate) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use spdk_trace::{Args, Lcore, Object, OwnerLabel, Tpoint};
+    use spdk_trace::{Args, Lcore, Object, OwnerLabel};
 
     use super::*;
 
@@ -462,7 +457,7 @@ mod tests {
         };
         let [new, next] = [(0, "NEW"), (1, "NEXT")].map(tpoint);
         let rate = TickRate::ticks_as_micros();
-        let mut tracker = Tracker::new(Question::default(), rate);
+        let mut tracker = Tracker::new(Question::default(), &[], rate);
         let context = Context { rate, annotator: None };
         let mut at = 0;
         let mut write = |tpoint: &Tpoint, id: u64, lost_since: Option<u64>| {
@@ -486,7 +481,7 @@ mod tests {
         let counts: Vec<u64> = latencies.subjects.iter().map(|(_, times)| times.whole.count()).collect();
         assert_eq!(counts, [3]);
         // Of objects that do not end, the older half is left out when there are too many.
-        let mut tracker = Tracker::new(Question::default(), rate);
+        let mut tracker = Tracker::new(Question::default(), &[], rate);
         for id in 0..=MOST_LIVES as u64 {
             tracker.record(&record(&new, id, id), &context);
         }

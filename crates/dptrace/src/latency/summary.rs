@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
-use super::apart::Apart;
+use super::excluded::Excluded;
 use super::names::{LEFT_OUT_MOST, Names, micros, quoted, shortened, squeezed, without_parts};
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
@@ -45,13 +45,13 @@ impl<'a> Row<'a> {
 
     /// What stands above the rows of this one's sort, if they are behind the others.
     fn headline(&self) -> Option<&'static str> {
-        self.subject.apart.map(Apart::headline).or(self.is_few.then_some(FEW_HEADLINE))
+        self.subject.excluded.map(Excluded::headline).or(self.is_few.then_some(FEW_HEADLINE))
     }
 }
 
 /// Marks the groups of one kind that have too few requests to be compared with the others.
 fn mark_few(rows: &mut [Row<'_>]) {
-    let is_compared = |row: &Row<'_>| row.subject.apart.is_none();
+    let is_compared = |row: &Row<'_>| row.subject.excluded.is_none();
     let most = rows.iter().filter(|row| is_compared(row)).map(|row| row.times.whole.count()).max().unwrap_or(0);
     for row in rows.iter_mut().filter(|row| is_compared(row)) {
         let count = row.times.whole.count();
@@ -73,14 +73,14 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
         mark_few(rows);
         rows.sort_by_key(|row| {
             let slowest = Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group)));
-            (row.subject.apart, row.is_few, slowest)
+            (row.subject.excluded, row.is_few, slowest)
         });
     }
     let spent = |rows: &[Row<'_>], is_wanted: fn(&Row<'_>) -> bool| -> u128 {
         rows.iter().filter(|row| is_wanted(row)).map(|row| row.times.whole.sum()).sum()
     };
     kinds.sort_by_key(|(kind, rows)| {
-        (Reverse((spent(rows, |row| row.subject.apart.is_none()), spent(rows, |_| true))), *kind)
+        (Reverse((spent(rows, |row| row.subject.excluded.is_none()), spent(rows, |_| true))), *kind)
     });
     kinds
 }
@@ -361,8 +361,8 @@ pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
         for (index, row) in rows.iter().enumerate() {
             let (rank, object, first) = (index + 1, quoted(&prefix.to_string()), quoted(names.tpoint(first)));
             let _ = write!(text, "{{\"summary\":{rank},\"object\":{object},\"first\":{first}");
-            if let Some(apart) = row.subject.apart {
-                let _ = write!(text, ",\"apart\":\"{}\"", apart.word());
+            if let Some(excluded) = row.subject.excluded {
+                let _ = write!(text, ",\"excluded\":\"{}\"", excluded.word());
             }
             if row.is_few {
                 text.push_str(",\"few\":true");

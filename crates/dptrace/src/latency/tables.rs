@@ -46,7 +46,7 @@ impl<'a> Shown<'a> {
         let all = subjects.len();
         if !names.all && all > MOST_TABLES {
             // Requests that wait by design are no answer to who is slow.
-            subjects.sort_by_key(|(subject, times)| (subject.apart, Reverse(times.whole.quantile(0.99))));
+            subjects.sort_by_key(|(subject, times)| (subject.excluded, Reverse(times.whole.quantile(0.99))));
             subjects.truncate(MOST_TABLES);
         }
         Self { left_out: all - subjects.len(), subjects }
@@ -73,6 +73,9 @@ fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
     let mut text = format!("{objects} object{s} {} from {}", subject.prefix, names.tpoint(subject.first));
     if times.unfinished > 0 {
         let _ = write!(text, " ({} unfinished)", times.unfinished);
+    }
+    if let Some(excluded) = subject.excluded {
+        let _ = write!(text, ", {}", excluded.in_title());
     }
     text
 }

@@ -10,6 +10,7 @@ use spdk_trace::TickRate;
 use super::ReportArgs;
 use super::collect::Collector;
 use super::{facts, gaps, spent, waterfall};
+use crate::failure::note;
 use crate::input::Place;
 use crate::latency::figures::{self, Found};
 use crate::target::printable;
@@ -57,9 +58,11 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     inputs.pass("second of two passes", setting, &mut collector);
     let mut notes = source.notes.clone();
     notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
-    missing::report_early(source, &passed, first.early);
-    missing::report_left_out(first.left_out);
-    notes.extend(missing::of(source, &passed).into_iter().chain(missing::of_early(source, &passed, first.early)));
+    let left_out = missing::of_requests(source, &passed, &first);
+    for missing in &left_out {
+        note(missing);
+    }
+    notes.extend(missing::of(source, &passed).into_iter().chain(left_out));
     let slow = collector.second.take_slowest();
     let gaps = gaps::of(source);
     let waterfalls = slow.iter().enumerate();

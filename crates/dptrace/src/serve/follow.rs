@@ -205,7 +205,7 @@ fn count(stages: &mut Stages, shared: &Shared, process: &str, now: Now, records:
     let aside = stages.count(&mut store.groups, now);
     let counts = store.counts(process);
     counts.records += std::mem::take(records);
-    counts.apart += aside.apart;
+    counts.excluded += aside.excluded;
     counts.lost[LOST_REQUESTS] += aside.lost;
 }
 

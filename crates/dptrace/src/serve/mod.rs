@@ -37,6 +37,8 @@ use find::{Finder, Wanted};
 use http::{Server, Token};
 use limits::{CLIENTS, Limits};
 use parquet::{Place, Tables};
+#[cfg(test)]
+pub(crate) use stages::requests_of;
 use store::Shared;
 use sys::clock::real_nanos;
 use targets::{Setting, Targets};

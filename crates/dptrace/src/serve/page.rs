@@ -27,8 +27,8 @@ const PERCENTILE: Family = Family {
 };
 const REQUESTS: Family =
     Family { name: "dptrace_requests", kind: Kind::Counter, unit: None, help: "Requests that were completed." };
-const APART: Family = Family {
-    name: "dptrace_requests_apart",
+const EXCLUDED: Family = Family {
+    name: "dptrace_requests_excluded",
     kind: Kind::Counter,
     unit: None,
     help: "Requests of admin queues, which wait by design: they are counted nowhere else.",
@@ -202,9 +202,9 @@ fn counts(text: &mut Text, store: &Store) {
     for (process, counts) in &store.processes {
         text.sample(&RECORDS, &[("process", process)], Value::Whole(counts.records));
     }
-    text.family(&APART);
+    text.family(&EXCLUDED);
     for (process, counts) in &store.processes {
-        text.sample(&APART, &[("process", process)], Value::Whole(counts.apart));
+        text.sample(&EXCLUDED, &[("process", process)], Value::Whole(counts.excluded));
     }
     text.family(&LOSSES);
     for (process, counts) in &store.processes {

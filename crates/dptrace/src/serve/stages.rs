@@ -5,12 +5,14 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::Context;
-use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint, TpointSet};
-use timeline::{Life, Lives, last_ones};
+use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint};
+use timeline::{Life, Lives};
 
 use super::groups::{Finished, Groups, Stage, StageId, WHOLE};
 use super::naming::{Named, Naming, unknown};
-use crate::latency::apart::{Queues, Step};
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests};
+use crate::latency::excluded::Excluded;
 use crate::timeline::words::kind;
 
 /// Objects that are followed; of more, those that began longest ago are no longer.
@@ -22,9 +24,6 @@ const MOST_RECORDS: usize = 64;
 struct Seen {
     first: u16,
     named: Option<Named>,
-    step: Step,
-    /// It belongs to another one, as a block device's I/O to its request.
-    is_part: bool,
     size: u32,
     records: Vec<Mark>,
 }
@@ -49,7 +48,7 @@ struct Found {
     objects: Vec<Over>,
     /// Between which tracepoints, whose, and how long.
     stages: Vec<((u16, u16), Lcore, u64)>,
-    apart: u64,
+    excluded: u64,
     lost: u64,
 }
 
@@ -57,7 +56,7 @@ struct Found {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aside {
     /// Requests that wait by design.
-    pub(super) apart: u64,
+    pub(super) excluded: u64,
     /// Objects in whose time slots were lost.
     pub(super) lost: u64,
 }
@@ -74,8 +73,6 @@ pub(super) struct Now {
 /// Follows all objects of a trace.
 pub(super) struct Stages {
     lives: Lives<Seen>,
-    last_ones: TpointSet,
-    queues: Queues,
     naming: Naming,
     names: Vec<(u16, String)>,
     /// Numbers of stages, by their tracepoints.
@@ -88,9 +85,7 @@ impl Stages {
     /// For a trace with these tracepoints.
     pub(super) fn new(tpoints: &[Tpoint], naming: Naming) -> Self {
         Self {
-            lives: Lives::default(),
-            last_ones: last_ones(tpoints),
-            queues: Queues::new(tpoints, None),
+            lives: Lives::new(tpoints),
             naming,
             names: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
             ids: HashMap::default(),
@@ -117,52 +112,45 @@ impl Stages {
         let Some(passed) = self.lives.record(record, |_| Seen {
             first: record.tpoint.id,
             named: None,
-            step: Step::Other,
-            is_part: false,
             size: 0,
             records: spare.pop().unwrap_or_default(),
         }) else {
             return;
         };
-        let over = passed.over;
+        let (over, is_last) = (passed.over, passed.is_last);
         let seen = &mut passed.life.kept;
-        seen.is_part |= is_part;
         if seen.records.len() < MOST_RECORDS {
             seen.records.push((record.tpoint.id, record.lcore, record.tsc));
         }
         seen.size = seen.size.max(record.size);
-        self.queues.pass(&mut seen.step, record);
         if seen.named.is_none() {
             seen.named = self.naming.named(record, context, group).or(inherited);
         }
         if let Some(over) = over {
             self.over(over);
         }
-        if self.last_ones.contains(record.tpoint.id)
-            && let Some(life) = self.lives.end(record)
-        {
+        if is_last && let Some(life) = self.lives.end(record) {
             self.over(life);
         }
     }
 
     /// Takes the stages of an object that is over.
     fn over(&mut self, life: Life<Seen>) {
-        let Life { name, is_torn, kept: mut seen, .. } = life;
-        let (Some(&(_, lcore, begin)), Some(&(.., end))) = (seen.records.first(), seen.records.last()) else { return };
+        let is_unanswered = life.is_unanswered();
+        let Life { name, begin, until: end, lcore, is_torn, is_part, records, kept: mut seen, .. } = life;
         let found = &mut self.found;
-        // On an I/O queue one that nobody answered was given up, and counts.
         let is_admin = seen.named.and_then(|named| named.is_admin);
-        let waits = is_admin == Some(true) || is_admin.is_none() && seen.step == Step::Unanswered;
+        let waits = Excluded::of(is_admin, is_unanswered).is_some();
         if is_torn {
             found.lost += 1;
         } else if waits {
-            found.apart += u64::from(!seen.is_part);
-        } else if seen.records.len() > 1 {
+            found.excluded += u64::from(!is_part);
+        } else if records > 1 {
             let span = |from: Ticks, to: Ticks| to.0.saturating_sub(from.0);
             let pairs =
                 seen.records.windows(2).map(|pair| ((pair[0].0, pair[1].0), pair[1].1, span(pair[0].2, pair[1].2)));
             found.stages.extend(pairs);
-            if !seen.is_part {
+            if !is_part {
                 found.stages.push(((u16::MAX, u16::MAX), lcore, span(begin, end)));
             }
             let (named, first, size, until) = (seen.named, seen.first, seen.size, found.stages.len());
@@ -199,7 +187,7 @@ impl Stages {
             let utc = now.utc.saturating_sub(ago);
             groups.finish(&Finished { group, utc, name: over.name, size: over.size, stages: &stages });
         }
-        let aside = Aside { apart: found.apart, lost: found.lost };
+        let aside = Aside { excluded: found.excluded, lost: found.lost };
         self.found = found;
         self.found.clear();
         if self.naming.has_forgotten(groups.forgotten) {
@@ -221,7 +209,7 @@ impl Found {
     fn clear(&mut self) {
         self.objects.clear();
         self.stages.clear();
-        (self.apart, self.lost) = (0, 0);
+        (self.excluded, self.lost) = (0, 0);
     }
 }
 
@@ -233,6 +221,28 @@ fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), f
     let name = |id| names.iter().find(|(it, _)| *it == id).map_or("?", |(_, name)| name.as_str());
     let [from, to, first] = [from, to, first].map(|id| printable::text(name(id).as_bytes()));
     groups.stage(&format!("{from} -> {to}"), kind(&first))
+}
+
+/// The requests of hosts as histograms and exemplars have them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let (tpoints, rate) = (real.trace.tpoints().all(), real.trace.tick_rate());
+    let limits =
+        super::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
+    let mut groups = Groups::new(limits);
+    let mut stages = Stages::new(tpoints, Naming::new(&real.specs, tpoints).unwrap());
+    real.each(|record, context| stages.record(record, context, |key| groups.id(key)));
+    stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
+    groups.second();
+    let (mut times, mut slowest) = (metrics::Histogram::default(), None);
+    for group in groups.shown().into_iter().filter(|group| group.key.transport == "TCP") {
+        for (_, cell) in group.cells.iter().filter(|(id, _)| *id == WHOLE) {
+            times.merge(&cell.recent.all());
+            slowest = slowest.max(cell.slowest().map(|slow| (slow.nanos, slow.name.to_string())));
+        }
+    }
+    let (longest, name) = slowest.unwrap();
+    Requests { count: times.count(), p99: times.quantile(0.99).unwrap(), longest, slowest: Some(name) }
 }
 
 #[cfg(test)]

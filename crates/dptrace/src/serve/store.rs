@@ -18,7 +18,7 @@ use super::threads::Threads;
 pub(super) struct Counts {
     pub(super) records: u64,
     /// Requests of admin queues, and those that nobody answered.
-    pub(super) apart: u64,
+    pub(super) excluded: u64,
     /// By their place in [`LOST`].
     pub(super) lost: [u64; LOST.len()],
 }

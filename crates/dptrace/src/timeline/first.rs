@@ -10,6 +10,7 @@ use super::inputs::Inputs;
 use super::missing;
 use super::pass::{Kept, Passed};
 use super::source::Source;
+use crate::latency::excluded::Excluded;
 use crate::trace::warn_problems;
 
 /// What a table is about: objects that one tracepoint creates, of one group.
@@ -55,6 +56,8 @@ pub(crate) struct First<'a> {
     pub(crate) left_out: u64,
     /// Requests that began before the kernel's events did.
     pub(crate) early: u64,
+    /// Requests that wait by design.
+    pub(crate) excluded: u64,
 }
 
 impl<'a> First<'a> {
@@ -69,6 +72,7 @@ impl<'a> First<'a> {
             lengths: 0,
             left_out: 0,
             early: 0,
+            excluded: 0,
         }
     }
 
@@ -117,9 +121,19 @@ pub(crate) fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     (first, passed)
 }
 
-/// Whether a request is whole: it ended, and began when the kernel's events had begun, if there are any.
+/// Whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
 pub(crate) fn counts(request: &Request<Kept>, source: &Source) -> bool {
-    !request.unfinished && request.records.len() > 1 && !is_early(request, source)
+    is_measured(request) && excluded(request).is_none() && !is_early(request, source)
+}
+
+/// Whether a request has a time: it ended, and has more than one record.
+pub(crate) fn is_measured(request: &Request<Kept>) -> bool {
+    !request.unfinished && request.records.len() > 1
+}
+
+/// Why the time of a request says nothing of how fast requests are served, if that is so.
+pub(crate) fn excluded(request: &Request<Kept>) -> Option<Excluded> {
+    Excluded::of(request.kept.is_admin, request.is_unanswered)
 }
 
 /// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
@@ -131,6 +145,8 @@ pub(crate) fn is_early(request: &Request<Kept>, source: &Source) -> bool {
 impl Consumer<Kept> for First<'_> {
     fn request(&mut self, request: &Request<Kept>) {
         if !counts(request, self.source) {
+            let is_whole = request.related.is_none() && is_measured(request);
+            self.excluded += u64::from(is_whole && excluded(request).is_some());
             self.early += u64::from(request.related.is_none() && is_early(request, self.source));
             return;
         }

@@ -14,6 +14,7 @@ use super::open;
 use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
 use crate::input::Place;
+use crate::latency::excluded::Queues;
 use crate::progress::Progress;
 use crate::trace::field;
 use crate::trace::objects::{ObjectArgs, annotate_quietly};
@@ -30,6 +31,7 @@ pub(crate) struct Inputs {
     pub(crate) by: Vec<String>,
     by_fields: Vec<Vec<Field>>,
     owner: [Field; 2],
+    queues: Queues,
     pub(crate) annotator: Option<Annotator>,
     rate: TickRate,
     /// What later events show of earlier times; read when it is first needed.
@@ -105,7 +107,8 @@ impl Inputs {
         let by_fields = by.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
         let owner = [field::parse("qpair", specs)?, Field::Owner];
         let rate = source.trace.as_ref().map_or(TickRate::ticks_as_micros(), Trace::tick_rate);
-        Ok(Self { source, by, by_fields, owner, annotator, rate, foreseen: OnceCell::new() })
+        let queues = Queues::new(specs)?;
+        Ok(Self { source, by, by_fields, owner, queues, annotator, rate, foreseen: OnceCell::new() })
     }
 
     /// Hands all records and events to a consumer, in the order of time. `what` is shown meanwhile.
@@ -122,9 +125,10 @@ impl Inputs {
         consumer: &mut C,
     ) -> Passed {
         let context = Context { rate: self.rate, annotator: self.annotator.as_ref() };
-        let fields = Fields { by: &self.by_fields, owner: &self.owner, context };
+        let (by, owner, queues) = (&self.by_fields, &self.owner, self.queues.clone());
+        let fields = Fields { by, owner, queues, context };
         let foreseen = self.foreseen.get_or_init(|| self.source.foresee());
-        pass(&self.source, self.source.reading(progress, what), setting, foreseen, &fields, consumer)
+        pass(&self.source, self.source.reading(progress, what), setting, foreseen, fields, consumer)
     }
 }
 

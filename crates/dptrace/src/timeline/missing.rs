@@ -3,6 +3,7 @@
 use screen::{counted, time};
 use timeline::LeftOut;
 
+use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
 use crate::failure::note;
@@ -64,31 +65,27 @@ pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// Reports requests that are left out because they began before the kernel's events did.
-pub(crate) fn report_early(source: &Source, passed: &Passed, early: u64) {
-    if let Some(missing) = of_early(source, passed, early) {
-        note(&missing);
-    }
+/// Says which requests are left out: those from before the kernel's events, those that wait by design, and those of groups for which
+/// there is no room.
+pub(crate) fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
+    let begin = source.kernel.as_ref().map(|kernel| time(passed.after_begin(kernel.start)));
+    let before = begin.map(|begin| format!(" from before the kernel's events begin, {begin} after the first record,"));
+    let excluded = "left out: of admin queues, on which requests for async events wait by design, or without an answer; dptrace \
+                    latency --summary has them";
+    let notes = [
+        before.and_then(|before| left(first.early, &before, "left out")),
+        left(first.excluded, "", excluded),
+        of_groups(first.left_out),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
-/// The same in words.
-pub(crate) fn of_early(source: &Source, passed: &Passed, early: u64) -> Option<String> {
-    let kernel = source.kernel.as_ref().filter(|_| early > 0)?;
-    let (requests, are) = (counted(early, "request"), if early == 1 { "is" } else { "are" });
-    let begin = time(passed.after_begin(kernel.start));
-    Some(format!("{requests} from before the kernel's events begin, {begin} after the first record, {are} left out"))
-}
-
-/// Reports requests that are in no table.
-pub(crate) fn report_left_out(left_out: u64) {
-    if let Some(missing) = of_groups(left_out) {
-        note(&missing);
-    }
-}
-
-/// The same in words.
+/// Says how many requests are in no table.
 pub(crate) fn of_groups(left_out: u64) -> Option<String> {
-    let (requests, are) = (counted(left_out, "request"), if left_out == 1 { "is" } else { "are" });
-    let why = "there are too many groups; --by with another field makes fewer";
-    (left_out > 0).then(|| format!("{requests} {are} in no table: {why}"))
+    left(left_out, "", "in no table: there are too many groups; --by with another field makes fewer")
+}
+
+fn left(count: u64, which: &str, what: &str) -> Option<String> {
+    let (requests, are) = (counted(count, "request"), if count == 1 { "is" } else { "are" });
+    (count > 0).then(|| format!("{requests}{which} {are} {what}"))
 }

@@ -24,6 +24,8 @@ use ::timeline::Setting;
 use clap::Args;
 use screen::Screen;
 
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests};
 use crate::failure::{note, usage};
 use crate::input::{self, Place};
 use crate::output::{self, Output};
@@ -141,8 +143,9 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
 fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, args.slowest);
-    missing::report_early(source, &passed, first.early);
-    missing::report_left_out(first.left_out);
+    for missing in missing::of_requests(source, &passed, &first) {
+        note(&missing);
+    }
     let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
     let usual = std::mem::take(&mut first.survey).finish();
     let detail_over = first.slowest_from().max(over);
@@ -181,4 +184,23 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     failed?;
     missing::report(source, &passed);
     Ok(())
+}
+
+/// The requests of hosts as verdicts and the list of the slowest have them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let inputs = Inputs::of_trace(real.again(), &real.recording).unwrap();
+    let (first, _) = first::survey(&inputs, usize::MAX);
+    let mut second = Second::new(&inputs.source, &first.times, usize::MAX, 0);
+    inputs.pass("second of two passes", inputs.source.setting(), &mut second);
+    let tpoint = real.first_tpoint();
+    let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();
+    let [(_, times)] = &times[..] else { panic!("{} subjects", times.len()) };
+    let slowest = second.take_slowest().into_iter().find(|request| request.first() == tpoint);
+    Requests {
+        count: times.whole.count(),
+        p99: times.whole.quantile(0.99),
+        longest: times.whole.longest(),
+        slowest: slowest.map(|request| request.name.to_string()),
+    }
 }

@@ -9,6 +9,7 @@ use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setti
 
 use super::source::{Kernel, Source};
 use crate::interrupt;
+use crate::latency::excluded::Queues;
 use crate::progress::Reading;
 
 /// Records after which a signal is looked for.
@@ -21,6 +22,8 @@ pub(crate) struct Kept {
     pub(crate) group: Vec<Option<Box<str>>>,
     /// Whose it is.
     pub(crate) owner: Option<Box<str>>,
+    /// Whether its queue is an admin queue, if that is known.
+    pub(crate) is_admin: Option<bool>,
 }
 
 /// What is asked of each request.
@@ -29,11 +32,17 @@ pub(crate) struct Fields<'a> {
     pub(crate) by: &'a [Vec<Field>],
     /// Whose it is: the first of these that it has.
     pub(crate) owner: &'a [Field],
+    /// How queues are found on which requests wait by design.
+    pub(crate) queues: Queues,
     pub(crate) context: Context<'a>,
 }
 
 impl Fields<'_> {
-    fn note(&self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
+    fn note(&mut self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
+        if kept.is_admin.is_none() {
+            let known = self.queues.is_admin(record, &self.context);
+            kept.is_admin = known.or_else(|| related.and_then(|it| it.is_admin));
+        }
         if kept.group.len() < self.by.len() {
             kept.group.resize(self.by.len(), None);
         }
@@ -80,7 +89,7 @@ pub(crate) fn pass<C: Consumer<Kept>>(
     mut reading: Reading,
     setting: Setting,
     noted: &[KernelEvent],
-    fields: &Fields<'_>,
+    mut fields: Fields<'_>,
     consumer: &mut C,
 ) -> Passed {
     let kernel = source.kernel.as_ref();

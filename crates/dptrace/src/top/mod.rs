@@ -18,6 +18,8 @@ use crate::output::Output;
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::trace::cpus;
+#[cfg(test)]
+pub(crate) use feed::requests_of;
 use feed::{Feeds, Kernel, ReadingOptions, Trace};
 
 /// How often it is asked whether to stop.

@@ -1,13 +1,12 @@
 //! Finds slow requests in the records of a trace that goes on.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use records::Context;
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
-use timeline::{Life, Lives, last_ones};
+use timeline::{Life, Lives};
 
-use crate::latency::apart::{Queues, Step};
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests};
+use crate::latency::excluded::{Excluded, Queues};
 use crate::timeline::judge::Wanted;
 
 /// Objects that are followed: of more, those that began before the time that is kept are no longer.
@@ -39,7 +38,6 @@ struct Seen {
     /// Nobody asked for it: it belongs to another one, or another tracepoint creates it.
     is_ignored: bool,
     is_admin: Option<bool>,
-    step: Step,
     is_reported: bool,
 }
 
@@ -50,35 +48,12 @@ impl Seen {
     }
 }
 
-/// Owners of which it is known whether they are admin queues: reading their descriptions takes longer than the rest.
-#[derive(Default)]
-struct KnownQueues(HashMap<u16, (Ticks, bool), RandomState>);
-
-impl KnownQueues {
-    fn is_admin(&mut self, queues: &Queues, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
-        let owner = record.owner_since;
-        if let Some((id, since)) = owner
-            && let Some((_, is_admin)) = self.0.get(&id).filter(|(known, _)| *known == since)
-        {
-            return Some(*is_admin);
-        }
-        let is_admin = queues.is_admin(record, context)?;
-        if let Some((id, since)) = owner {
-            self.0.insert(id, (since, is_admin));
-        }
-        Some(is_admin)
-    }
-}
-
 /// Follows all objects.
 pub(super) struct Detector {
     lives: Lives<Seen>,
-    /// By tracepoint: whether an object is done with it.
-    last_ones: TpointSet,
     /// By tracepoint: whether objects that it creates are asked for.
     wanted: Option<TpointSet>,
     queues: Queues,
-    known: KnownQueues,
     /// In ticks.
     slow: u64,
     found: Vec<Slow>,
@@ -91,17 +66,7 @@ pub(super) struct Detector {
 impl Detector {
     /// For a trace with these tracepoints: objects that take at least `slow` ticks, of those that these tracepoints create.
     pub(super) fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
-        Self {
-            lives: Lives::default(),
-            last_ones: last_ones(tpoints),
-            wanted,
-            queues,
-            known: KnownQueues::default(),
-            slow,
-            found: Vec::new(),
-            ended: 0,
-            unsure: 0,
-        }
+        Self { lives: Lives::new(tpoints), wanted, queues, slow, found: Vec::new(), ended: 0, unsure: 0 }
     }
 
     /// Takes the next record in the order of time.
@@ -114,23 +79,20 @@ impl Detector {
             last: record.tsc,
             is_ignored: !is_wanted(record.tpoint.id),
             is_admin: None,
-            step: Step::Other,
             is_reported: false,
         }) else {
             return;
         };
-        let (over, begin, is_first) = (passed.over, passed.life.begin, passed.is_first);
+        let (over, begin, is_first, is_last) = (passed.over, passed.life.begin, passed.is_first, passed.is_last);
+        let (is_part, is_unanswered) = (passed.life.is_part, passed.life.is_unanswered());
         let seen = &mut passed.life.kept;
         seen.last = seen.last.max(record.tsc);
         // Who asks for I/O of block devices by name gets it; otherwise it counts as a part of its request.
-        seen.is_ignored |= wanted.is_none() && record.related.is_some();
-        let before = seen.step;
-        self.queues.pass(&mut seen.step, record);
-        let is_last = self.last_ones.contains(record.tpoint.id);
+        seen.is_ignored |= wanted.is_none() && is_part;
         let is_slow = record.tsc.0.saturating_sub(begin.0) >= self.slow;
         // Whose it is, is known while there is a record at hand: where requests wait by design, and of slow ones.
-        if seen.is_admin.is_none() && (is_first || before != seen.step || is_slow) {
-            seen.is_admin = self.known.is_admin(&self.queues, record, context);
+        if seen.is_admin.is_none() && (is_first || is_unanswered || is_slow) {
+            seen.is_admin = self.queues.is_admin(record, context);
         }
         if let Some(over) = over {
             self.check(&over);
@@ -145,7 +107,7 @@ impl Detector {
         self.ended += 1;
         let seen = &life.kept;
         let slow = seen.slow(life.begin, seen.last, false);
-        let waits = seen.is_admin == Some(true) || seen.step == Step::Unanswered;
+        let waits = Excluded::of(seen.is_admin, life.is_unanswered()).is_some();
         // One that was reported while it was open was reported.
         if slow.length() < self.slow || seen.is_ignored || waits || seen.is_reported {
             return;
@@ -161,7 +123,7 @@ impl Detector {
     pub(super) fn still_open(&mut self, now: Ticks, since: u64) {
         for life in self.lives.open() {
             // Its end may be among what was lost.
-            let is_long = now.0.saturating_sub(life.begin.0) >= since && !life.is_torn;
+            let is_long = now.0.saturating_sub(life.begin.0) >= since && !life.is_torn && !life.is_perhaps_over();
             let seen = &mut life.kept;
             if is_long && !seen.is_ignored && seen.is_admin != Some(true) && !seen.is_reported {
                 seen.is_reported = true;
@@ -181,4 +143,18 @@ impl Detector {
     pub(super) fn take(&mut self) -> Vec<Slow> {
         std::mem::take(&mut self.found)
     }
+}
+
+/// The requests of hosts as those that take at least a tick.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let queues = Queues::new(&real.specs).unwrap();
+    let mut detector = Detector::new(real.trace.tpoints().all(), None, queues, 1);
+    real.each(|record, context| detector.record(record, context));
+    let (found, first, rate) = (detector.take(), real.first_tpoint(), real.trace.tick_rate());
+    let mut lengths: Vec<u64> =
+        found.iter().filter(|slow| slow.wanted.first == first).map(|slow| rate.nanos(Ticks(slow.length())).0).collect();
+    lengths.sort_unstable();
+    let p99 = lengths[(lengths.len() * 99).div_ceil(100) - 1];
+    Requests { count: lengths.len() as u64, p99, longest: lengths[lengths.len() - 1], slowest: None }
 }

@@ -28,15 +28,16 @@ use crate::capture::rings::Rings;
 use crate::capture::{bytes, check_process};
 use crate::failure::{explained, note, usage};
 use crate::interrupt::Interrupt;
-use crate::latency::{QUEUE, apart::Queues};
+use crate::latency::excluded::Queues;
 use crate::names;
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::target::{Watch, printable};
 use crate::trace::cpus;
-use crate::trace::field;
 use crate::trace::filter::add_matching;
 use detect::Detector;
+#[cfg(test)]
+pub(crate) use detect::requests_of;
 use kernel::KernelPast;
 use known::Known;
 use sample::Sampling;
@@ -188,7 +189,7 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     let known = Known::new(objects, specs.clone(), rings.follower.tpoints());
     let setting = args.setting(pid);
     let slow = ticks(setting.slow, rings.follower.tick_rate());
-    let queues = Queues::new(&tpoints, Some(field::parse(QUEUE, &specs)?));
+    let queues = Queues::new(&specs)?;
     let source = rings.source.again()?;
     let trace = Watched::start(rings, place.has_room())?;
     meta.begin = facts::now();

@@ -13,8 +13,8 @@ const percentiles = (() => {
   data.connections.forEach((connection, place) => {
     if (!connection.stages) return;
     const group = data.groups[connection.group];
-    const apart = connection.apart ? ` (${connection.apart})` : "";
-    options.push({ label: `${connection.name ?? "no connection"}${apart}, ${group.name}`, group: connection, place, connection: place });
+    const excluded = connection.excluded ? ` (${connection.excluded})` : "";
+    options.push({ label: `${connection.name ?? "no connection"}${excluded}, ${group.name}`, group: connection, place, connection: place });
   });
   const parts = [["All", options.filter((it) => it.connection === undefined)], ["Connections", options.filter((it) => it.connection !== undefined)]];
   for (const [label, within] of parts) {

@@ -21,7 +21,7 @@
 
   const rows = data.connections.map((it, place) => {
     const group = data.groups[it.group];
-    const label = `${it.name ?? "no connection"}${it.apart ? ` (${it.apart})` : ""}`;
+    const label = `${it.name ?? "no connection"}${it.excluded ? ` (${it.excluded})` : ""}`;
     const name = it.stages ? element("button", { type: "button", class: "as-link" }, label) : label;
     if (it.stages) name.addEventListener("click", () => percentiles.choose(place));
     const took = (nanos) => (it.whole.n ? time(nanos) : "–");
@@ -38,7 +38,7 @@
     const key = columns[order.column];
     const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
     // What waits by design says nothing of speed: it stands behind the others.
-    wanted.sort((a, b) => Number(Boolean(a.it.apart)) - Number(Boolean(b.it.apart))
+    wanted.sort((a, b) => Number(Boolean(a.it.excluded)) - Number(Boolean(b.it.excluded))
       || (order.falls ? -1 : 1) * compare(key(a.it), key(b.it)));
     const shown = isWhole ? wanted : wanted.slice(0, few);
     body.replaceChildren(...shown.map(({ row }) => row));

@@ -67,7 +67,19 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
     let (name, related_number) = (object(name), related.map(|it| it.number));
     let number = name.number + u64::from(name.prefix == 'b') * 1_000;
     let (size, depth, unfinished) = (4096, None, false);
-    Request { name, number, related, related_number, records, stages, size, depth, unfinished, kept }
+    Request {
+        name,
+        number,
+        related,
+        related_number,
+        records,
+        stages,
+        size,
+        depth,
+        unfinished,
+        is_unanswered: false,
+        kept,
+    }
 }
 
 /// Exports these requests and events, and reads them back.

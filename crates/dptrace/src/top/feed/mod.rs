@@ -20,6 +20,8 @@ use top::{Cpu, Sample, Thread, Traffic};
 use crate::failure::{explained, note};
 
 pub(super) use kernel::Kernel;
+#[cfg(test)]
+pub(crate) use requests::requests_of;
 pub(super) use trace::{ReadingOptions, Trace};
 
 /// The length of a sample.
@@ -97,7 +99,7 @@ impl Feeds {
     pub(super) fn start(trace: Option<Trace>, kernel: Option<Kernel>, reading: ReadingOptions) -> anyhow::Result<Self> {
         let (sender, parts) = channel();
         // Finding objects takes its time: the first second begins after it.
-        let trace = trace.map(|trace| trace.open(reading));
+        let trace = trace.map(|trace| trace.open(reading)).transpose()?;
         let beat = Beat { begin: Instant::now(), stop: Arc::default() };
         let merger = Merger::new(trace.is_some(), kernel.is_some());
         let mut threads = Vec::new();

@@ -5,17 +5,24 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec};
-use spdk_trace::{ArgValue, Lcore, ObjectName, Record, TickRate, Ticks, Tpoint};
+use records::Context;
+use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint};
+use timeline::{Life, Lives, is_host_request};
 use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
 
 use super::connections::Connections;
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests as Listed};
+use crate::latency::excluded::{Excluded, Queues};
 
 /// The slowest requests that are kept of a connection in a second.
 const SLOWEST: usize = 3;
 /// The most stages that have a row of their own.
 const STAGES: usize = 256;
-/// The most requests that are followed at a time.
-const LIVES: usize = 1 << 16;
+/// Limit on the objects that are followed at a time: of more, those with the oldest last records are no longer.
+const MAX_OPEN_OBJECTS: usize = 1 << 18;
+/// Limit on the stages of an object: what has more is no request.
+const MAX_STAGES_OF_OBJECT: usize = 1 << 12;
 /// More connections are not kept without requests.
 const CONNECTIONS: usize = 8192;
 /// Memory for stages that is kept to be used again, at most.
@@ -25,18 +32,9 @@ const WHOLE: &str = "whole request";
 /// Reading and writing (`enum spdk_bdev_io_type`, include/spdk/bdev.h).
 const TRANSFERS: [u64; 2] = [1, 2];
 
-/// What a tracepoint says of its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Begin,
-    Middle,
-    End,
-}
-
 /// What kind of record a tracepoint's are.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    step: Step,
     /// Its object is a request of a host, rather than something that works for one.
     is_request: bool,
     /// It begins an I/O of a block device: its size is in blocks.
@@ -49,10 +47,12 @@ struct Kind {
 /// An object that is at work.
 #[derive(Clone, Debug)]
 struct Live {
-    name: ObjectName,
-    begin: Ticks,
+    is_request: bool,
+    /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
+    /// Whether its queue is an admin queue, if that is known.
+    is_admin: Option<bool>,
     /// Its stages so far: their places, and ticks.
     stages: Vec<(u16, u64)>,
 }
@@ -80,7 +80,8 @@ pub(super) struct Requests {
     kinds: Vec<Option<Kind>>,
     tpoints: HashMap<u16, String, RandomState>,
     rate: TickRate,
-    lives: HashMap<(char, u64), Live, RandomState>,
+    lives: Lives<Live>,
+    queues: Queues,
     connections: Connections,
     /// Memory for stages, to be used again.
     spare: Vec<Vec<(u16, u64)>>,
@@ -102,21 +103,22 @@ struct Named {
 }
 
 impl Requests {
-    pub(super) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> Self {
+    pub(super) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Self> {
         let mut kinds = Vec::new();
         let connections = Connections::new(specs);
-        let has_requests = tpoints.iter().any(|tpoint| is_request(&tpoint.name));
+        let has_requests = tpoints.iter().any(|tpoint| is_host_request(&tpoint.name));
         for tpoint in tpoints {
             let id = usize::from(tpoint.id);
             kinds.resize(kinds.len().max(id + 1), None);
             let pointer = connections.pointer(tpoint);
             kinds[id] = kind(tpoint, has_requests).map(|kind| Kind { pointer, ..kind });
         }
-        Self {
+        Ok(Self {
             kinds,
             tpoints: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
             rate,
-            lives: HashMap::default(),
+            lives: Lives::new(tpoints),
+            queues: Queues::new(specs)?,
             connections,
             spare: Vec::new(),
             stages: HashMap::default(),
@@ -124,7 +126,7 @@ impl Requests {
             seconds: Default::default(),
             number: 1,
             end: Ticks(u64::MAX),
-        }
+        })
     }
 
     /// The second that is summed up ends then; what is later belongs to the next one. Until this is called, all belongs to it.
@@ -134,101 +136,108 @@ impl Requests {
 
     /// Records are missing before the next one: what was at work may have ended, and its address may be another's.
     pub(super) fn gap(&mut self) {
-        self.lives.clear();
+        self.lives.forget(Ticks(u64::MAX));
     }
 
     /// Takes the next record.
     pub(super) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
         let Some(kind) = self.kinds.get(usize::from(record.tpoint.id)).copied().flatten() else { return };
-        let Some(id) = record.object.id() else { return };
-        let prefix = record.tpoint.object_prefix.unwrap_or('?');
-        let (key, at) = ((prefix, id), usize::from(record.tsc > self.end));
-        if kind.step == Step::Begin {
-            return self.begin(kind, key, record, annotator, at);
-        }
-        // Whoever ends is counted, also where its beginning was not seen.
-        if kind.step == Step::End && kind.is_request {
-            let connection = self.connections.of(record, kind.pointer, annotator, self.number);
-            if let Some(part) = connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
-                part.on(record.lcore).0 += 1;
+        let at = usize::from(record.tsc > self.end);
+        let related = self.lives.related(record).map(|life| (life.kept.connection, life.kept.is_admin));
+        let spare = &mut self.spare;
+        let passed = self.lives.record(record, |_| Live {
+            is_request: kind.is_request,
+            last: (record.tpoint.id, record.tsc),
+            connection: None,
+            is_admin: None,
+            stages: spare.pop().unwrap_or_default(),
+        });
+        let Some(passed) = passed else {
+            // Who ends is counted, also where its beginning was not seen.
+            if kind.is_request && self.lives.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
+                let connection = self.connections.of(record, kind.pointer, annotator, self.number);
+                if let Some(connection) = connection {
+                    self.seconds[at].parts.entry(connection).or_default().on(record.lcore).0 += 1;
+                }
             }
-        }
-        let Some(live) = self.lives.get_mut(&key) else { return };
-        let (from, since) = live.last;
-        live.last = (record.tpoint.id, record.tsc);
-        let took = record.tsc.0.saturating_sub(since.0);
-        let before = live.stages.len() as u64;
-        let Some(place) = place(&mut self.stages, &mut self.named, &self.tpoints, (from, record.tpoint.id)) else {
             return;
         };
-        live.stages.push((place, took));
-        let order = &mut self.named[usize::from(place)].order;
-        *order = (order.0 + before + 1, order.1 + 1);
-        self.seconds[at].stage(place, self.rate.nanos(Ticks(took)).0);
-        if kind.step == Step::End
-            && let Some(live) = self.lives.remove(&key)
-            && kind.is_request
-        {
-            self.ended(live, record.tsc, at);
+        let live = &mut passed.life.kept;
+        if live.is_admin.is_none() {
+            let known = self.queues.is_admin(record, &Context { rate: self.rate, annotator });
+            live.is_admin = known.or_else(|| related.and_then(|(_, is_admin)| is_admin));
         }
-    }
-
-    fn begin(&mut self, kind: Kind, key: (char, u64), record: &Record<'_>, annotator: Option<&Annotator>, at: usize) {
-        let connection = if kind.is_request {
-            self.connections.of(record, kind.pointer, annotator, self.number)
-        } else {
-            self.related(record)
-        };
-        if let Some(part) = connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
-            if kind.has_blocks && is_transfer(record) {
-                part.on(record.lcore).1 += u64::from(record.size);
+        if live.connection.is_none() {
+            live.connection = if live.is_request {
+                self.connections.of(record, kind.pointer, annotator, self.number)
+            } else {
+                related.and_then(|(connection, _)| connection)
+            };
+        }
+        if passed.is_first {
+            if let Some(part) = live.connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
+                part.begin(kind, record);
             }
-            let depth = kind.depth.filter(|_| kind.is_request).and_then(|at| record.args.iter().nth(at));
-            if let Some((_, ArgValue::Int(depth))) = depth {
-                part.depth = (part.depth.0.saturating_add(depth), part.depth.1 + 1);
+        } else if live.stages.len() < MAX_STAGES_OF_OBJECT {
+            let (from, since) = std::mem::replace(&mut live.last, (record.tpoint.id, record.tsc));
+            let between = (from, record.tpoint.id);
+            if let Some(place) = place(&mut self.stages, &mut self.named, &self.tpoints, between) {
+                live.stages.push((place, record.tsc.0.saturating_sub(since.0)));
             }
         }
-        let Some(name) = record.object.name() else { return };
-        if self.lives.len() >= LIVES {
-            self.lives.clear();
+        let (over, is_last) = (passed.over, passed.is_last);
+        if let Some(over) = over {
+            self.over(over, at);
         }
-        let last = (record.tpoint.id, record.tsc);
-        let stages = self.spare.pop().unwrap_or_default();
-        self.lives.insert(key, Live { name, begin: record.tsc, last, connection, stages });
+        if is_last && let Some(life) = self.lives.end(record) {
+            self.over(life, at);
+        }
+        if self.lives.len() > MAX_OPEN_OBJECTS {
+            self.lives.forget_half(|_| ());
+        }
     }
 
-    /// The connection of the request that an I/O works for.
-    fn related(&self, record: &Record<'_>) -> Option<u32> {
-        let related = record.related?;
-        let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
-        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
-        self.lives.get(&(related.name.prefix, id))?.connection
+    /// Counts an object that is over, unless it has no time, or its time says nothing of how fast requests are served.
+    fn over(&mut self, life: Life<Live>, at: usize) {
+        let counts = life.is_measured()
+            && Excluded::of(life.kept.is_admin, life.is_unanswered()).is_none()
+            && life.kept.stages.len() < MAX_STAGES_OF_OBJECT;
+        let mut stages = if counts { self.count(life, at) } else { life.kept.stages };
+        if stages.capacity() > 0 && self.spare.len() < SPARE {
+            stages.clear();
+            self.spare.push(stages);
+        }
     }
 
-    /// Counts a whole request.
-    fn ended(&mut self, mut live: Live, end: Ticks, at: usize) {
-        let nanos = self.rate.nanos(Ticks(end.0.saturating_sub(live.begin.0))).0;
+    /// Counts an object's stages, and of a request the whole. Hands back the memory of its stages.
+    fn count(&mut self, life: Life<Live>, at: usize) -> Vec<(u16, u64)> {
+        let Life { name, begin, until, lcore, kept: Live { connection, mut stages, is_request, .. }, .. } = life;
         let second = &mut self.seconds[at];
-        second.stage(0, nanos);
-        let Some(number) = live.connection else { return };
-        let part = second.parts.entry(number).or_default();
-        part.times.add(nanos);
-        for (place, took) in &mut live.stages {
+        for (before, (place, took)) in (0..).zip(&mut stages) {
             *took = self.rate.nanos(Ticks(*took)).0;
+            second.stage(*place, *took);
+            let order = &mut self.named[usize::from(*place)].order;
+            *order = (order.0 + before + 1, order.1 + 1);
+        }
+        if !is_request {
+            return stages;
+        }
+        let nanos = self.rate.nanos(Ticks(until.0.saturating_sub(begin.0))).0;
+        second.stage(0, nanos);
+        let Some(number) = connection else { return stages };
+        let part = second.parts.entry(number).or_default();
+        part.on(lcore).0 += 1;
+        part.times.add(nanos);
+        for (place, took) in &stages {
             part.phases.add(self.named[usize::from(*place)].phase.unwrap_or(Phase::Target), *took);
         }
         let place = part.slowest.partition_point(|known| known.nanos >= nanos);
-        if place < SLOWEST {
-            let request = Request { second: self.number, name: live.name.to_string(), nanos, stages: live.stages };
-            part.slowest.insert(place, request);
-            live.stages = if part.slowest.len() > SLOWEST { part.slowest.pop() } else { None }
-                .map(|request| request.stages)
-                .unwrap_or_default();
+        if place >= SLOWEST {
+            return stages;
         }
-        if live.stages.capacity() > 0 && self.spare.len() < SPARE {
-            live.stages.clear();
-            self.spare.push(live.stages);
-        }
+        part.slowest.insert(place, Request { second: self.number, name: name.to_string(), nanos, stages });
+        let dropped = if part.slowest.len() > SLOWEST { part.slowest.pop() } else { None };
+        dropped.map(|request| request.stages).unwrap_or_default()
     }
 
     /// A second has ended of which nothing was read: the next one has it, too.
@@ -290,13 +299,13 @@ impl Requests {
         if self.connections.len() < CONNECTIONS {
             return;
         }
-        let used: std::collections::HashSet<u32> = (self.lives.values().filter_map(|live| live.connection))
+        let used: std::collections::HashSet<u32> = (self.lives.open().filter_map(|life| life.kept.connection))
             .chain(self.seconds[0].parts.keys().copied())
             .collect();
         let numbers = self.connections.keep(|number| used.contains(&number));
         let renumbered = |number: u32| numbers.get(number as usize).copied().flatten();
-        for live in self.lives.values_mut() {
-            live.connection = live.connection.and_then(renumbered);
+        for life in self.lives.open() {
+            life.kept.connection = life.kept.connection.and_then(renumbered);
         }
         let parts = std::mem::take(&mut self.seconds[0].parts);
         self.seconds[0].parts =
@@ -305,6 +314,17 @@ impl Requests {
 }
 
 impl Part {
+    /// Counts what the first record of an object says.
+    fn begin(&mut self, kind: Kind, record: &Record<'_>) {
+        if kind.has_blocks && is_transfer(record) {
+            self.on(record.lcore).1 += u64::from(record.size);
+        }
+        let depth = kind.depth.filter(|_| kind.is_request).and_then(|at| record.args.iter().nth(at));
+        if let Some((_, ArgValue::Int(depth))) = depth {
+            self.depth = (self.depth.0.saturating_add(depth), self.depth.1 + 1);
+        }
+    }
+
     /// What is counted of a ring.
     fn on(&mut self, lcore: Lcore) -> &mut (u64, u64) {
         let at = self.ended.iter().position(|(ring, _)| *ring == lcore).unwrap_or(self.ended.len());
@@ -344,29 +364,14 @@ fn place(
     Some(place)
 }
 
-/// Whether it is a state of a request of an NVMe-oF target (lib/nvmf/tcp.c, lib/nvmf/rdma.c).
-fn is_request(name: &str) -> bool {
-    name.contains("_REQ_")
-}
-
-/// What records of a tracepoint say; nothing where they have no object. Without an NVMe-oF target in it, all objects of a trace are
-/// requests.
+/// Returns what records of a tracepoint are; `None` if they have no object. Without a target of NVMe over Fabrics in it, all objects
+/// of a trace are requests.
 fn kind(tpoint: &Tpoint, has_requests: bool) -> Option<Kind> {
     tpoint.object_prefix?;
     let name = tpoint.name.as_str();
-    let is_request = !has_requests || is_request(name);
-    let ends = if self::is_request(name) {
-        name.ends_with("_REQ_COMPLETED")
-    } else {
-        name.ends_with("_DONE") || name.ends_with("_COMPLETE")
-    };
-    let step = match () {
-        () if tpoint.new_object => Step::Begin,
-        () if ends => Step::End,
-        () => Step::Middle,
-    };
+    let is_request = !has_requests || is_host_request(name);
     let depth = tpoint.args.iter().position(|spec| spec.name == "qd");
-    Some(Kind { step, is_request, has_blocks: name == "BDEV_IO_START", pointer: None, depth })
+    Some(Kind { is_request, has_blocks: name == "BDEV_IO_START", pointer: None, depth })
 }
 
 /// Whether an I/O reads or writes; where its kind is not recorded, it may.
@@ -374,5 +379,21 @@ fn is_transfer(record: &Record<'_>) -> bool {
     match record.args.by_name("type") {
         Some(ArgValue::Int(kind)) => TRANSFERS.contains(&kind),
         _ => true,
+    }
+}
+
+/// The requests of hosts as one second has them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Listed {
+    let mut requests = Requests::new(real.trace.tpoints().all(), &real.specs, real.trace.tick_rate()).unwrap();
+    real.each(|record, context| requests.record(record, context.annotator));
+    let (traffic, _) = requests.close(Duration::from_secs(1), (0, 0), |_| 1.0);
+    let slowest = traffic.connections.iter().flat_map(|connection| &connection.slowest).max_by_key(|slow| slow.nanos);
+    let whole = &traffic.stages[0].times;
+    Listed {
+        count: whole.count(),
+        p99: whole.quantile(0.99),
+        longest: whole.max(),
+        slowest: slowest.map(|request| request.name.clone()),
     }
 }

@@ -70,16 +70,16 @@ impl Trace {
     }
 
     /// Finds the objects that its records name: that takes its time.
-    pub(super) fn open(self, options: ReadingOptions) -> Reading {
+    pub(super) fn open(self, options: ReadingOptions) -> anyhow::Result<Reading> {
         let Self { pid, source, follower } = self;
         let ReadingOptions { specs, probes, all_records } = options;
-        let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate());
+        let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
             Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES)),
             Err(_) => Objects::Known(None),
         };
         let writers = follower.lcores().map(|(lcore, name)| (lcore, writer(lcore, name).into())).collect();
-        Reading {
+        Ok(Reading {
             tail: follower.tail(),
             source,
             follower,
@@ -90,7 +90,7 @@ impl Trace {
             spare: Vec::new(),
             has_gap: false,
             all_records,
-        }
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::scenes::{dptrace, printed, sample, write_absences};
+use crate::common::shared::Sample;
 use capture::When;
 use engines::{python, with_engines};
 use serde_json::Value;
@@ -105,6 +106,35 @@ fn tables_of_threads_are_what_is_printed_of_them() {
     let found = files(&dir.path().join("tables/thread_budgets"));
     let hours = found.iter().map(|path| path.iter().nth(1).unwrap().to_str().unwrap().to_owned());
     assert_eq!(hours.collect::<Vec<_>>(), ["hour=06", "hour=07"]);
+}
+
+/// Real traces have requests for asynchronous events, which wait by design.
+#[test]
+fn tables_and_reports_have_the_requests_that_latency_has() {
+    for sample in Sample::with(&[], &["trace"]) {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = sample.path("trace");
+        let trace = trace.to_str().unwrap();
+        let out = printed(&["latency", "-i", trace, "--json"], dir.path()).0;
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let is_of_hosts = |line: &&Value| line["first"] == "TCP_REQ_NEW" && line["excluded"].is_null();
+        let whole = lines.iter().filter(is_of_hosts).find(|line| line["stage"] == "whole").unwrap();
+        let nanos = (whole["max_us"].as_f64().unwrap() * 1e3).round() as u64;
+        printed(&["export", trace, "--parquet", "tables"], dir.path());
+        let Some(found) = python("agreement.py", &["tables"], dir.path()) else { return };
+        let found: Value = serde_json::from_str(&found).unwrap();
+        assert_eq!((&found["count"], &found["times"]), (&whole["count"], &whole["count"]), "{trace}");
+        assert_eq!(found["longest_ns"], nanos, "{trace}");
+        // One population a page: figures, verdicts and the slowest requests.
+        printed(&["report", trace, "-o", "report.html"], dir.path());
+        let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+        let data = crate::report::data(&page);
+        let group = data["groups"].as_array().unwrap().iter().find(|group| group["first"] == "TCP_REQ_NEW").unwrap();
+        assert_eq!(group["whole"]["n"], whole["count"], "{trace}");
+        assert_eq!(group["whole"]["max"], nanos, "{trace}");
+        let lengths = data["heat"]["seen"].as_array().unwrap().iter().map(|request| request[1].as_u64());
+        assert_eq!(lengths.max().unwrap(), Some(nanos), "{trace}");
+    }
 }
 
 /// DuckDB and ClickHouse run the same files, and find the same.

@@ -40,7 +40,7 @@ fn page(dir: &Path) -> String {
 }
 
 /// What the scripts of a page read.
-fn data(page: &str) -> Value {
+pub(crate) fn data(page: &str) -> Value {
     let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
     serde_json::from_str(data).unwrap()
 }
@@ -95,7 +95,7 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         let is_it = |row: &&Value| {
             row["group"]["qpair"] == connection["name"]
                 && row["first"] == group["first"]
-                && row["apart"] == connection["apart"]
+                && row["excluded"] == connection["excluded"]
         };
         let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("no row of {connection}"));
         let whole = shown(&connection["whole"]);

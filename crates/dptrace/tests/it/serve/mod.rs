@@ -57,7 +57,7 @@ fn every_request_is_counted() {
     let truth = truth(&path);
     let completed = truth["requests_completed"].as_f64().expect("a number");
     let counted = |metrics: &Metrics| {
-        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_apart_total", &[])
+        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_excluded_total", &[])
     };
     let metrics = served.wait_until("all are counted", |metrics| counted(metrics) >= completed);
     assert_eq!(metrics.sum("dptrace_lost_total", &[]), 0.0, "{metrics:#?}");

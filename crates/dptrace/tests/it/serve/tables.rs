@@ -40,7 +40,7 @@ fn thread_seconds() -> Option<(f64, f64)> {
     assert!(target.end().0.success());
     let completed = truth(&path)["requests_completed"].as_f64().expect("a number");
     let counted = |metrics: &Metrics| {
-        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_apart_total", &[])
+        metrics.sum("dptrace_requests_total", &[]) + metrics.sum("dptrace_requests_excluded_total", &[])
     };
     let is_over = |metrics: &Metrics| metrics.values("part").is_empty() && counted(metrics) >= completed;
     let metrics = served.wait_until("it has ended, and all is counted", is_over);

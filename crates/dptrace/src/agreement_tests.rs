@@ -1,0 +1,103 @@
+//! All commands that follow requests agree on them: how many there are, how long they took, which was the slowest. On real traces.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use objects::{Annotator, ObjectSpec, built_in};
+use records::Context;
+use spdk_trace::{RawTrace, Record, Trace};
+
+use crate::trace::know_owners;
+use crate::trace::objects::annotate_quietly;
+use crate::{latency, serve, timeline, top, watch};
+
+/// The requests of hosts in a trace, as a command knows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Requests {
+    pub(crate) count: u64,
+    /// In nanoseconds.
+    pub(crate) p99: u64,
+    pub(crate) longest: u64,
+    /// The name of the slowest one, if the command has it, and there is only one.
+    pub(crate) slowest: Option<String>,
+}
+
+/// A trace of a real target, with the recording of its probes.
+pub(crate) struct RealTrace {
+    path: PathBuf,
+    pub(crate) specs: Vec<ObjectSpec>,
+    pub(crate) trace: Trace,
+    pub(crate) recording: String,
+    pub(crate) annotator: Annotator,
+}
+
+impl RealTrace {
+    fn read(path: &Path) -> Self {
+        let specs = built_in().unwrap();
+        let trace = Trace::Raw(RawTrace::read(&std::fs::read(path).unwrap()[..]).unwrap());
+        let recording = std::fs::read_to_string(path.with_extension("bpftraces")).unwrap_or_default();
+        let mut annotator = annotate_quietly(&recording, specs.clone(), trace.tpoints());
+        know_owners(&mut annotator, &trace, false);
+        Self { path: path.to_owned(), specs, trace, recording, annotator }
+    }
+
+    /// Reads the trace once more.
+    pub(crate) fn again(&self) -> Trace {
+        Trace::Raw(RawTrace::read(&std::fs::read(&self.path).unwrap()[..]).unwrap())
+    }
+
+    /// Hands out all records.
+    pub(crate) fn each(&self, mut each: impl FnMut(&Record<'_>, &Context<'_>)) {
+        let context = Context { rate: self.trace.tick_rate(), annotator: Some(&self.annotator) };
+        self.trace.for_each(|record| {
+            each(record, &context);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The tracepoint that creates the requests of hosts.
+    pub(crate) fn first_tpoint(&self) -> u16 {
+        let mut tpoints = self.trace.tpoints().all().iter();
+        tpoints.find(|tpoint| tpoint.name == "TCP_REQ_NEW").unwrap().id
+    }
+}
+
+/// All traces beside the repository.
+fn real_traces() -> Vec<RealTrace> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let Ok(folders) = std::fs::read_dir(&data) else {
+        testkit::kernel::skip_if_permitted("shared data", "../shared/data is not there");
+        return Vec::new();
+    };
+    let files = folders.flatten().flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let mut traces: Vec<_> =
+        files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|it| it == "trace")).collect();
+    traces.sort();
+    traces.iter().map(|path| RealTrace::read(path)).collect()
+}
+
+#[test]
+fn commands_agree_on_the_requests_of_real_traces() {
+    let mut seen = 0;
+    for real in real_traces() {
+        let expected = latency::requests_of(&real);
+        assert!(expected.count > 0, "{}", real.path.display());
+        let others = [
+            ("latency --summary, report", latency::summary_of(&real)),
+            ("timeline", timeline::requests_of(&real)),
+            ("top", top::requests_of(&real)),
+            ("watch", watch::requests_of(&real)),
+            ("serve", serve::requests_of(&real)),
+        ];
+        for (command, requests) in others {
+            let what = format!("{}: {command}: {requests:?}, not {expected:?}", real.path.display());
+            assert_eq!((requests.count, requests.longest), (expected.count, expected.longest), "{what}");
+            let names = requests.slowest.as_ref().zip(expected.slowest.as_ref());
+            assert!(names.is_none_or(|(ours, theirs)| ours == theirs), "{what}");
+            // Histograms of a fixed size know a time to 5 %.
+            assert!(requests.p99.abs_diff(expected.p99) <= expected.p99 / 20, "{what}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 0 || testkit::kernel::is_permitted("shared data"), "no trace");
+}

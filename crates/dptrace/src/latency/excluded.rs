@@ -1,0 +1,92 @@
+//! Requests that wait by design, so that their time says nothing of how fast requests are served: those of admin queues, on
+//! which requests for asynchronous events wait until there is an event or the connection ends.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use objects::ObjectSpec;
+use records::{Context, Field};
+use spdk_trace::{Record, Ticks};
+
+use super::QUEUE;
+use crate::trace::field;
+
+/// Reason why a request is not counted with the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Excluded {
+    /// It is of an admin queue, number 0 of its controller.
+    Admin,
+    /// Nobody answered it, and its queue is not known.
+    Unanswered,
+}
+
+impl Excluded {
+    /// Why a request is excluded, if it is: its queue may be known, and it may have had no answer ([`timeline::Life::is_unanswered`]).
+    /// On an I/O queue such a request was given up, and is the one to look at.
+    pub(crate) fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
+        match is_admin {
+            Some(true) => Some(Self::Admin),
+            None if is_unanswered => Some(Self::Unanswered),
+            Some(false) | None => None,
+        }
+    }
+
+    /// In JSON.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Unanswered => "unanswered",
+        }
+    }
+
+    /// In the title of a table of such requests.
+    pub(crate) fn in_title(self) -> &'static str {
+        match self {
+            Self::Admin => "of admin queues, on which requests for async events wait by design",
+            Self::Unanswered => "without an answer: async events of admin queues, or given up",
+        }
+    }
+
+    /// Above the rows of such requests.
+    pub(crate) fn headline(self) -> &'static str {
+        match self {
+            Self::Admin => "admin queues, on which requests for async events wait by design:",
+            Self::Unanswered => "without an answer: async events of admin queues, or given up:",
+        }
+    }
+}
+
+/// Finds the queues of requests.
+///
+/// What is known of an owner is remembered: reading its description takes longer than the rest of a record's work.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues {
+    /// The number of a request's queue.
+    number: Field,
+    owners: HashMap<u16, (Ticks, bool), RandomState>,
+}
+
+impl Queues {
+    /// For objects of these kinds.
+    pub(crate) fn new(specs: &[ObjectSpec]) -> anyhow::Result<Self> {
+        Ok(Self { number: field::parse(QUEUE, specs)?, owners: HashMap::default() })
+    }
+
+    /// Whether the record's queue is an admin queue, if it says so: these have the number 0 (NVMe base specification, 1.5).
+    pub(crate) fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
+        let owner = record.owner_since;
+        if let Some((id, since)) = owner
+            && let Some((_, is_admin)) = self.owners.get(&id).filter(|(known, _)| *known == since)
+        {
+            return Some(*is_admin);
+        }
+        if record.owner_since.is_none() && context.annotator.is_none() {
+            return None;
+        }
+        let is_admin = self.number.value(record, context)? == "0";
+        if let Some((id, since)) = owner {
+            self.owners.insert(id, (since, is_admin));
+        }
+        Some(is_admin)
+    }
+}
