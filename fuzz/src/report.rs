@@ -107,7 +107,7 @@ impl Source<'_> {
             group: self.few(),
             whole: self.figures(),
             unfinished: self.number(),
-            summary: Summary { most: Some((self.name(), self.name(), 0.5)), apart: Some(self.name()) },
+            summary: Summary { most: Some((self.name(), self.name(), 0.5)), excluded: Some(self.name()) },
             lost: Some(((self.number(), self.number()), self.number())),
             stages: self.list(Self::stage),
         }
