@@ -1,8 +1,7 @@
 //! The trace file in memory, as SPDK has it: a record is a few stores, and no system call that a kernel's events would show.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
@@ -25,8 +24,7 @@ unsafe impl Send for Mapped {}
 impl Mapped {
     /// Maps the file, which holds this image.
     #[expect(unsafe_code, reason = "memory of a file is mapped")]
-    pub(crate) fn open(path: &Path, image: Image, lcore: u32) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+    pub(crate) fn new(file: &File, image: Image, lcore: u32) -> io::Result<Self> {
         let size = image.file.bytes.len();
         if file.metadata()?.len() < size as u64 {
             return Err(io::Error::other("the file has become shorter"));

@@ -50,11 +50,7 @@ impl TraceFile {
                 });
                 Ok(Self { live, image, keep: options.keep })
             }
-            Err(source) => {
-                // A part of it may be there.
-                let _ = fs::remove_file(&path);
-                Err(DemoError::TraceFile { path, source })
-            }
+            Err(source) => Err(DemoError::TraceFile { path, source }),
         }
     }
 
@@ -66,7 +62,7 @@ impl TraceFile {
     pub(crate) fn ring(&self, lcore: u32) -> Result<Ring, DemoError> {
         let failed = |source| DemoError::TraceFile { path: self.path().to_owned(), source };
         let writer = match &self.image {
-            Some(image) => Mapped::open(self.path(), image.clone(), lcore).map(Writer::Mapped),
+            Some(image) => Mapped::new(self.live.file(), image.clone(), lcore).map(Writer::Mapped),
             None => self.live.another().map(Writer::Live),
         };
         Ok(Ring { writer: Some(writer.map_err(failed)?), lcore, error: None })

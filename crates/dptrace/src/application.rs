@@ -1,4 +1,4 @@
-//! The application behind a trace file: who has the file mapped, and whether it still lives.
+//! The application behind a trace file: who writes the file, and whether it still lives.
 
 use std::path::Path;
 
@@ -21,7 +21,8 @@ struct Process {
 }
 
 impl Application {
-    /// Finds the processes that have the file mapped, and the one that its name has the number of.
+    /// Finds the processes that have the file mapped or open to write it; where we may not look, the one that its name has the number
+    /// of. Other readers of the trace are none of them.
     pub(crate) fn of(path: &Path) -> Self {
         Self::of_each([path]).pop().unwrap_or_default()
     }
@@ -34,9 +35,9 @@ impl Application {
             found.iter_mut().filter_map(|(named, file, found)| Some((*named, file.as_ref().ok()?.clone(), found)));
         let (files, mut wanted): (Vec<_>, Vec<_>) = there.map(|(named, file, found)| (file, (named, found))).unzip();
         for pid in proc::processes().into_iter().filter(|&pid| !files.is_empty() && pid != std::process::id()) {
-            let used = proc::uses(Pid(pid), &files);
+            let written = proc::writes(Pid(pid), &files);
             for (index, (named, application)) in wanted.iter_mut().enumerate() {
-                match used.as_ref().map(|used| used[index]) {
+                match written.as_ref().map(|written| written[index]) {
                     Some(true) => application.add(pid),
                     Some(false) => {}
                     // Where we may not look, the name must do.
@@ -87,9 +88,9 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// Whether a process has the file mapped or open, as far as we may look.
+/// Whether a process has the file mapped or open to write it, as far as we may look.
 pub(crate) fn writes(pid: u32, path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| proc::uses(Pid(pid), &[file]).is_some_and(|used| used == [true]))
+    path.metadata().is_ok_and(|file| proc::writes(Pid(pid), &[file]).is_some_and(|written| written == [true]))
 }
 
 #[cfg(test)]

@@ -104,6 +104,11 @@ impl Interrupt {
     }
 }
 
+/// Whether a signal came, for those that do not end themselves.
+pub(crate) fn is_signalled() -> bool {
+    REQUESTED.load(Ordering::Acquire)
+}
+
 /// There is a line on the terminal that must go if a signal ends the process: a thread waits for one from now on, unless a
 /// command does.
 pub(crate) fn erase_at_signal() {

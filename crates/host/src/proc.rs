@@ -6,13 +6,14 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use kernel_text::maps::{Device, ProcMaps};
+use kernel_text::maps::{Device, Mapping, ProcMaps};
 
 use crate::capabilities::with_file_access;
-use crate::process::Pid;
+use crate::process::{Pid, without_mark};
 
 /// The states of a thread that has ended (proc_pid_stat(5), field 3).
 const ENDED: &[u8] = b"ZXx";
@@ -144,28 +145,48 @@ pub fn maps(folder: &Path) -> io::Result<ProcMaps> {
     ProcMaps::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Which of these files a process has mapped or open; nothing where we may not look.
-pub fn uses(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
+/// Returns which of these files a process can write, since it has them mapped or open for that; `None` where we may not look. Who only
+/// reads a file is none of its writers.
+pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     let folder = folder(pid);
     let maps = maps(&folder).ok()?;
-    let mut used: Vec<bool> = files.iter().map(|file| is_mapped(&maps, file)).collect();
-    if used.iter().all(|used| *used) {
-        return Some(used);
+    let mut written: Vec<bool> = files.iter().map(|file| is_written(&maps, file)).collect();
+    if written.iter().all(|written| *written) {
+        return Some(written);
     }
     with_file_access(|| {
         let open = fs::read_dir(folder.join("fd")).ok()?;
-        for other in open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok()) {
+        // The permissions of a link are those with which its file was opened (`tid_fd_revalidate`, fs/proc/fd.c).
+        let is_writable = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|link| link.mode() & 0o200 != 0);
+        for entry in open.flatten().filter(is_writable) {
+            let Ok(other) = fs::metadata(entry.path()) else { continue };
             let is_same = |file: &Metadata| (other.dev(), other.ino()) == (file.dev(), file.ino());
-            used.iter_mut().zip(files).for_each(|(used, file)| *used |= is_same(file));
+            written.iter_mut().zip(files).for_each(|(written, file)| *written |= is_same(file));
         }
-        Some(used)
+        Some(written)
     })
 }
 
-/// Whether one of the mappings is of that file.
-fn is_mapped(maps: &ProcMaps, file: &Metadata) -> bool {
+/// Whether one of the mappings is of that file, and what is written there goes to the file.
+fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
     let device = Device { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()) };
-    maps.all().iter().any(|mapping| (mapping.device, mapping.inode) == (device, file.ino()))
+    let is_it = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
+    maps.all().iter().any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
+}
+
+/// What a process is called: by its main thread, unless that has another name than what was started. SPDK calls it `reactor_0`, which
+/// says nothing of the program.
+pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
+    let comm = name(&task(pid, pid))?;
+    let base = |path: &[u8]| path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+    // The kernel keeps 15 bytes. A script is called after itself, which is the word behind its interpreter.
+    let is_comm = |word: &Vec<u8>| base(word).get(..15).unwrap_or(&base(word)) == comm;
+    if command_line(pid).iter().take(2).any(is_comm) {
+        return Some(comm);
+    }
+    let Ok(program) = program(pid) else { return Some(comm) };
+    let name = without_mark(&program).0.file_name().map(|name| name.as_bytes().to_vec());
+    name.or(Some(comm))
 }
 
 /// The namespace of a kind (namespaces(7)) that a process is in, by its folder: device and inode.
@@ -290,17 +311,28 @@ mod tests {
     }
 
     #[test]
-    fn mapped_and_open_files_are_found() {
+    fn files_that_a_process_writes_are_found() {
         let own = Pid(std::process::id());
+        // Mapped, but not to be written.
         let program = fs::metadata(OWN_PROGRAM).unwrap();
         // No file of /proc: another test may have it open.
         let folder = tempfile::tempdir().unwrap();
         let closed = folder.path().join("closed");
         fs::write(&closed, "").unwrap();
         let closed = fs::metadata(closed).unwrap();
-        let maps = maps(&own_folder()).unwrap();
-        assert!(is_mapped(&maps, &program) && !is_mapped(&maps, &closed));
+        fs::write(folder.path().join("read"), "").unwrap();
+        let read = fs::File::open(folder.path().join("read")).unwrap();
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(uses(own, &[program, closed, file.metadata().unwrap()]), Some(vec![true, false, true]));
+        let files = [program, closed, read.metadata().unwrap(), file.metadata().unwrap()];
+        assert_eq!(writes(own, &files), Some(vec![false, false, false, true]));
+    }
+
+    #[test]
+    fn a_process_is_called_by_its_program() {
+        let own = Pid(std::process::id());
+        let program = fs::read_link(OWN_PROGRAM).unwrap();
+        let program = program.file_name().unwrap().as_encoded_bytes();
+        let name = program_name(own).unwrap();
+        assert!(program.starts_with(&name) && !name.is_empty(), "{name:?}");
     }
 }

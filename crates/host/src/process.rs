@@ -134,7 +134,7 @@ fn failed(pid: Pid, name: &str, path: PathBuf, source: io::Error) -> HostError {
 }
 
 /// The mark that the kernel puts behind the name of a file that is gone (`d_path` in `fs/d_path.c`).
-fn without_mark(path: &Path) -> (PathBuf, bool) {
+pub(crate) fn without_mark(path: &Path) -> (PathBuf, bool) {
     use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
     let bytes = path.as_os_str().as_bytes();
     match bytes.strip_suffix(b" (deleted)") {

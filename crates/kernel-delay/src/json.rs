@@ -50,6 +50,7 @@ fn thread(thread: &ThreadSample) -> Value {
             .map(|task| json!({
                 "name": task.name, "ns": task.nanos, "relation": task.relation.word(), "pids": task.pids, "work": task.work,
             })).collect::<Vec<_>>(),
+        "ran_instead_unknown_ns": thread.wait_without_names(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;
             json!({

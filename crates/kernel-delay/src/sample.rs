@@ -219,6 +219,13 @@ impl Sample {
 }
 
 impl ThreadSample {
+    /// Returns for how much of its waiting it is not known who ran instead, in nanoseconds: a CPU's log has the last 127 switches of a
+    /// wait.
+    pub fn wait_without_names(&self) -> u64 {
+        let known = self.preemptors.iter().map(|task| task.nanos).fold(0, u64::saturating_add);
+        self.budget.ready.saturating_sub(known)
+    }
+
     fn of(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
         let ThreadPair { tid, before, after, fallback, name } = pair;
         let window = &causes.snapshot.window;

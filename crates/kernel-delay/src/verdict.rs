@@ -13,6 +13,8 @@ use crate::selection::{Selection, View};
 const WORTH_A_WORD: f64 = 1.0;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;
+/// Below this part of the wait, in percent, it is not said what the others ran, and what nobody is known for.
+const WORTH_MENTION: f64 = 5.0;
 
 /// A line a thread, the one that most was taken from first, and one for all that were idle. Before a report only the threads that
 /// have a section there have a line, unless all are asked for; a summary has them all.
@@ -67,17 +69,33 @@ fn waited(thread: &ThreadSample) -> String {
         return format!("hardly waited for a CPU ({} of {})", time(ready), time(window));
     }
     let mut text = format!("waited for a CPU {} of {} ({share:.0} %)", time(ready), time(window));
-    let preemptors = thread.preemptors.iter().take(NAMED);
-    let preemptors: Vec<String> = preemptors.map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
-    if !preemptors.is_empty() {
+    let who = ran_instead(thread);
+    if !who.is_empty() {
         text.push_str(", ran instead: ");
-        text.push_str(&preemptors.join(", "));
+        text.push_str(&who.join(", "));
     }
     if thread.longest_wait > 0 {
         text.push_str("; longest wait ");
         text.push_str(&time(thread.longest_wait));
     }
     text
+}
+
+/// Names those that ran instead; and says how much others had, and for how much of the wait nobody is known: a name without that
+/// would seem to explain all of it.
+fn ran_instead(thread: &ThreadSample) -> Vec<String> {
+    let (named, others) = thread.preemptors.split_at(NAMED.min(thread.preemptors.len()));
+    let mut who: Vec<String> = named.iter().map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
+    let is_worth = |nanos| percent(nanos, thread.budget.ready) >= WORTH_MENTION;
+    let rest: u64 = others.iter().map(|task| task.nanos).sum();
+    if is_worth(rest) {
+        who.push(format!("{} {}", screen::counted(others.len() as u64, "other"), time(rest)));
+    }
+    let unknown = thread.wait_without_names();
+    if is_worth(unknown) {
+        who.push(format!("not known {}", time(unknown)));
+    }
+    who
 }
 
 /// What the thread did with the rest.
@@ -92,6 +110,36 @@ fn rest(budget: &Budget) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preemptors::{Preemptor, Relation};
+
+    #[test]
+    fn what_the_names_do_not_explain_is_said() {
+        let task = |name: &str, nanos| Preemptor {
+            name: name.to_owned(),
+            relation: Relation::Kernel,
+            work: None,
+            pids: vec![2],
+            nanos,
+        };
+        let thread = |names: &[(&str, u64)]| ThreadSample {
+            preemptors: names.iter().map(|(name, nanos)| task(name, *nanos)).collect(),
+            budget: Budget { window: 2_000_000_000, ready: 1_490_000_000, ..Budget::default() },
+            ..ThreadSample::default()
+        };
+        let (a, b, c) = (("a", 40_000_000), ("b", 20_000_000), ("c", 15_000_000));
+        let wait = "waited for a CPU 1.49 s of 2.00 s (74 %)";
+        assert_eq!(
+            waited(&thread(&[a, b, c])),
+            format!("{wait}, ran instead: a 40.0 ms, b 20.0 ms, c 15.0 ms, not known 1.42 s")
+        );
+        let others = [a, b, c, ("d", 715_000_000), ("e", 700_000_000)];
+        assert_eq!(
+            waited(&thread(&others)),
+            format!("{wait}, ran instead: a 40.0 ms, b 20.0 ms, c 15.0 ms, 2 others 1.42 s")
+        );
+        assert_eq!(waited(&thread(&[])), format!("{wait}, ran instead: not known 1.49 s"));
+        assert_eq!(waited(&thread(&[("a", 1_480_000_000)])), format!("{wait}, ran instead: a 1.48 s"));
+    }
 
     /// A server that starts a thread for each request would otherwise have hundreds of lines before its report.
     #[test]

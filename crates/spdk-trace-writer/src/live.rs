@@ -5,8 +5,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::builder::TraceBuilder;
 use crate::era::SLOT_SIZE;
@@ -22,16 +24,47 @@ pub struct LiveTrace {
     image: Image,
 }
 
+/// Creates a file; one that is there already must be the user's own, with no other name, and becomes empty.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        done => return done,
+    }
+    let file = options.open(path)?;
+    let known = file.metadata()?;
+    if !known.is_file() || known.nlink() != 1 || known.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "it is there already, and is no file of this user alone",
+        ));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
 impl LiveTrace {
-    /// Creates (or replaces) the file, with all that `trace` declares and has recorded. Only the lcores that it has
-    /// then can record.
+    /// Creates the file, or takes over one of the same user, with all that `trace` declares and has recorded. Only the lcores that
+    /// it has then can record.
+    ///
+    /// Anybody can put links into a folder such as `/dev/shm`: none is followed, and only the user can read the file.
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let mut image = trace.empty_image();
         trace.replay(&mut image, |_, _| ());
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        file.write_all_at(&image.file.bytes, 0)?;
+        let file = create(&path)?;
+        if let Err(error) = file.write_all_at(&image.file.bytes, 0) {
+            // SANITY: a part of it is of no use; if it can't be removed, the error says that it is not whole.
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
         Ok(Self { path, file, image })
+    }
+
+    /// The file, for somebody who maps it.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Another writer into the same file, for another thread: as in SPDK, each may record on lcores and register
@@ -112,6 +145,9 @@ impl LiveTrace {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
     use crate::{Era, Tpoint};
 
@@ -153,5 +189,25 @@ mod tests {
         }
         assert_eq!(std::fs::read(&path).unwrap(), trace.build());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn links_are_not_followed_and_files_of_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let [victim, link, hard] = ["victim", "link", "hard"].map(|name| dir.path().join(name));
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, &link).unwrap();
+        fs::hard_link(&victim, &hard).unwrap();
+        for path in [&link, &hard, &dir.path().to_owned()] {
+            assert!(create(path).is_err(), "{}", path.display());
+        }
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        symlink(dir.path().join("new"), dir.path().join("dangling")).unwrap();
+        assert!(create(&dir.path().join("dangling")).is_err() && !dir.path().join("new").exists());
+        // One's own file is taken over, as SPDK does.
+        fs::remove_file(&hard).unwrap();
+        assert_eq!(create(&victim).unwrap().metadata().unwrap().len(), 0);
+        let mode = create(&dir.path().join("fresh")).unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

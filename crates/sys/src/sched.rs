@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// The CPUs that the calling thread may run on. An error where the machine has more than 1,024.
@@ -18,14 +19,26 @@ pub fn run_on(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Nice value of the lowest priority.
+const LOWEST: i32 = 19;
+
 /// Has the calling thread run with the lowest priority that still gets a share of a busy CPU (nice 19).
 pub fn lowest_priority() -> io::Result<()> {
-    Ok(rustix::process::setpriority_process(None, 19)?)
+    Ok(rustix::process::setpriority_process(None, LOWEST)?)
 }
 
 /// Has the calling thread run with the priority that most have (nice 0), which only the superuser may do who has a lower one.
 pub fn usual_priority() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, 0)?)
+}
+
+/// Gives a thread of this process the usual priority (nice 0) if it has the lowest one: see [`usual_priority`].
+pub fn raise_from_lowest(tid: u32) -> io::Result<()> {
+    let tid = i32::try_from(tid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    if rustix::process::getpriority_process(Some(tid))? == LOWEST {
+        rustix::process::setpriority_process(Some(tid), 0)?;
+    }
+    Ok(())
 }
 
 /// Gives the calling thread a third of the CPU time that others get which want as much (nice 5), unless it has less already.

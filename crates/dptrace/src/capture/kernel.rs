@@ -43,6 +43,7 @@ impl Kernel {
             pid,
             looked: Instant::now(),
             until: BootNanos(u64::MAX),
+            later: Vec::new(),
         };
         watching.list_threads();
         Ok(watching)
@@ -66,8 +67,9 @@ pub(super) struct Watching {
     roster: HashMap<Tid, [u8; 16]>,
     pid: u32,
     looked: Instant,
-    /// Later events are none of the capture.
+    /// When the capture ends, as far as that is known. Later events wait in `later`.
     until: BootNanos,
+    later: Vec<Recorded>,
 }
 
 /// What goes to the file.
@@ -98,7 +100,8 @@ impl Watching {
     /// was room.
     pub(super) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
         let mut events = self.recorder.next(at_most).map_err(plain)?;
-        events.retain(|recorded| recorded.event.at <= self.until);
+        // In the order of time, but for few.
+        self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
         self.rest.extend(events.drain(fitted..));
         if self.looked.elapsed() >= ROSTER {
@@ -112,7 +115,7 @@ impl Watching {
         }
     }
 
-    /// Ends the capture at that time, whenever the rest of it is written.
+    /// Ends the capture at that time, whenever the rest of it is written. It may be put off later.
     pub(super) fn end_at(&mut self, until: BootNanos) {
         self.until = until;
     }
@@ -135,9 +138,9 @@ impl Watching {
 
     /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
     pub(super) fn finish(self, room: Option<u64>) -> Ended {
-        let Self { recorder, mut written, mut rest, until, .. } = self;
+        let Self { recorder, mut written, mut rest, until, later, .. } = self;
         let mut totals = recorder.finish().map_err(plain).map(|(events, totals)| {
-            rest.extend(events.into_iter().filter(|recorded| recorded.event.at <= until));
+            rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
             totals
         });
         let mut has_all = totals.is_ok() && room.is_some();

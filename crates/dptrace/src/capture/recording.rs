@@ -83,7 +83,7 @@ pub(super) fn record(
     let interrupt = Interrupt::catch()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits, interrupt);
-    place.give_way();
+    place.give_way_for(limits.after);
     note(&format!("capturing process {pid} into {}: Ctrl-C ends it", printable(folder.path())));
     let now_and_then = |wrote: &BTreeSet<Lcore>| {
         if lcores.refresh(wrote, &mut meta) {
@@ -226,6 +226,10 @@ impl Running {
         }
         let nanos = |after: Duration| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         self.until = limits.after.map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
+        // However late this thread comes to its end.
+        if let Some((kernel, until)) = self.kernel.as_mut().zip(self.until) {
+            kernel.end_at(until);
+        }
         Ok(None)
     }
 

@@ -70,7 +70,9 @@ impl Finder {
                 let mut pids: Vec<u32> = pids.iter().copied().chain(named).collect();
                 pids.sort_unstable();
                 pids.dedup();
-                pids.into_iter().filter_map(Self::of).collect()
+                let mut found: Vec<Found> = pids.into_iter().filter_map(Self::of).collect();
+                follow_once(&mut found);
+                found
             }
         }
     }
@@ -121,7 +123,26 @@ impl Finder {
                 }
             }
         }
+        // A child that only inherited the file is none that writes it.
+        follow_once(&mut found);
+        found.retain(|found| found.trace.is_some());
         found
+    }
+}
+
+/// Leaves each trace to one process: its requests would count several times. That is the one whose number its name has, or else the
+/// one that was started first: others have inherited it.
+fn follow_once(found: &mut [Found]) {
+    let first = |trace: &(PathBuf, u64)| {
+        let writers = found.iter().filter(|found| found.trace.as_ref() == Some(trace));
+        let rank = |process: &Identity| (number_of(&trace.0) != Some(process.pid), process.start, process.pid);
+        writers.map(|found| found.process).min_by_key(rank)
+    };
+    let firsts: Vec<Option<Identity>> = found.iter().map(|found| first(found.trace.as_ref()?)).collect();
+    for (found, first) in found.iter_mut().zip(firsts) {
+        if first != Some(found.process) {
+            found.trace = None;
+        }
     }
 }
 
@@ -133,5 +154,28 @@ impl Identity {
 
     fn lives(&self) -> bool {
         Self::of(self.pid) == Some(*self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_followed_once() {
+        let found = |pid, start, trace: &str| Found {
+            process: Identity { pid, start },
+            trace: (!trace.is_empty()).then(|| (trace.into(), 7)),
+        };
+        let mut all = [
+            found(10, 100, "/dev/shm/a_trace.pid20"),
+            found(20, 200, "/dev/shm/a_trace.pid20"),
+            found(31, 300, "/dev/shm/b_trace.0"),
+            found(30, 300, "/dev/shm/b_trace.0"),
+            found(40, 400, ""),
+        ];
+        follow_once(&mut all);
+        let followed = all.iter().filter(|found| found.trace.is_some()).map(|found| found.process.pid);
+        assert_eq!(followed.collect::<Vec<_>>(), [20, 30]);
     }
 }

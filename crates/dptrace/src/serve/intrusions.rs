@@ -6,26 +6,32 @@ use super::limits::{INTRUDERS, Limits};
 
 /// Who has no name of their own.
 const OTHER: &str = "other";
-/// Who took this much in all gets a name of its own, in nanoseconds.
+/// Time that an intruder must have taken for a name of its own, and by which it must surpass one that has a name to get its place, in
+/// nanoseconds.
 const NAMED: u64 = 5_000_000;
-/// Names that are remembered until they took so much; of more, all begin anew.
-const SMALL: usize = 64;
+/// Limit on the intruders without a name that are remembered: of more, those that took most lately are kept.
+const MAX_UNNAMED: usize = 64;
+/// Part of what was taken lately that a second forgets: it is of about the last minute.
+const FORGOTTEN_PER_SECOND: u64 = 64;
 
 /// Who took time: what kind it is, and its name.
 pub(super) type Who = (&'static str, String);
 
-/// A counter, and for how many seconds it has stood still.
+/// Counter of one intruder.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     nanos: u64,
     idle: u32,
+    /// What was taken lately.
+    lately: u64,
 }
 
 /// What others took of one CPU.
 #[derive(Debug, Default)]
 struct Cpu {
     named: BTreeMap<Who, Counter>,
-    small: BTreeMap<Who, u64>,
+    /// What intruders without a name took lately: it is counted in `other`.
+    unnamed: BTreeMap<Who, u64>,
     other: Counter,
 }
 
@@ -63,7 +69,12 @@ impl Intrusions {
             cpu.other.idle = cpu.other.idle.saturating_add(1);
             for counter in cpu.named.values_mut() {
                 counter.idle = counter.idle.saturating_add(1);
+                counter.lately -= counter.lately.div_ceil(FORGOTTEN_PER_SECOND);
             }
+            for lately in cpu.unnamed.values_mut() {
+                *lately -= lately.div_ceil(FORGOTTEN_PER_SECOND);
+            }
+            cpu.unnamed.retain(|_, lately| *lately > 0);
             cpu.named.retain(|_, counter| counter.idle < forget);
         }
         self.cpus.retain(|_, cpu| cpu.other.idle < forget);
@@ -82,22 +93,41 @@ impl Cpu {
     fn add(&mut self, who: Who, nanos: u64) {
         if let Some(counter) = self.named.get_mut(&who) {
             counter.nanos += nanos;
+            counter.lately += nanos;
             counter.idle = if nanos > 0 { 0 } else { counter.idle };
             return;
         }
-        if self.named.len() < INTRUDERS {
-            if self.small.len() >= SMALL {
-                self.small.clear();
+        let lately = self.unnamed.entry(who.clone()).or_default();
+        *lately += nanos;
+        let lately = *lately;
+        let least = self.named.iter().min_by_key(|(_, counter)| counter.lately);
+        let least = least.map_or(0, |(_, counter)| counter.lately).min(u64::MAX - NAMED);
+        let has_place = self.named.len() < INTRUDERS;
+        if lately >= NAMED && (has_place || lately >= least + NAMED) {
+            if !has_place {
+                self.drop_least();
             }
-            let small = self.small.entry(who.clone()).or_default();
-            *small += nanos;
-            if *small >= NAMED {
-                self.small.remove(&who);
-                self.named.insert(who, Counter { nanos, idle: 0 });
-                return;
-            }
+            self.unnamed.remove(&who);
+            // What it took before is in `other`, whose counter must not fall.
+            self.named.insert(who, Counter { nanos, idle: 0, lately });
+            return;
         }
         self.other.nanos += nanos;
+        if self.unnamed.len() > MAX_UNNAMED {
+            let mut all: Vec<u64> = self.unnamed.values().copied().collect();
+            let middle = all.len() / 2;
+            let (_, &mut median, _) = all.select_nth_unstable(middle);
+            self.unnamed.retain(|_, lately| *lately > median);
+        }
+    }
+
+    /// Takes the name from who took least lately: what it took goes to `other`.
+    fn drop_least(&mut self) {
+        let least = self.named.iter().min_by_key(|(_, counter)| counter.lately).map(|(who, _)| who.clone());
+        if let Some((who, counter)) = least.and_then(|who| self.named.remove_entry(&who)) {
+            self.other.nanos += counter.nanos;
+            self.unnamed.insert(who, counter.lately);
+        }
     }
 }
 
@@ -127,6 +157,27 @@ mod tests {
         intrusions.add(2, vec![(who(0), 1)], 0);
         intrusions.add(3, vec![(who(0), 1)], 0);
         assert_eq!((sum(&intrusions, 2), sum(&intrusions, 3)), (1, 0));
+    }
+
+    #[test]
+    fn the_largest_has_a_name_whenever_it_comes() {
+        let mut intrusions = Intrusions::new(Limits { forget: 100, ..LIMITS });
+        let first: Vec<(Who, u64)> = (0..INTRUDERS).map(|name| (who(name), 2 * NAMED)).collect();
+        intrusions.add(1, first, 0);
+        let mut counters = BTreeMap::new();
+        for second in 1..=10 {
+            intrusions.add(1, vec![(who(50), NAMED), (who(0), NAMED / 10)], 0);
+            intrusions.second();
+            for (_, kind, by, nanos) in intrusions.shown().filter(|(_, _, by, _)| *by == OTHER) {
+                let before = counters.insert((kind, by.to_owned()), nanos);
+                assert!(before.is_none_or(|before| before <= nanos), "a counter falls");
+            }
+            let all = (2 * INTRUDERS as u64) * NAMED + second * (NAMED + NAMED / 10);
+            assert_eq!(sum(&intrusions, 1), all, "nothing is lost or counted twice");
+        }
+        let named: Vec<&str> = intrusions.shown().map(|(_, _, by, _)| by).collect();
+        assert!(named.contains(&"50") && named.contains(&"0"), "{named:?}");
+        assert_eq!(named.len(), INTRUDERS + 1);
     }
 
     #[test]

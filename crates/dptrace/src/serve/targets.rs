@@ -129,7 +129,7 @@ impl Targets {
         }
         // It may have ended by now.
         let watch = Watch::new(identity.pid, std::iter::empty()).ok()?;
-        let name = proc::name(&proc::task(Pid(identity.pid), Pid(identity.pid)))?;
+        let name = proc::program_name(Pid(identity.pid))?;
         let name = printable::text(&name).into_owned();
         let process = self.shared.lock().process(&name);
         let target = Arc::new(Target {

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         }
         (trace, kernel) => (trace.ok(), kernel.ok()),
     };
-    place.give_way();
+    place.give_way_for(None);
     let subject = Subject { name: name(pid), pid, process: PidFd::open(pid)?, interrupt: Interrupt::catch()? };
     match seconds {
         Some(seconds) => {

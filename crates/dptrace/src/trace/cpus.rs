@@ -5,13 +5,16 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::Pid;
 use host::proc::{self, Stat};
 
 use crate::failure::note;
+use crate::interrupt;
 
+/// Time between two looks whether the end has come.
+const LOOK: Duration = Duration::from_millis(100);
 /// For how long threads are watched to see which of them are busy.
 const WATCHED: Duration = Duration::from_millis(20);
 
@@ -81,11 +84,38 @@ impl Place {
         }
     }
 
+    /// As [`Self::give_way`], until that time is over or a signal has come: then all threads that gave way get the usual priority back, if
+    /// that is permitted. A thread with the lowest one may not even see in time that it is to end.
+    pub(crate) fn give_way_for(&self, after: Option<Duration>) {
+        if self.behind.as_ref().is_some_and(|theirs| !theirs.is_empty()) && self.is_usual {
+            // It is started with the usual priority, and has it when the time comes. Without it all ends later.
+            let _ = std::thread::Builder::new().name("deadline".to_owned()).spawn(move || raise_at_end(after));
+        }
+        self.give_way();
+    }
+
     /// What is left to do is done with the usual priority, if that is permitted: behind others it would take a hundred times as long.
     pub(crate) fn hurry(&self) {
         if self.behind.is_some() && self.is_usual {
             let _ = sys::sched::usual_priority();
         }
+    }
+}
+
+/// Raises this process's threads when the time is over or a signal has come.
+fn raise_at_end(after: Option<Duration>) {
+    let begun = Instant::now();
+    while !interrupt::is_signalled() && after.is_none_or(|after| begun.elapsed() < after) {
+        let left = after.map_or(LOOK, |after| after.saturating_sub(begun.elapsed()));
+        std::thread::sleep(left.min(LOOK));
+    }
+    // Twice: one that was just being started has the priority of who starts it.
+    for _ in 0..2 {
+        for tid in proc::threads(Pid(std::process::id())) {
+            // SANITY: without the rights all ends as late as it would otherwise.
+            let _ = sys::sched::raise_from_lowest(tid.0);
+        }
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -345,7 +345,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
     let place = cpus::keep_off(application.pids().chain(live));
-    place.give_way();
+    place.give_way_for(args.duration);
     let has_room = place.has_room();
     let without_pointers =
         annotator.as_ref().and_then(|annotator| objects::without_pointers(annotator, follower.tpoints()));

@@ -184,7 +184,6 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     meta.captured = ::capture::Captured { trace: true, kernel: kernel.is_some(), objects: objects.is_some() };
     meta.process.trace_file = Some(facts::path(&rings.path));
     meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
-    place.give_way();
     let lcores = rings.follower.lcores().map(|(lcore, name)| (lcore, name.to_owned())).collect();
     let known = Known::new(objects, specs.clone(), rings.follower.tpoints());
     let setting = args.setting(pid);
@@ -192,6 +191,15 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     let queues = Queues::new(&specs)?;
     let source = rings.source.again()?;
     let trace = Watched::start(rings, place.has_room())?;
+    let interrupt = Interrupt::catch()?;
+    let process = Watch::new(pid, std::iter::empty())?;
+    note(&format!(
+        "watching process {pid} for requests of {} and more: captures go to {}; Ctrl-C ends it",
+        screen::time(setting.slow),
+        printable(&dir)
+    ));
+    // The reader of the rings has its priority by now.
+    place.give_way_for(setting.after);
     meta.begin = facts::now();
     let watching = Watching {
         detector: Detector::new(&tpoints, wanted, queues, slow),
@@ -208,13 +216,6 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     };
     // What was read to attach is not needed any more.
     sys::allocator::trim();
-    let interrupt = Interrupt::catch()?;
-    let process = Watch::new(pid, std::iter::empty())?;
-    let slow = screen::time(setting.slow);
-    note(&format!(
-        "watching process {pid} for requests of {slow} and more: captures go to {}; Ctrl-C ends it",
-        printable(&dir)
-    ));
     watching.until_end(&process, interrupt)
 }
 

@@ -10,6 +10,7 @@ mod common;
 mod completion;
 mod cpus;
 mod cpus_audit;
+mod deadline;
 mod demo_target;
 mod docs;
 mod doctor;

@@ -1,0 +1,91 @@
+//! `--for` is a promise, also where others have the CPU: dptrace then gives way, and must get it back for its end.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use capture::Reader;
+
+use crate::common::kernel::{PROGRAM, Process, kernel_alone};
+
+/// Loops that have the CPU beside the target and dptrace.
+const LOOPS: usize = 20;
+/// How much longer than `--for` a command may take from its first message on.
+const BEYOND: Duration = Duration::from_secs(3);
+/// What is asked for.
+const FOR: Duration = Duration::from_secs(1);
+
+/// Processes that are ended with this.
+struct Loops(Vec<Child>);
+
+impl Loops {
+    fn start() -> Self {
+        let one = |_| {
+            let mut command = testkit::command("sh");
+            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().expect("a shell")
+        };
+        Self((0..LOOPS).map(one).collect())
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Runs a command with `--for 1s` beside loops on its target's CPU, which is the only one that it may use. `last` is the last message
+/// before it begins.
+#[track_caller]
+fn ends_in_time(command: &str, last: &str, dir: &Path) {
+    let mut target = testkit::command(PROGRAM);
+    target.args(["demo-target", "--for", "1m", "--rate", "500", "--app", "deadline"]).stdout(Stdio::null());
+    let mut tracer = testkit::command(PROGRAM);
+    let (_target, mut tracer, loops) = testkit::on_last_cpu(|| {
+        let mut target = Process::start(&mut target);
+        target.wait_for("demo-target: pid");
+        tracer.args([command, "-p", &target.pid().to_string(), "--for", "1s", "--no-probes", "-o"]).arg(dir);
+        if command == "watch" {
+            // None is: a capture of one would be work after the end.
+            tracer.args(["--slow", "1m"]);
+        }
+        let tracer = Process::start(tracer.stdin(Stdio::null()).stdout(Stdio::null()));
+        (target, tracer, Loops::start())
+    });
+    tracer.wait_for(last);
+    let begun = Instant::now();
+    let (status, _, messages) = tracer.end();
+    let took = begun.elapsed();
+    drop(loops);
+    assert!(status.success() && messages.iter().any(|line| line.contains("the time is over")), "{messages:#?}");
+    assert!(messages.iter().any(|line| line.contains("with the lowest priority (nice 19)")), "{messages:#?}");
+    assert!(took <= FOR + BEYOND, "{command}: {took:?}");
+}
+
+#[test]
+#[ignore = "deep truth: twenty loops keep one CPU busy for seconds, and the test looks at the clock"]
+fn a_capture_ends_in_time() {
+    let Some(_alone) = kernel_alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("it");
+    ends_in_time("capture", "capturing process", &dir);
+    // And has nothing of what came later.
+    let read = |name: &str| std::fs::read(dir.join(name)).unwrap();
+    let source = |name: &str| Some(Arc::new(read(name)) as capture::Source);
+    let reader = Reader::open(&read("meta.json"), source("trace.rings"), source("kernel.events")).unwrap();
+    let (begin, end) = (reader.meta().begin.boot_nanos, reader.meta().end.clone().unwrap().at.boot_nanos);
+    let last = reader.events().unwrap().map(|event| event.unwrap().at.0).max().unwrap();
+    assert!(last <= end && end > begin, "{begin}, {end}, {last}");
+}
+
+#[test]
+#[ignore = "deep truth: twenty loops keep one CPU busy for seconds, and the test looks at the clock"]
+fn a_watch_ends_in_time() {
+    let Some(_alone) = kernel_alone() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    ends_in_time("watch", "nice 19", &dir.path().join("it"));
+}
