@@ -14,6 +14,7 @@ use crate::failure::note;
 use crate::input::Place;
 use crate::latency::figures::{self, Found};
 use crate::target::printable;
+use crate::timeline::away;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;
@@ -54,7 +55,8 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let usual = std::mem::take(&mut first.survey).finish();
     let setting = Setting { usual, detail_over: first.slowest_from(), ..source.setting() };
     let axis = Axis::of(source, &passed);
-    let mut collector = Collector::new(source, &first.times, slowest, axis);
+    let away = first.take_away();
+    let mut collector = Collector::new(source, (&first.times, away), slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
     let mut notes = source.notes.clone();
     notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
@@ -70,13 +72,13 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
     let spent = spent::spent(&found, source);
-    let sentences: Vec<Verdict> = found
-        .into_iter()
-        .take(MOST_VERDICTS)
-        .map(|it| Verdict {
+    let away = away::sentences(source, &collector.second.away).into_iter();
+    let away = away.map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() });
+    let sentences: Vec<Verdict> = away
+        .chain(found.into_iter().take(MOST_VERDICTS).map(|it| Verdict {
             sentence: as_sentence(&it.sentence(source)),
             explained: explained(&it.explained(), source),
-        })
+        }))
         .collect();
     let verdicts = if sentences.is_empty() { without_requests(&threads.intruders) } else { sentences };
     let holes = gaps::holes(&gaps, &passed, axis);

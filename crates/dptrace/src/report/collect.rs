@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::report::{Heat, Lost};
-use ::timeline::{Consumer, Interval, KernelEvent, Request, Tid};
+use ::timeline::{AwayTimes, Consumer, Interval, KernelEvent, Request, Tid};
 use foldhash::fast::RandomState;
 
 use super::build::Axis;
@@ -30,7 +30,7 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     pub(super) fn new(
         source: &'a Source,
-        times: &HashMap<Subject, Times, RandomState>,
+        times: (&HashMap<Subject, Times, RandomState>, AwayTimes),
         slowest: usize,
         axis: Axis,
     ) -> Self {

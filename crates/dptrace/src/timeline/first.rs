@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{Consumer, Lengths, Request, StageKind, Survey};
+use timeline::{AwayTimes, AwayTracker, Consumer, Interval, Lengths, Request, StageKind, Survey, Tid};
 
+use super::away;
 use super::inputs::Inputs;
 use super::missing;
 use super::pass::{Kept, Passed};
@@ -58,6 +59,7 @@ pub(crate) struct First<'a> {
     pub(crate) early: u64,
     /// Requests that wait by design.
     pub(crate) excluded: u64,
+    away: AwayTracker,
 }
 
 impl<'a> First<'a> {
@@ -73,6 +75,7 @@ impl<'a> First<'a> {
             left_out: 0,
             early: 0,
             excluded: 0,
+            away: away::tracker(source),
         }
     }
 
@@ -99,6 +102,11 @@ impl<'a> First<'a> {
                 all.add(stage.length());
             }
         }
+    }
+
+    /// Returns when threads that write rings were away, once.
+    pub(crate) fn take_away(&mut self) -> AwayTimes {
+        std::mem::replace(&mut self.away, AwayTracker::new([], Vec::new())).finish()
     }
 
     /// The length of the shortest of the slowest; of fewer, 0.
@@ -143,6 +151,10 @@ pub(crate) fn is_early(request: &Request<Kept>, source: &Source) -> bool {
 }
 
 impl Consumer<Kept> for First<'_> {
+    fn interval(&mut self, tid: Tid, interval: Interval) {
+        self.away.interval(tid, &interval);
+    }
+
     fn request(&mut self, request: &Request<Kept>) {
         if !counts(request, self.source) {
             let is_whole = request.related.is_none() && is_measured(request);

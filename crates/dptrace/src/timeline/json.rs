@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use records::json_text::string;
 use timeline::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
 
+use super::away;
 use super::pass::Kept;
 use super::report::Report;
 use super::second::{BANDS, Band, Blamed, Sum, blamed, kernel_of};
@@ -16,7 +17,7 @@ use super::words;
 const MOST_CULPRITS: usize = 16;
 
 /// JSON text of a string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     string(&mut out, text.as_bytes());
     String::from_utf8_lossy(&out).into_owned()
@@ -35,6 +36,7 @@ pub(super) fn json(report: &Report<'_>) -> String {
         summary(&mut text, verdict, report);
         text.push_str("}\n");
     }
+    away::json(&mut text, report.source, report.away, report.begin);
     text
 }
 
@@ -95,7 +97,7 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
 }
 
 /// Members that say what a thread does.
-fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
+pub(super) fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
     let by = |tid: Tid| {
         let (comm, own) = (quoted(&source.thread(tid, at)), source.is_own(tid));
         format!("\"by\":{{\"tid\":{},\"comm\":{comm},\"own\":{own}}}", tid.0)

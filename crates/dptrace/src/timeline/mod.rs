@@ -1,5 +1,6 @@
 //! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
 
+pub(crate) mod away;
 pub(crate) mod first;
 pub(crate) mod inputs;
 mod json;
@@ -150,7 +151,8 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let usual = std::mem::take(&mut first.survey).finish();
     let detail_over = first.slowest_from().max(over);
     let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
-    let mut second = Second::new(source, &first.times, args.slowest, over);
+    let away = first.take_away();
+    let mut second = Second::new(source, (&first.times, away), args.slowest, over);
     inputs.pass("second of two passes", setting, &mut second);
     let slowest = second.take_slowest();
     if first.times.is_empty() {
@@ -161,7 +163,8 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
     let (by, all) = (&inputs.by[..], args.all);
-    let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual };
+    let away = &second.away;
+    let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, away };
     if args.json { json::json(&report) } else { text::text(&report) }
 }
 
@@ -190,8 +193,9 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let inputs = Inputs::of_trace(real.again(), &real.recording).unwrap();
-    let (first, _) = first::survey(&inputs, usize::MAX);
-    let mut second = Second::new(&inputs.source, &first.times, usize::MAX, 0);
+    let (mut first, _) = first::survey(&inputs, usize::MAX);
+    let away = first.take_away();
+    let mut second = Second::new(&inputs.source, (&first.times, away), usize::MAX, 0);
     inputs.pass("second of two passes", inputs.source.setting(), &mut second);
     let tpoint = real.first_tpoint();
     let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();

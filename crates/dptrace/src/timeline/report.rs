@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use screen::Screen;
-use timeline::{BootNanos, Request, Usual};
+use timeline::{AwayTimes, BootNanos, Request, Usual};
 
 use super::first::First;
 use super::pass::Kept;
@@ -28,6 +28,8 @@ pub(crate) struct Report<'a> {
     pub(crate) beyond: u64,
     pub(crate) over: u64,
     pub(crate) usual: Usual,
+    /// Times in which threads were away.
+    pub(crate) away: &'a AwayTimes,
 }
 
 /// The verdict of each group and object; the order is that of the times in their sentences.

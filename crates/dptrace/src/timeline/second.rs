@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{Activity, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
+use timeline::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
 
-use super::first::{Subject, Times, counts};
+use super::first::{Subject, Times, counts, excluded};
 use super::pass::Kept;
 use super::source::Source;
 use super::words;
@@ -229,6 +229,8 @@ pub(crate) struct Second<'a> {
     over: u64,
     /// Requests that took longer than asked for.
     pub(crate) beyond: u64,
+    /// Times in which threads were away, with the requests that these hit.
+    pub(crate) away: AwayTimes,
 }
 
 struct Slow(Request<Kept>);
@@ -259,12 +261,12 @@ impl<'a> Second<'a> {
     /// With what the first pass found; the slowest are at most that many, and take longer than `over` nanoseconds.
     pub(crate) fn new(
         source: &'a Source,
-        times: &HashMap<Subject, Times, RandomState>,
+        (times, away): (&HashMap<Subject, Times, RandomState>, AwayTimes),
         most: usize,
         over: u64,
     ) -> Self {
         let losses = times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
-        Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0 }
+        Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0, away }
     }
 
     /// The slowest, slowest first.
@@ -275,6 +277,10 @@ impl<'a> Second<'a> {
 
 impl Consumer<Kept> for Second<'_> {
     fn request(&mut self, request: &Request<Kept>) {
+        let lcore = request.records.first().and_then(|mark| self.source.lcores.get(&mark.lcore));
+        if let Some(tid) = lcore.filter(|_| request.related.is_none() && excluded(request).is_none()) {
+            self.away.request(*tid, request.begin(), request.end());
+        }
         if !counts(request, self.source) {
             return;
         }

@@ -100,7 +100,7 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning 
 }
 
 /// Whether the thread was kept from its own code.
-fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
+pub(crate) fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
     match interval.activity {
         Activity::Blocked(Some(call)) => !idle.contains(&call),
         Activity::Blocked(None) => true,

@@ -1,0 +1,102 @@
+//! Threads that were away, in words and as JSON: requests that arrived meanwhile have no record until they are back.
+
+use std::fmt::Write as _;
+
+use screen::{counted, time};
+use timeline::{Activity, Away, AwayTimes, AwayTracker, BootNanos, Tid};
+
+use super::json::{activity, quoted};
+use super::source::Source;
+use super::words;
+
+/// Threads that are named in sentences at most.
+const MAX_NAMED: usize = 4;
+/// Times away of one thread that JSON has at most: the longest.
+const MAX_LISTED: usize = 100;
+
+/// Makes what notes the times of a source's threads that write rings.
+pub(super) fn tracker(source: &Source) -> AwayTracker {
+    AwayTracker::new(source.lcores.values().copied(), source.setting().idle_calls)
+}
+
+/// What kept a thread away, by name; the longest first.
+fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
+    let mut by: Vec<(String, u64)> = Vec::new();
+    for away in times {
+        for (activity, nanos) in &away.by {
+            let name = match *activity {
+                Activity::Waits(tid) | Activity::Woken(tid) if tid != Tid(0) => source.taker(tid, away.to),
+                other => words::culprit(source, other, None, away.to),
+            };
+            match by.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum = sum.saturating_add(*nanos),
+                None => by.push((name, *nanos)),
+            }
+        }
+    }
+    by.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    by
+}
+
+/// Says of each thread how often it was away, and what no record shows for that; the one that was away longest first.
+pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
+    let mut threads: Vec<_> = times.threads().collect();
+    threads.sort_by_key(|(_, times)| std::cmp::Reverse(times.iter().map(Away::length).sum::<u64>()));
+    threads.into_iter().take(MAX_NAMED).map(|(tid, times)| sentence(source, tid, times)).collect()
+}
+
+fn sentence(source: &Source, tid: Tid, times: &[Away]) -> String {
+    let all: u64 = times.iter().map(Away::length).sum();
+    let longest = times.iter().map(Away::length).max().unwrap_or_default();
+    let lasted = match times {
+        [only] => format!("once for {}", time(only.length())),
+        _ => format!("{} times for 10 ms or longer ({} in all, {} at once)", times.len(), time(all), time(longest)),
+    };
+    let by = takers(source, times);
+    let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
+        let how = if nanos.saturating_mul(2) > all { "mainly" } else { "the largest part of it" };
+        format!(", {how} for {name}")
+    });
+    let name = source.thread(tid, times.first().map_or(BootNanos(0), |away| away.from));
+    let missed = times.iter().filter(|away| away.in_flight == 0).count();
+    let missed = match missed {
+        0 => String::new(),
+        _ if times.len() == 1 => "; no request was in flight".to_owned(),
+        missed => format!("; {missed} of these hit no request in flight"),
+    };
+    let after = times.iter().map(|away| away.began_after).sum();
+    let began = match after {
+        0 => String::new(),
+        after => format!(" ({} began within 1 ms after that)", counted(after, "request")),
+    };
+    format!(
+        "{name} was away {lasted}{mainly}{missed}: requests that arrived meanwhile waited unread, up to that long, and no record \
+         shows it{began}"
+    )
+}
+
+/// Writes a line for each thread: its longest times away, in the order of time.
+pub(super) fn json(text: &mut String, source: &Source, times: &AwayTimes, begin: BootNanos) {
+    for (tid, times) in times.threads() {
+        let all: u64 = times.iter().map(Away::length).sum();
+        let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
+        let _ = write!(text, "{{\"away\":{name},\"tid\":{},\"count\":{},\"ns\":{all},\"times\":[", tid.0, times.len());
+        let mut listed: Vec<&Away> = times.iter().collect();
+        listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
+        listed.truncate(MAX_LISTED);
+        listed.sort_by_key(|away| away.from);
+        for (index, away) in listed.into_iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            let (at, length) = (away.from.0.saturating_sub(begin.0), away.length());
+            let _ = write!(text, "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}", away.from.0);
+            let (flight, after) = (away.in_flight, away.began_after);
+            let _ = write!(text, ",\"in_flight\":{flight},\"began_after\":{after},\"by\":[");
+            for (index, (what, nanos)) in away.by.iter().take(8).enumerate() {
+                let comma = if index > 0 { "," } else { "" };
+                let _ = write!(text, "{comma}{{{},\"ns\":{nanos}}}", activity(source, *what, away.to));
+            }
+            text.push_str("]}");
+        }
+        text.push_str("]}\n");
+    }
+}
