@@ -88,9 +88,10 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// Whether a process has the file mapped or open to write it, as far as we may look.
-pub(crate) fn writes(pid: u32, path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| proc::writes(Pid(pid), &[file]).is_some_and(|written| written == [true]))
+/// Whether a process has the file mapped or open to write it; `None` where we may not look.
+pub(crate) fn writes(pid: u32, path: &Path) -> Option<bool> {
+    let file = path.metadata().ok()?;
+    Some(proc::writes(Pid(pid), &[file])? == [true])
 }
 
 #[cfg(test)]

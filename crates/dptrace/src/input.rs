@@ -410,6 +410,11 @@ fn is_piped() -> bool {
 
 /// The trace files in shared memory, oldest first.
 pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
+    Ok(trace_files()?.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The same with what is known of the files.
+pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
         let entry = entry?;
@@ -419,18 +424,20 @@ pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
         // One that vanishes while we look is not the newest.
         let Ok(metadata) = entry.metadata() else { continue };
         if let (true, Ok(modified)) = (metadata.is_file(), metadata.modified()) {
-            found.push((modified, entry.path()));
+            found.push((modified, entry.path(), metadata));
         }
     }
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+    found.sort_by(|(modified, path, _), (other, second, _)| (modified, path).cmp(&(other, second)));
+    Ok(found.into_iter().map(|(_, path, metadata)| (path, metadata)).collect())
 }
 
 /// The trace file that a process writes.
 pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     Process::open(Pid(pid))?;
     let own = format!("{NAME_BASE}pid{pid}");
-    let writes = |path: &PathBuf| path.to_string_lossy().ends_with(&own) || application::writes(pid, path);
+    // Anybody can give a file the number of any process.
+    let has_number = |path: &PathBuf| path.to_string_lossy().ends_with(&own);
+    let writes = |path: &PathBuf| application::writes(pid, path).unwrap_or_else(|| has_number(path));
     let mut found = traces()?.into_iter().filter(writes);
     found.next_back().with_context(|| {
         let there = what_is_there().unwrap_or_default();

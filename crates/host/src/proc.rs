@@ -174,6 +174,11 @@ fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
     maps.all().iter().any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
 }
 
+/// The user who started a process, whatever it may do: the real id (proc_pid_status(5), `Uid`).
+pub fn user(pid: Pid) -> Option<u32> {
+    status(&folder_of(pid), "Uid").ok()??.split_whitespace().next()?.parse().ok()
+}
+
 /// What a process is called: by its main thread, unless that has another name than what was started. SPDK calls it `reactor_0`, which
 /// says nothing of the program.
 pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
@@ -325,6 +330,12 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let files = [program, closed, read.metadata().unwrap(), file.metadata().unwrap()];
         assert_eq!(writes(own, &files), Some(vec![false, false, false, true]));
+    }
+
+    #[test]
+    fn a_process_has_a_user() {
+        assert_eq!(user(Pid(std::process::id())), Some(rustix::process::getuid().as_raw()));
+        assert_eq!(user(Pid(u32::MAX)), None);
     }
 
     #[test]

@@ -3,19 +3,26 @@
 //! Looking who has a file mapped takes a look at every process, so it is done for files that are new or have changed; of a file
 //! that nobody has, once in a while, since an application takes over the file of the one before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use host::{Pid, proc};
+use spdk_trace::Follower;
 
 use crate::application::{Application, number_of};
-use crate::input;
+use crate::input::{self, FileSource};
 use crate::process;
 
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
+/// Time between the first two looks at a file that is no trace, or none yet; then twice as much each time, up to [`LAST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const LAST_RETRY: Duration = Duration::from_mins(1);
+/// Limit on the files that are opened at one look: anybody can make as many as they like.
+const MAX_OPENED: usize = 64;
 
 /// Which processes.
 #[derive(Clone, Debug)]
@@ -39,13 +46,30 @@ pub(super) struct Found {
     pub(super) process: Identity,
     /// Its trace, and which file that is: one of the same name may take its place.
     pub(super) trace: Option<(PathBuf, u64)>,
+    /// Whose it is, unless it was named by who started this program: then it has a place before all others.
+    pub(super) user: Option<u32>,
 }
 
-/// A trace file that was looked at.
+/// A file that was looked at.
 struct Known {
     file: FileIdentity,
-    writers: Vec<Identity>,
+    /// `None` if it is no trace.
+    writers: Option<Vec<Identity>>,
     looked: Instant,
+    /// Time until the next look, if it is no trace.
+    retry: Duration,
+}
+
+impl Known {
+    /// Whether it is time for another look.
+    fn is_due(&self, path: &Path) -> bool {
+        match &self.writers {
+            None => self.looked.elapsed() >= self.retry,
+            Some(writers) if writers.iter().any(Identity::lives) => false,
+            // Of a file with a process's number in its name that one alone is of interest.
+            Some(_) => self.looked.elapsed() >= AGAIN && number_of(path).is_none_or(|pid| Identity::of(pid).is_some()),
+        }
+    }
 }
 
 /// A file, and whether it was made anew.
@@ -84,42 +108,46 @@ impl Finder {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
         });
-        Some(Found { process, trace })
+        Some(Found { process, trace, user: None })
     }
 
     /// The processes that write traces.
     fn writers(&mut self) -> Vec<Found> {
         // Where nothing can be listed there is nothing.
-        let mut files: Vec<(PathBuf, FileIdentity)> = Vec::new();
-        for path in input::traces().unwrap_or_default() {
-            if let Ok(file) = path.symlink_metadata() {
-                files.push((path, (file.dev(), file.ino(), file.ctime(), file.ctime_nsec())));
-            }
-        }
-        self.known.retain(|path, _| files.iter().any(|(it, _)| it == path));
+        let files = input::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
+        let identity = |file: &Metadata| (file.dev(), file.ino(), file.ctime(), file.ctime_nsec());
+        let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
+        let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+        self.known.retain(|path, _| there.contains(path.as_path()));
         let is_due = |path: &PathBuf, file: &FileIdentity| match self.known.get(path) {
-            None => true,
-            Some(known) if known.file != *file => true,
-            Some(known) if known.writers.iter().any(Identity::lives) => false,
-            // Of a file with a process's number in its name that one alone is of interest.
-            Some(known) => {
-                known.looked.elapsed() >= AGAIN && number_of(path).is_none_or(|pid| Identity::of(pid).is_some())
-            }
+            Some(known) if known.file == *file => known.is_due(path),
+            _ => true,
         };
-        let due: Vec<(PathBuf, FileIdentity)> =
-            files.iter().filter(|(path, file)| is_due(path, file)).cloned().collect();
-        let applications = Application::of_each(due.iter().map(|(path, _)| path.as_path()));
-        for ((path, file), application) in due.into_iter().zip(applications) {
-            let writers = application.pids().filter_map(Identity::of).collect();
-            self.known.insert(path, Known { file, writers, looked: Instant::now() });
+        // The newest first: who makes many old ones keeps nobody from these.
+        let due = files.iter().rev().filter(|(path, file)| is_due(path, file)).take(MAX_OPENED);
+        let (mut traces, mut others) = (Vec::new(), Vec::new());
+        for (path, file) in due {
+            if is_trace(path) { traces.push((path.clone(), *file)) } else { others.push((path.clone(), *file)) }
+        }
+        for (path, file) in others {
+            let before = self.known.get(&path).filter(|known| known.file == file && known.writers.is_none());
+            let retry = before.map_or(FIRST_RETRY, |known| (2 * known.retry).min(LAST_RETRY));
+            self.known.insert(path, Known { file, writers: None, looked: Instant::now(), retry });
+        }
+        let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
+        for ((path, file), application) in traces.into_iter().zip(applications) {
+            let writers = Some(application.pids().filter_map(Identity::of).collect());
+            self.known.insert(path, Known { file, writers, looked: Instant::now(), retry: FIRST_RETRY });
         }
         let mut found: Vec<Found> = Vec::new();
         // The newest file of a process is last.
         for (path, file) in files.into_iter().rev() {
             let Some(known) = self.known.get(&path) else { continue };
-            for writer in known.writers.iter().filter(|writer| writer.lives()) {
+            for writer in known.writers.iter().flatten().filter(|writer| writer.lives()) {
                 if !found.iter().any(|it| it.process == *writer) {
-                    found.push(Found { process: *writer, trace: Some((path.clone(), file.1)) });
+                    // Of one that has just ended nothing is known: it is nobody's.
+                    let user = proc::user(Pid(writer.pid)).or(Some(u32::MAX));
+                    found.push(Found { process: *writer, trace: Some((path.clone(), file.1)), user });
                 }
             }
         }
@@ -128,6 +156,11 @@ impl Finder {
         found.retain(|found| found.trace.is_some());
         found
     }
+}
+
+/// Whether a file has the head of a trace, and is no other file that anybody has given such a name.
+fn is_trace(path: &Path) -> bool {
+    FileSource::open(path).is_ok_and(|source| Follower::new(&source).is_ok())
 }
 
 /// Leaves each trace to one process: its requests would count several times. That is the one whose number its name has, or else the
@@ -166,6 +199,7 @@ mod tests {
         let found = |pid, start, trace: &str| Found {
             process: Identity { pid, start },
             trace: (!trace.is_empty()).then(|| (trace.into(), 7)),
+            user: None,
         };
         let mut all = [
             found(10, 100, "/dev/shm/a_trace.pid20"),

@@ -62,6 +62,12 @@ const FOLLOWING: Family = Family {
 };
 const TARGET: Family =
     Family { name: "dptrace_target", kind: Kind::Info, unit: None, help: "A process that is followed." };
+const LEFT_OUT: Family = Family {
+    name: "dptrace_targets_left_out",
+    kind: Kind::Gauge,
+    unit: None,
+    help: "Processes that write traces and are not followed, because --targets permits no more.",
+};
 const BUILD: Family = Family { name: "dptrace_build", kind: Kind::Info, unit: None, help: "This program." };
 const CPU: Family = Family {
     name: "process_cpu_seconds",
@@ -202,6 +208,8 @@ fn counts(text: &mut Text, store: &Store) {
     for (process, counts) in &store.processes {
         text.sample(&RECORDS, &[("process", process)], Value::Whole(counts.records));
     }
+    text.family(&LEFT_OUT);
+    text.sample(&LEFT_OUT, &[], Value::Whole(store.targets_left_out));
     text.family(&EXCLUDED);
     for (process, counts) in &store.processes {
         text.sample(&EXCLUDED, &[("process", process)], Value::Whole(counts.excluded));

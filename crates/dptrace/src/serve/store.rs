@@ -31,6 +31,8 @@ pub(super) struct Store {
     pub(super) threads: Threads,
     pub(super) intrusions: Intrusions,
     pub(super) processes: BTreeMap<String, Counts>,
+    /// Processes that would be followed, and have no place.
+    pub(super) targets_left_out: u64,
     minute: Keeper,
     /// What was written as tables, if that was asked for.
     pub(super) written: Option<Written>,
@@ -51,6 +53,7 @@ impl Shared {
             threads: Threads::new(limits),
             intrusions: Intrusions::new(limits),
             processes: BTreeMap::new(),
+            targets_left_out: 0,
             minute,
             written: keeps_minutes.then(Written::default),
         }))

@@ -33,6 +33,8 @@ pub(super) struct Setting {
 /// One process.
 pub(super) struct Target {
     pub(super) identity: Identity,
+    /// Whose it is, unless it was named.
+    user: Option<u32>,
     /// What it is called.
     pub(super) name: String,
     /// The name under which it is counted.
@@ -102,11 +104,16 @@ impl Targets {
         for target in ended {
             self.end(&target);
         }
+        let mut left_out = 0;
         for found in found {
             let known = lock(&self.all).iter().find(|target| target.identity == found.process).cloned();
             let target = match known {
                 Some(target) => target,
-                None => match self.begin(found.process) {
+                None if !self.has_place(&found) => {
+                    left_out += 1;
+                    continue;
+                }
+                None => match self.begin(&found) {
                     Some(target) => target,
                     None => continue,
                 },
@@ -115,18 +122,34 @@ impl Targets {
                 self.follow(&target, trace);
             }
         }
+        self.shared.lock().targets_left_out = left_out;
         let pids = lock(&self.all).iter().map(|target| target.identity.pid).collect();
         self.auditor.update(pids);
     }
 
-    /// Begins with a process.
-    fn begin(self: &Arc<Self>, identity: Identity) -> Option<Arc<Target>> {
-        if lock(&self.all).len() >= self.shared.lock().limits.targets {
-            if !self.is_full.swap(true, Ordering::Relaxed) {
-                note(&format!("process {} is not followed: --targets permits no more", identity.pid));
-            }
-            return None;
+    /// Whether there is a place for one more process, or somebody who has to give way to it: see [`gives_way`].
+    fn has_place(&self, found: &Found) -> bool {
+        let (limit, all) = (self.shared.lock().limits.targets, lock(&self.all).clone());
+        if all.len() < limit {
+            return true;
         }
+        let users: Vec<Option<u32>> = all.iter().map(|target| target.user).collect();
+        let pid = found.process.pid;
+        let Some(place) = gives_way(&users, found.user) else {
+            if !self.is_full.swap(true, Ordering::Relaxed) {
+                note(&format!("process {pid} is not followed: --targets permits no more"));
+            }
+            return false;
+        };
+        let target = &all[place];
+        self.let_go(target);
+        note(&format!("process {} ({}) gives its place to process {pid}", target.identity.pid, target.name));
+        true
+    }
+
+    /// Begins with a process.
+    fn begin(self: &Arc<Self>, found: &Found) -> Option<Arc<Target>> {
+        let (identity, user) = (found.process, found.user);
         // It may have ended by now.
         let watch = Watch::new(identity.pid, std::iter::empty()).ok()?;
         let name = proc::program_name(Pid(identity.pid))?;
@@ -134,6 +157,7 @@ impl Targets {
         let process = self.shared.lock().process(&name);
         let target = Arc::new(Target {
             identity,
+            user,
             name,
             process,
             watch,
@@ -246,14 +270,19 @@ impl Targets {
         }
     }
 
-    /// Lets go of a process.
+    /// Lets go of a process that has ended.
     fn end(&self, target: &Arc<Target>) {
+        self.let_go(target);
+        note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
+    }
+
+    /// Lets go of a process.
+    fn let_go(&self, target: &Arc<Target>) {
         self.advance_one(target, Duration::ZERO);
         target.stop.store(true, Ordering::Relaxed);
         *lock(&target.meter) = None;
         lock(&self.all).retain(|it| !Arc::ptr_eq(it, target));
         self.is_full.store(false, Ordering::Relaxed);
-        note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
     }
 
     /// Lets go of all.
@@ -284,8 +313,38 @@ impl Targets {
     }
 }
 
+/// Which of the processes of these users gives way to one of that user, if one does: those of others than root and whoever runs this
+/// program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise anybody
+/// could take all places. Who was named (`None`) never gives way.
+fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
+    let own = rustix::process::getuid().as_raw();
+    let is_trusted = |user: &Option<u32>| user.is_none_or(|user| user == 0 || user == own);
+    let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
+    let most = users.iter().filter(|user| !is_trusted(user)).max_by_key(|user| count(user))?;
+    let gives = is_trusted(&newcomer) || count(&newcomer) + 1 < count(most);
+    users.iter().rposition(|user| user == most).filter(|_| gives)
+}
+
 pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
         note(&format!("no thread can be started: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_all_places() {
+        let (root, a, b) = (Some(0), Some(70_001), Some(70_002));
+        // Eight of somebody, and one of root comes: the last one goes.
+        assert_eq!(gives_way(&[a; 8], root), Some(7));
+        assert_eq!(gives_way(&[a, a, root, a], b), Some(3));
+        // Nobody gains by more processes.
+        assert_eq!(gives_way(&[a; 8], a), None);
+        assert_eq!(gives_way(&[a, a, b, root], b), None);
+        assert_eq!(gives_way(&[root, None, root], a), None, "root's and those that were named stay");
+        assert_eq!(gives_way(&[root, a, None], None), Some(1));
     }
 }
