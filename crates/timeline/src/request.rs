@@ -42,6 +42,8 @@ pub struct Request<K> {
     pub depth: Option<u64>,
     /// The trace ends in the middle of it.
     pub unfinished: bool,
+    /// Its last record can be its last one ([`crate::Life::is_perhaps_over`]).
+    pub is_perhaps_over: bool,
     /// It was completed without having been executed ([`crate::Life::is_unanswered`]).
     pub is_unanswered: bool,
     /// What the user of the scene keeps of it.

@@ -264,11 +264,24 @@ impl<K: Default> Open<K> {
 
 impl<K> Life<Open<K>> {
     fn finish(self, unfinished: bool) -> Request<K> {
-        let is_unanswered = self.is_unanswered();
+        let (is_unanswered, is_perhaps_over) = (self.is_unanswered(), self.is_perhaps_over());
         let Self {
             name, number, kept: Open { records, stages, related, related_number, size, depth, kept, .. }, ..
         } = self;
-        Request { name, number, related, related_number, records, stages, size, depth, unfinished, is_unanswered, kept }
+        Request {
+            name,
+            number,
+            related,
+            related_number,
+            records,
+            stages,
+            size,
+            depth,
+            unfinished,
+            is_perhaps_over,
+            is_unanswered,
+            kept,
+        }
     }
 }
 

@@ -72,8 +72,10 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
     let spent = spent::spent(&found, source);
-    let away = away::sentences(source, &collector.second.away).into_iter();
-    let away = away.map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() });
+    let open = first.still_open.sentence(source, passed.end, first.longest_ended).into_iter();
+    let away = open
+        .chain(away::sentences(source, &collector.second.away))
+        .map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() });
     let sentences: Vec<Verdict> = away
         .chain(found.into_iter().take(MOST_VERDICTS).map(|it| Verdict {
             sentence: as_sentence(&it.sentence(source)),

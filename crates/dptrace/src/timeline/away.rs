@@ -55,7 +55,7 @@ fn sentence(source: &Source, tid: Tid, times: &[Away]) -> String {
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
         let how = if nanos.saturating_mul(2) > all { "mainly" } else { "the largest part of it" };
-        format!(", {how} for {name}")
+        format!(", {how} because of {name}")
     });
     let name = source.thread(tid, times.first().map_or(BootNanos(0), |away| away.from));
     let missed = times.iter().filter(|away| away.in_flight == 0).count();
@@ -76,7 +76,8 @@ fn sentence(source: &Source, tid: Tid, times: &[Away]) -> String {
 }
 
 /// Writes a line for each thread: its longest times away, in the order of time.
-pub(super) fn json(text: &mut String, source: &Source, times: &AwayTimes, begin: BootNanos) {
+pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> String {
+    let mut text = String::new();
     for (tid, times) in times.threads() {
         let all: u64 = times.iter().map(Away::length).sum();
         let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
@@ -99,4 +100,5 @@ pub(super) fn json(text: &mut String, source: &Source, times: &AwayTimes, begin:
         }
         text.push_str("]}\n");
     }
+    text
 }

@@ -11,6 +11,7 @@ use super::inputs::Inputs;
 use super::missing;
 use super::pass::{Kept, Passed};
 use super::source::Source;
+use super::still_open::StillOpen;
 use crate::latency::excluded::Excluded;
 use crate::trace::warn_problems;
 
@@ -59,6 +60,9 @@ pub(crate) struct First<'a> {
     pub(crate) early: u64,
     /// Requests that wait by design.
     pub(crate) excluded: u64,
+    pub(crate) still_open: StillOpen,
+    /// The length of the slowest request of a host that has ended.
+    pub(crate) longest_ended: u64,
     away: AwayTracker,
 }
 
@@ -75,6 +79,8 @@ impl<'a> First<'a> {
             left_out: 0,
             early: 0,
             excluded: 0,
+            still_open: StillOpen::default(),
+            longest_ended: 0,
             away: away::tracker(source),
         }
     }
@@ -156,6 +162,7 @@ impl Consumer<Kept> for First<'_> {
     }
 
     fn request(&mut self, request: &Request<Kept>) {
+        self.still_open.add(request);
         if !counts(request, self.source) {
             let is_whole = request.related.is_none() && is_measured(request);
             self.excluded += u64::from(is_whole && excluded(request).is_some());
@@ -164,6 +171,9 @@ impl Consumer<Kept> for First<'_> {
         }
         request.stages.iter().for_each(|stage| self.survey.stage(stage));
         self.add(request);
+        if request.related.is_none() {
+            self.longest_ended = self.longest_ended.max(request.length());
+        }
         if request.related.is_none() && self.most > 0 {
             self.longest.push(Reverse(request.length()));
             if self.longest.len() > self.most {

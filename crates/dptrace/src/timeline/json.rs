@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use records::json_text::string;
 use timeline::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
 
-use super::away;
 use super::pass::Kept;
 use super::report::Report;
 use super::second::{BANDS, Band, Blamed, Sum, blamed, kernel_of};
@@ -36,8 +35,7 @@ pub(super) fn json(report: &Report<'_>) -> String {
         summary(&mut text, verdict, report);
         text.push_str("}\n");
     }
-    away::json(&mut text, report.source, report.away, report.begin);
-    text
+    text + &report.lines
 }
 
 fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {

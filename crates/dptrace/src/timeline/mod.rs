@@ -14,6 +14,7 @@ pub(crate) mod report;
 pub(crate) mod second;
 pub(crate) mod source;
 mod stalls;
+pub(crate) mod still_open;
 mod text;
 mod threads;
 pub(crate) mod verdict;
@@ -163,8 +164,10 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
     let (by, all) = (&inputs.by[..], args.all);
-    let away = &second.away;
-    let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, away };
+    let open = first.still_open.sentence(source, passed.end, first.longest_ended);
+    let sentences = open.into_iter().chain(away::sentences(source, &second.away)).collect();
+    let lines = first.still_open.json(source, passed.end) + &away::json(source, &second.away, begin);
+    let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, lines };
     if args.json { json::json(&report) } else { text::text(&report) }
 }
 

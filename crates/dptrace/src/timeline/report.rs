@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use screen::Screen;
-use timeline::{AwayTimes, BootNanos, Request, Usual};
+use timeline::{BootNanos, Request, Usual};
 
 use super::first::First;
 use super::pass::Kept;
@@ -28,8 +28,10 @@ pub(crate) struct Report<'a> {
     pub(crate) beyond: u64,
     pub(crate) over: u64,
     pub(crate) usual: Usual,
-    /// Times in which threads were away.
-    pub(crate) away: &'a AwayTimes,
+    /// Sentences before the verdicts: what no figure shows.
+    pub(crate) sentences: Vec<String>,
+    /// The same as lines of JSON.
+    pub(crate) lines: String,
 }
 
 /// The verdict of each group and object; the order is that of the times in their sentences.

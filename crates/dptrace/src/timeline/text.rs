@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use screen::{HEAD, LARGEST, NAME, QUIET, Screen, counted, pad, pad_left, shorten, time, wrap};
 use timeline::{BootNanos, Request, StageOfRequest};
 
-use super::away;
 use super::pass::Kept;
 use super::report::Report;
 use super::second::{BANDS, blamed, kernel_of, kernel_of_stage, unknown};
@@ -56,8 +55,8 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn write(mut self, report: &Report<'_>) -> String {
-        for sentence in away::sentences(report.source, report.away) {
-            self.wrapped(&sentence, "");
+        for sentence in &report.sentences {
+            self.wrapped(sentence, "");
         }
         self.sentences(&report.verdicts);
         let same = stalls::first_of_each(&report.slowest);

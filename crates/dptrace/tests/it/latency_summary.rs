@@ -251,6 +251,46 @@ fn with_waiting(describe: fn(u8) -> String) -> TraceBuilder {
     t
 }
 
+/// Adds a request of queue 1 that hangs, one for asynchronous events that waits, and one that is served later than these begin.
+fn with_hanging(mut t: TraceBuilder) -> TraceBuilder {
+    for (queue, object, records) in [
+        (1, 0xb0, &[(320, 2_000), (321, 2_001)][..]),
+        (0, 0xb1, &[(320, 1_500), (321, 1_501)]),
+        (1, 0xb2, &[(320, 5_000), (321, 5_002), (323, 5_005), (322, 5_006)]),
+    ] {
+        for &(tpoint, micros) in records {
+            let record = Record::new(tpoint, START + 1_000 * micros).owner(256 + queue).object(object);
+            t.record(0, if matches!(tpoint, 320 | 322) { record.int(0) } else { record });
+        }
+    }
+    t
+}
+
+#[test]
+fn a_request_that_hangs_is_said_by_the_timeline() {
+    let small = Small::of(&with_hanging(with_waiting(described)));
+    let trace = small.path("t.trace");
+    let text = printed(["timeline".as_ref(), trace.as_os_str()]);
+    let first: Vec<&str> = text.lines().take_while(|line| !line.starts_with("the slowest")).collect();
+    let sentence = "1 request had not ended, and no figure has them: r4 (TCP_REQ) of 10.0.0.1:1001 nqn.2016-06.io.spdk:cnode1 \
+                    10.0.0.9:4420 qid:1 was open for 3.01 ms, since TCP_REQ_EXECUTING";
+    assert_eq!(first.join(" "), sentence, "{text}");
+    let json = printed(["timeline".as_ref(), trace.as_os_str(), "--json".as_ref()]);
+    let lines = lines(&json);
+    let open = lines.iter().find(|line| line.get("still_open").is_some()).unwrap();
+    assert_eq!((&open["still_open"], &open["object"], &open["open_ns"]), (&json!(1), &json!("r4"), &json!(3_006_000)));
+    // Where queues are not known, it may be one that waits by design.
+    let small = Small::of(&with_hanging(with_waiting(without_queue)));
+    let text = printed(["timeline".as_ref(), small.path("t.trace").as_os_str()]);
+    assert!(!text.contains("had not ended"), "{text}");
+    // One that is only in flight is not worth a word.
+    let mut t = with_waiting(described);
+    let record = Record::new(320, START + 1_399_900).owner(257).object(0xb0).int(0);
+    t.record(0, record);
+    let text = printed(["timeline".as_ref(), Small::of(&t).path("t.trace").as_os_str()]);
+    assert!(!text.contains("had not ended"), "{text}");
+}
+
 fn described(queue: u8) -> String {
     format!("10.0.0.1:100{queue} nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:{queue}")
 }

@@ -77,6 +77,7 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         size,
         depth,
         unfinished,
+        is_perhaps_over: false,
         is_unanswered: false,
         kept,
     }
