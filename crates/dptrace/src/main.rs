@@ -42,6 +42,7 @@ mod target;
 mod timeline;
 mod top;
 mod trace;
+mod trace_files;
 mod user_file;
 mod utc;
 mod watch;

@@ -12,9 +12,10 @@ use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use timeline::{Anchor, BootNanos};
 
-use crate::input::{FileSource, trace_of};
+use crate::input::FileSource;
 use crate::target::printable;
 use crate::trace::reader::{Batch, Pressure, Reader};
+use crate::trace_files::trace_of;
 
 /// Time between two readings of the owners: records are held back for longer than that when the capture is read.
 const OWNERS: Duration = Duration::from_millis(25);

@@ -8,7 +8,8 @@ use objects::ObjectSpec;
 use spdk_trace::{ArgValue, Object, RawTrace, ReadAt, Record};
 
 use super::mapped::MappedTrace;
-use crate::input::{FileSource, trace_of};
+use crate::input::FileSource;
+use crate::trace_files::trace_of;
 
 /// The most addresses of the objects of a spec.
 const MOST: usize = 100_000;

@@ -13,8 +13,8 @@ use host::{Pid, proc};
 use spdk_trace::Follower;
 
 use crate::application::{Application, number_of};
-use crate::input::{self, FileSource};
-use crate::process;
+use crate::input::FileSource;
+use crate::{process, trace_files};
 
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
@@ -104,7 +104,7 @@ impl Finder {
     /// A process that was named.
     fn of(pid: u32) -> Option<Found> {
         let process = Identity::of(pid)?;
-        let trace = input::trace_of(pid).ok().and_then(|path| {
+        let trace = trace_files::trace_of(pid).ok().and_then(|path| {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
         });
@@ -114,7 +114,7 @@ impl Finder {
     /// The processes that write traces.
     fn writers(&mut self) -> Vec<Found> {
         // Where nothing can be listed there is nothing.
-        let files = input::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
+        let files = trace_files::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
         let identity = |file: &Metadata| (file.dev(), file.ino(), file.ctime(), file.ctime_nsec());
         let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
         let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();

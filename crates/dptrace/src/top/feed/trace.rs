@@ -15,9 +15,10 @@ use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
-use crate::input::{FileSource, trace_of};
+use crate::input::FileSource;
 use crate::target::printable;
 use crate::trace::live::Objects;
+use crate::trace_files::trace_of;
 
 /// Buffers of slots that are kept, and how large each is at most.
 const SPARE: usize = 8;

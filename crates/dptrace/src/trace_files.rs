@@ -1,0 +1,113 @@
+//! The trace files that applications have in shared memory, and whose each is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use host::{Pid, Process};
+
+use crate::application::{self, Application};
+use crate::target::printable;
+
+/// Where applications put their trace files.
+pub(crate) const SHM: &str = "/dev/shm";
+/// What is in the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
+pub(crate) const NAME_BASE: &str = "_trace.";
+
+/// The trace files in shared memory, oldest first.
+pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
+    Ok(trace_files()?.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The same with what is known of the files.
+pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().contains(NAME_BASE) {
+            continue;
+        }
+        // One that vanishes while we look is not the newest.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if let (true, Ok(modified)) = (metadata.is_file(), metadata.modified()) {
+            found.push((modified, entry.path(), metadata));
+        }
+    }
+    found.sort_by(|(modified, path, _), (other, second, _)| (modified, path).cmp(&(other, second)));
+    Ok(found.into_iter().map(|(_, path, metadata)| (path, metadata)).collect())
+}
+
+/// The trace file that a process writes.
+pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+    Process::open(Pid(pid))?;
+    let own = format!("{NAME_BASE}pid{pid}");
+    // Anybody can give a file the number of any process.
+    let has_number = |path: &PathBuf| path.to_string_lossy().ends_with(&own);
+    let writes = |path: &PathBuf| application::writes(pid, path).unwrap_or_else(|| has_number(path));
+    let mut found = traces()?.into_iter().filter(writes);
+    found.next_back().with_context(|| {
+        let there = what_is_there().unwrap_or_default();
+        if has_no_entries(&application::command_line(pid)) {
+            return format!(
+                "process {pid} has no trace file: it was started with --num-trace-entries 0, which switches the trace off; \
+                 leave it out, or give another number; {there}"
+            );
+        }
+        format!("process {pid} has no trace file: SPDK creates one if it is started with -e or --tpoint-group; {there}")
+    })
+}
+
+/// Whether SPDK was started to keep no trace entries: `--num-trace-entries`, of which the last counts, is 0. SPDK reads it with
+/// `strtol(3)` to any base.
+fn has_no_entries(words: &[String]) -> bool {
+    let option = |(index, word): (usize, &String)| match word.strip_prefix("--num-trace-entries")? {
+        "" => words.get(index + 1).cloned(),
+        value => value.strip_prefix('=').map(str::to_owned),
+    };
+    let last = words.iter().enumerate().filter_map(option).next_back();
+    last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
+}
+
+/// The trace files in shared memory: those of processes that live, and how many others there are.
+pub(crate) fn what_is_there() -> anyhow::Result<String> {
+    let mut paths = traces()?;
+    paths.reverse();
+    let gone = Application::of_each(paths.iter().map(PathBuf::as_path)).into_iter().map(|writers| writers.is_gone());
+    let (ended, living): (Vec<_>, Vec<_>) = paths.iter().zip(gone).partition(|(_, gone)| *gone);
+    let [living, ended] =
+        [living, ended].map(|some| some.into_iter().map(|(path, _)| printable(path)).collect::<Vec<_>>());
+    Ok(listing(&living, &ended))
+}
+
+/// Names that one message lists: who runs more than that knows the one that is wanted.
+const LISTED: usize = 8;
+
+/// Both with the newest first.
+fn listing(living: &[String], ended: &[String]) -> String {
+    let mut parts: Vec<String> = living.iter().take(LISTED).cloned().collect();
+    if living.len() > LISTED {
+        parts.push(format!("{} more", living.len() - LISTED));
+    }
+    match ended {
+        [] => {}
+        [one] => parts.push(format!("{one} of a process that has ended")),
+        [newest, ..] => parts.push(format!("{} of processes that have ended, the newest {newest}", ended.len())),
+    }
+    if parts.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", parts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_short() {
+        let names = |count: usize| (1..=count).map(|n| format!("/dev/shm/a_trace.pid{n}")).collect::<Vec<_>>();
+        assert_eq!(listing(&[], &[]), "/dev/shm has no trace file");
+        assert_eq!(listing(&[], &names(1)), "there is /dev/shm/a_trace.pid1 of a process that has ended");
+        let text = listing(&names(2), &names(33));
+        let ended = "33 of processes that have ended, the newest /dev/shm/a_trace.pid1";
+        assert_eq!(text, format!("there is /dev/shm/a_trace.pid1, /dev/shm/a_trace.pid2, {ended}"));
+        assert!(listing(&names(10), &[]).ends_with("/dev/shm/a_trace.pid8, 2 more"));
+    }
+}
