@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -383,15 +385,26 @@ impl UserFiles {
 /// The files of a process that fit, and all that fit where `maps_more` says that it may come to have them.
 fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
-    let mut files: Vec<Found> = own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect();
+    // Where /lib is a link to /usr/lib, a process has the latter mapped.
+    let is_merged = |found: &&Found| found.shown.strip_prefix("/usr").is_some_and(|rest| fits.matches(rest));
+    let is_merged = |found: &&Found| is_merged(found) && Path::new("/lib").is_symlink();
+    let fitting = own.iter().filter(|found| fits.matches(&found.shown) || is_merged(found));
+    let mut files: Vec<Found> = fitting.cloned().collect();
     if maps_more {
-        let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
+        let paths = glob::glob(text).into_iter().flatten().flatten();
         // The crate leaves it out.
         let prefix = if text.starts_with("./") { "./" } else { "" };
-        let new = paths.filter(|path| !own.iter().any(|own| own.place.path() == path)).take(MAX_FILES);
-        files.extend(
-            new.map(|path| Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) }),
-        );
+        // One file may have several names: links to a library, and the program as its command has it. A probe in each would count a
+        // hit several times.
+        let identity =
+            |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
+        let mut seen: HashSet<_> = files.iter().filter_map(|found| identity(found.place.path())).collect();
+        let new = paths.filter_map(|path| Some((identity(&path)?, path))).filter(|(file, _)| seen.insert(*file));
+        files.extend(new.take(MAX_FILES).map(|(file, path)| {
+            let own = own.iter().find(|own| identity(own.place.path()) == Some(file));
+            let found = || Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) };
+            own.cloned().unwrap_or_else(found)
+        }));
     }
     let message = || format!("no file fits {text}");
     if files.is_empty() {

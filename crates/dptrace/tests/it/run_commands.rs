@@ -79,6 +79,40 @@ fn a_pattern_of_files_means_libraries_of_a_command_too() {
     assert_eq!(out.matches("]: 1\n").count(), 6, "{out}{err}");
 }
 
+/// Links to it, and the command's own name for it, are the same file: a hit counts once.
+#[test]
+fn a_file_with_several_names_is_probed_once() {
+    let Some(_alone) = kernel() else { return };
+    let Some(folder) = folder() else { return };
+    let source = "__attribute__((noinline)) int foo(int x) { __asm__ volatile(\"\"); return x + 1; }
+        int main(void) { int sum = 0; for (int i = 0; i < 10; i++) sum += foo(i); return sum == 0; }";
+    compile(folder.path(), "foo", source, &["-O1"]);
+    std::os::unix::fs::symlink("foo", folder.path().join("fo2")).unwrap();
+    for pattern in ["./fo*".to_owned(), format!("{}/fo*", folder.path().display())] {
+        let script = format!("uprobe:{pattern}:foo {{ @ = count(); }}");
+        let mut command = testkit::command(PROGRAM);
+        let done = command.args(["run", "-e", &script, "-c", "./foo"]).current_dir(folder.path()).output().unwrap();
+        let [out, messages] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(out.contains("@: 10\n") && messages.contains("Attached 1 probe\n"), "{pattern}: {out}{messages}");
+    }
+}
+
+/// A process has the files of /lib mapped as those of /usr/lib, if one is a link to the other.
+#[test]
+fn a_pattern_in_lib_means_usr_lib() {
+    let Some(_alone) = kernel() else { return };
+    if !Path::new("/lib").is_symlink() {
+        return;
+    }
+    let mut sleeps = testkit::command("sleep").arg("60").spawn().unwrap();
+    let (pid, script) = (sleeps.id().to_string(), "uprobe:/lib/*/libc.so*:malloc { } interval:ms:10 { exit(); }");
+    let done = testkit::command(PROGRAM).args(["run", "-e", script, "-p", &pid]).output().unwrap();
+    let messages = String::from_utf8_lossy(&done.stderr);
+    let _ = sleeps.kill();
+    let _ = sleeps.wait();
+    assert!(done.status.success() && messages.contains("Attached "), "{messages}");
+}
+
 #[test]
 fn bit_fields_have_signs_and_floating_point_numbers_are_numbers() {
     let Some(_alone) = kernel() else { return };
