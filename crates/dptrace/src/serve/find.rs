@@ -72,8 +72,8 @@ impl Known {
     }
 }
 
-/// A file, and whether it was made anew.
-type FileIdentity = (u64, u64, i64, i64);
+/// A file, whose it is, and whether it was made anew.
+type FileIdentity = (u64, u64, u32, i64, i64);
 
 pub(super) struct Finder {
     wanted: Wanted,
@@ -115,7 +115,7 @@ impl Finder {
     fn writers(&mut self) -> Vec<Found> {
         // Where nothing can be listed there is nothing.
         let files = trace_files::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
-        let identity = |file: &Metadata| (file.dev(), file.ino(), file.ctime(), file.ctime_nsec());
+        let identity = |file: &Metadata| (file.dev(), file.ino(), file.uid(), file.ctime(), file.ctime_nsec());
         let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
         let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
         self.known.retain(|path, _| there.contains(path.as_path()));
@@ -123,10 +123,11 @@ impl Finder {
             Some(known) if known.file == *file => known.is_due(path),
             _ => true,
         };
-        // The newest first: who makes many old ones keeps nobody from these.
-        let due = files.iter().rev().filter(|(path, file)| is_due(path, file)).take(MAX_OPENED);
+        // Root's and our own first, then the newest: who makes many keeps nobody from these.
+        let mut due: Vec<_> = files.iter().rev().filter(|(path, file)| is_due(path, file)).collect();
+        due.sort_by_key(|(_, (_, _, user, ..))| !is_trusted(*user));
         let (mut traces, mut others) = (Vec::new(), Vec::new());
-        for (path, file) in due {
+        for (path, file) in due.into_iter().take(MAX_OPENED) {
             if is_trace(path) { traces.push((path.clone(), *file)) } else { others.push((path.clone(), *file)) }
         }
         for (path, file) in others {
@@ -156,6 +157,11 @@ impl Finder {
         found.retain(|found| found.trace.is_some());
         found
     }
+}
+
+/// Whether this user's processes come before those of others: root's, and those of who runs this program.
+pub(super) fn is_trusted(user: u32) -> bool {
+    user == 0 || user == rustix::process::getuid().as_raw()
 }
 
 /// Whether a file has the head of a trace, and is no other file that anybody has given such a name.

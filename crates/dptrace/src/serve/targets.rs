@@ -10,7 +10,7 @@ use objects::ObjectSpec;
 use sys::clock::boot_nanos;
 
 use super::audit::Auditor;
-use super::find::{Found, Identity};
+use super::find::{Found, Identity, is_trusted};
 use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
@@ -317,8 +317,7 @@ impl Targets {
 /// program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise anybody
 /// could take all places. Who was named (`None`) never gives way.
 fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
-    let own = rustix::process::getuid().as_raw();
-    let is_trusted = |user: &Option<u32>| user.is_none_or(|user| user == 0 || user == own);
+    let is_trusted = |user: &Option<u32>| user.is_none_or(is_trusted);
     let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
     let most = users.iter().filter(|user| !is_trusted(user)).max_by_key(|user| count(user))?;
     let gives = is_trusted(&newcomer) || count(&newcomer) + 1 < count(most);
