@@ -88,10 +88,12 @@ pub enum Attach {
         /// Its number.
         signal: i32,
     },
-    /// Run directly, as often as a benchmark needs (`test:`, `bench:`).
+    /// Run directly: `test:` once, `bench:` as often as a benchmark needs.
     Manual {
         /// Its name.
         name: String,
+        /// Whether it is a test, not a benchmark.
+        is_test: bool,
     },
     /// Places of a file. The program's kind says whether at the place or when the function there returns.
     Uprobe {

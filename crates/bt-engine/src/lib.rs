@@ -52,4 +52,4 @@ pub use facts::{Facts, Target};
 pub use host::HostError;
 pub use observe::{Notice, Observer};
 pub use script::{ParsedScript, Script};
-pub use session::{Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, Totals};
+pub use session::{Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, TestResult, Totals};

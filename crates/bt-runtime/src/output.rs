@@ -171,6 +171,49 @@ impl Printer {
         }
     }
 
+    /// The heading of that many tests.
+    pub fn tests_head(self, count: usize) -> String {
+        if self.is_json() { String::new() } else { format!("[==========] Running {}.\n", tests(count)) }
+    }
+
+    /// A test's result: its name, whether it passed, how many nanoseconds it took, and what it printed, which is shown if it
+    /// failed.
+    pub fn test(self, name: &str, passed: bool, nanos: u64, output: &str) -> String {
+        if self.is_json() {
+            let fields = vec![
+                ("duration".to_owned(), Value::Uint(nanos)),
+                ("passed".to_owned(), Value::Bool(passed)),
+                ("output".to_owned(), Value::Text(output.into())),
+            ];
+            return message("test_result", |out| {
+                json::push(out, &Value::Record(vec![(name.to_owned(), Value::Record(fields))]));
+            });
+        }
+        let took = match nanos {
+            0..1_000 => format!("{nanos} ns"),
+            1_000..1_000_000 => format!("{} us", nanos / 1_000),
+            1_000_000..1_000_000_000 => format!("{} ms", nanos / 1_000_000),
+            _ => format!("{} s", nanos / 1_000_000_000),
+        };
+        let lines = output.lines().filter(|line| !passed && !line.is_empty()).map(|line| format!("{line}\n"));
+        let result = if passed { "[       OK ]" } else { "[  FAILED  ]" };
+        format!("[ RUN      ] {name}\n{}{result} {name} ({took})\n", lines.collect::<String>())
+    }
+
+    /// The end of all tests: how many there were, and those that failed.
+    pub fn tests_end(self, count: usize, failed: &[String]) -> String {
+        if self.is_json() {
+            return String::new();
+        }
+        let mut out = format!("[==========] {} ran.\n[  PASSED  ] {}.\n", tests(count), tests(count - failed.len()));
+        if !failed.is_empty() {
+            let names = failed.iter().map(|name| format!("[  FAILED  ] {name}\n"));
+            let listed = format!("[  FAILED  ] {}, listed below:\n", tests(failed.len()));
+            out.extend(std::iter::once(listed).chain(names));
+        }
+        out
+    }
+
     /// A benchmark's result: its name, nanoseconds per run, number of runs.
     pub fn benchmark(self, name: &str, average: u64, runs: u64) -> String {
         let fields = vec![("average".to_owned(), Value::Uint(average)), ("iters".to_owned(), Value::Uint(runs))];
@@ -194,6 +237,10 @@ impl Printer {
     pub fn end(self) -> &'static str {
         if self.form == Form::Text { "\n\n" } else { "" }
     }
+}
+
+fn tests(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "test" } else { "tests" })
 }
 
 fn message(kind: &str, data: impl FnOnce(&mut String)) -> String {

@@ -72,6 +72,12 @@ impl Output {
         }
     }
 
+    /// To nobody: only the buffer is of interest, as far as it was not flushed.
+    pub(crate) fn discarded() -> Self {
+        let (sink, name) = (Sink::Here(Box::new(io::sink())), String::new());
+        Self { buffer: Vec::new(), sink, name, is_file: true }
+    }
+
     /// Whether it is known to go to a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.is_file

@@ -144,7 +144,10 @@ impl Figures {
     /// Of counters that have grown for this time, in nanoseconds, with the processor's cycles in a second. `off` is of a time that
     /// can be a little longer or shorter: its shares count.
     pub fn of(counters: Counters, nanos: u64, hertz: f64, off: &OffCpu) -> Self {
-        let passed = nanos as f64 / 1e9 * hertz;
+        // The thread adds its cycles up between two answers, not when it is asked: it can have counted more than have passed. Then
+        // the time is what it has counted, or it would be busier than possible.
+        let used = counters.busy_cycles.zip(counters.idle_cycles).map_or(0.0, |(busy, idle)| busy as f64 + idle as f64);
+        let passed = (nanos as f64 / 1e9 * hertz).max(used);
         let all = off.all();
         let share = if all == 0 { 0.0 } else { off.counted() as f64 / all as f64 };
         Self { counters, passed, taken: passed * share }
@@ -208,6 +211,21 @@ mod tests {
         let idle = Counters { packets: Some(0), ..counters };
         let figures = Figures::of(idle, 1_000_000_000, 2e9, &OffCpu { own: 5, ..OffCpu::default() });
         assert_eq!((figures.true_busy(), figures.true_cycles_per_packet()), (figures.said_busy(), None));
+    }
+
+    #[test]
+    fn a_thread_is_never_busier_than_possible() {
+        // It has counted 1.368 s of cycles in a second, in 60 % of which it ran.
+        let counters = Counters {
+            busy_cycles: Some(2_736_000_000),
+            idle_cycles: Some(0),
+            packets: Some(1),
+            ..Counters::default()
+        };
+        let off = OffCpu { own: 600_000_000, waited: 400_000_000, ..OffCpu::default() };
+        let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
+        assert_eq!(figures.said_busy(), Some(1.0));
+        assert!((figures.true_busy().unwrap() - 0.6).abs() < 1e-9, "{figures:?}");
     }
 
     #[test]

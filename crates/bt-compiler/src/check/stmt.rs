@@ -1,6 +1,6 @@
 //! Statements.
 
-use bt_lang::ast::{self, BinaryOp, Block, ForIter, If, Name, StmtKind, Type};
+use bt_lang::ast::{self, BinaryOp, Block, ForIter, If, Name, ProbeKind, StmtKind, Type};
 use bt_lang::{Diagnostic, Span};
 
 use super::{Check, MAX_DEPTH};
@@ -55,6 +55,13 @@ impl Check<'_, '_> {
             }
             StmtKind::Break => out.push(Stmt::Break),
             StmtKind::Continue => out.push(Stmt::Continue),
+            // What a test returns is its result, which is sent as a status is.
+            StmtKind::Return(Some(value)) if self.context.kind == ProbeKind::Test => {
+                let code = self.integer(value);
+                let code = self.convert(code, I64, value.span);
+                let left = self.leave(code, value.span);
+                out.push(Stmt::Expr(left));
+            }
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     // A probe's value goes nowhere; it is still looked at, for its mistakes and effects.

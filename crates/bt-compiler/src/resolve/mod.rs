@@ -148,7 +148,8 @@ fn point_targets(
         }
         (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
             let name = format!("{}:{}", point.kind.name(), group.text);
-            Ok(vec![own_program(resolver.inputs, point.kind, Attach::Manual { name: group.text.clone() }, name)])
+            let attach = Attach::Manual { name: group.text.clone(), is_test: point.kind == Kind::Test };
+            Ok(vec![own_program(resolver.inputs, point.kind, attach, name)])
         }
         (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(resolver, point),
         (Kind::Uprobe, PointForm::Source { target, line }) => user::line(resolver, point, &target.text, line),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bpf_program::event::RING;
 use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::wire::{ArrayIndex, WrongSize, read_value};
-use bt_abi::{ActionKind, Attach};
+use bt_abi::{ActionKind, Attach, PrintTo};
 use bt_runtime::table::{PrintArgs, Table};
 
 use super::{Events, Session};
@@ -50,6 +50,20 @@ pub struct Benchmark {
     pub average: u64,
     /// How many runs there were.
     pub runs: u64,
+}
+
+/// What came of a `test:` probe.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct TestResult {
+    /// Its name.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// How long it took, in nanoseconds, with the system call that runs it.
+    pub nanos: u64,
+    /// What it printed.
+    pub events: Vec<Event>,
 }
 
 impl Session {
@@ -138,11 +152,37 @@ impl Session {
         Ok(Finished { events, maps, totals: self.totals()?, exit_status: self.exit_status() })
     }
 
-    /// Runs each `bench:` and `test:` probe until it has taken this long.
+    /// Runs each `test:` probe once, in the order of the script. One passes if it returns or exits with 0, and
+    /// nothing fails in it: neither a helper of the kernel, nor by `errorf`.
+    pub fn test(&mut self) -> Result<Vec<TestResult>, Error> {
+        let tests = self.script.probes.iter().filter_map(|probe| match &probe.attach {
+            Attach::Manual { name, is_test: true } => Some((name.clone(), probe.program)),
+            _ => None,
+        });
+        let mut results = Vec::new();
+        for (name, program) in tests.collect::<Vec<_>>() {
+            let start = Instant::now();
+            self.bpf.run(program, &[])?;
+            let nanos = start.elapsed().as_nanos() as u64;
+            let events = self.bpf.drain_now(RING, RawEvent::copy)?;
+            self.take(events)?;
+            let events: Vec<Event> = Events::last(self).collect();
+            self.check()?;
+            let is_error =
+                |event: &Event| matches!(event, Event::Failure(_) | Event::Printf { to: PrintTo::Error, .. });
+            let passed = self.exit_status() == 0 && !events.iter().any(is_error);
+            // Each begins anew.
+            (self.exit, self.exit_requested) = (None, false);
+            results.push(TestResult { name, passed, nanos, events });
+        }
+        Ok(results)
+    }
+
+    /// Runs each `bench:` probe until it has taken this long.
     pub fn benchmark(&self, least: Duration) -> Result<Vec<Benchmark>, Error> {
         let mut benchmarks = Vec::new();
         for probe in &self.script.probes {
-            let Attach::Manual { name } = &probe.attach else { continue };
+            let Attach::Manual { name, is_test: false } = &probe.attach else { continue };
             let mut runs = 1_u64;
             let took = loop {
                 let start = Instant::now();

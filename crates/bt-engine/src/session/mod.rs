@@ -28,7 +28,7 @@ use command::Command;
 pub use events::Events;
 use failures::Failures;
 pub use failures::{FailureCount, RuntimeFailure};
-pub use finish::{Benchmark, Finished, Totals};
+pub use finish::{Benchmark, Finished, TestResult, Totals};
 
 /// A script whose programs are in the kernel. Dropping it detaches all and ends a command that it started.
 pub struct Session {

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bt_engine::{Benchmark, ParsedScript, Session};
+use bt_engine::{Benchmark, ParsedScript, Session, TestResult};
 use bt_lang::ast::{Item, ItemKind};
 use bt_runtime::Printer;
 
@@ -97,10 +97,12 @@ fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, 
     }
     let printer = Printer::new(args.form()?);
     let output = Output::open(args.output.as_deref())?;
-    if args.mode.is_some() {
-        return benchmark(&session, printer, output).map(|()| 0);
-    }
     let shown = Shown { text, printer, warnings: !args.no_warnings };
+    match args.mode.as_deref() {
+        Some("test") => return test(session, &shown, output),
+        Some(_) => return benchmark(&session, printer, output).map(|()| 0),
+        None => {}
+    }
     // Not before there is something to finish: what comes earlier ends the process at once.
     let interrupt = &Interrupt::catch()?;
     let (status, session) = Live { session, untraced, shown, output, interrupt, args }.run()?;
@@ -110,7 +112,35 @@ fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, 
     Ok(status)
 }
 
-/// Times `bench:` and `test:` probes.
+/// Runs `test:` probes. The status is 1 if one failed; a script without any is a mistake.
+fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::Result<u8> {
+    let printer = shown.printer;
+    let results = session.test().map_err(engine_error)?;
+    if results.is_empty() {
+        return Err(usage("the script has no test: probe to run"));
+    }
+    output.buffer.extend(printer.tests_head(results.len()).as_bytes());
+    let mut failed = Vec::new();
+    let count = results.len();
+    for TestResult { name, passed, nanos, events, .. } in results {
+        // What it printed is a part of its result.
+        let mut text = Output::discarded();
+        for event in events {
+            shown.show(event, &mut text)?;
+        }
+        let text = String::from_utf8_lossy(&text.buffer);
+        output.buffer.extend(printer.test(&name, passed, nanos, &text).as_bytes());
+        output.drain()?;
+        if !passed {
+            failed.push(name);
+        }
+    }
+    output.buffer.extend(printer.tests_end(count, &failed).as_bytes());
+    output.flush()?;
+    Ok(u8::from(!failed.is_empty()))
+}
+
+/// Times `bench:` probes.
 fn benchmark(session: &Session, printer: Printer, mut output: Output) -> anyhow::Result<()> {
     output.buffer.extend(printer.benchmark_head().as_bytes());
     for Benchmark { name, average, runs, .. } in session.benchmark(BENCHMARK_TIME).map_err(engine_error)? {

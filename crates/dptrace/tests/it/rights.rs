@@ -274,6 +274,7 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     let mut target = Process::start(command.args(target));
     target.wait_for("waiting for a line");
     let pid = &target.pid().to_string();
+    mode(Path::new(&format!("/dev/shm/demo_trace.pid{pid}")), 0o644);
     let commands = [
         (vec!["objects", "qpair", "-p", pid], "16 qpairs"),
         (vec!["record", "--no-probes", "-p", pid, "--for", "100ms"], "16 objects found alive"),

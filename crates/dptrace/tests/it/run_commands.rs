@@ -79,6 +79,47 @@ fn a_pattern_of_files_means_libraries_of_a_command_too() {
     assert_eq!(out.matches("]: 1\n").count(), 6, "{out}{err}");
 }
 
+#[test]
+fn tests_of_a_script_pass_or_fail() {
+    let Some(_alone) = kernel() else { return };
+    let script = "test:okay { print(\"quiet\"); } test:fails { print(\"loud\"); return 1; } test:exits { exit(3); }
+        test:ends { exit(); } bench:no_test { @ = 1; } test:later { errorf(\"wrong\"); }";
+    let run = |more: &[&str], script: &str| {
+        let done =
+            testkit::command(PROGRAM).args([&["run", "--mode"], more, &["-e", script]].concat()).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stdout).unwrap())
+    };
+    let (status, out) = run(&["test"], script);
+    let lines: Vec<&str> = out.lines().map(|line| line.split(" (").next().unwrap()).collect();
+    let expected = [
+        "[==========] Running 5 tests.",
+        "[ RUN      ] okay",
+        "[       OK ] okay",
+        "[ RUN      ] fails",
+        "loud",
+        "[  FAILED  ] fails",
+        "[ RUN      ] exits",
+        "[  FAILED  ] exits",
+        "[ RUN      ] ends",
+        "[       OK ] ends",
+        "[ RUN      ] later",
+        "[  FAILED  ] later",
+        "[==========] 5 tests ran.",
+        "[  PASSED  ] 2 tests.",
+        "[  FAILED  ] 3 tests, listed below:",
+        "[  FAILED  ] fails",
+        "[  FAILED  ] exits",
+        "[  FAILED  ] later",
+    ];
+    assert_eq!((status, lines.as_slice()), (Some(1), &expected[..]), "{out}");
+    let (status, out) = run(&["test", "-f", "json"], "test:one { } test:two { return 2; }");
+    let passed: Vec<_> = out.lines().map(|line| line.contains("\"passed\": true")).collect();
+    assert_eq!((status, passed), (Some(1), vec![true, false]), "{out}");
+    assert_eq!(run(&["test"], "test:one { return 0; }").0, Some(0));
+    assert_eq!(run(&["test"], "bench:one { }").0, Some(2), "nothing to test is a mistake");
+    assert!(run(&["bench"], script).1.contains("no_test") && !run(&["bench"], script).1.contains("okay"));
+}
+
 /// Links to it, and the command's own name for it, are the same file: a hit counts once.
 #[test]
 fn a_file_with_several_names_is_probed_once() {
