@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use ctf::{Form, Merged, Metadata, Problem, Stream, Writer};
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/ovs/testpmd");
-
 /// The description and the streams of a folder, in the order of their names.
 fn read(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
     let metadata = fs::read(folder.join("metadata")).unwrap();
@@ -30,16 +28,13 @@ fn written(metadata: &Metadata, streams: &[Vec<u8>], form: Form) -> (String, Vec
 
 #[test]
 fn text_is_that_of_babeltrace2() {
-    let folder = Path::new(DATA).join("ctf-22.11");
-    if !folder.exists() {
-        testkit::kernel::skip_if_permitted("shared data", "shared/data not there");
-        return;
-    }
+    let Some(data) = testkit::shared_data("ovs/testpmd") else { return };
+    let folder = data.join("ctf-22.11");
     let (metadata, streams) = read(&folder);
     let metadata = Metadata::parse(&metadata).unwrap();
     let (text, problems) = written(&metadata, &streams, Form::Text);
     assert_eq!(problems, []);
-    let expected = fs::read_to_string(format!("{DATA}/ctf-22.11.babeltrace2.txt")).unwrap();
+    let expected = fs::read_to_string(data.join("ctf-22.11.babeltrace2.txt")).unwrap();
     for (line, expected) in text.lines().zip(expected.lines()) {
         assert_eq!(line, expected);
     }

@@ -5,7 +5,7 @@
 //! proptest draw arbitrary traces, and [`Workload`] generates a target under load (also as the program `gen-trace`).
 //!
 //! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run, [`command`] starts every process of a
-//! test, and [`sources`] lists this project's own sources.
+//! test, [`shared_data`] finds real traces beside the repository, and [`sources`] lists this project's own sources.
 #![forbid(unsafe_code)]
 
 mod cpu;
@@ -13,6 +13,7 @@ pub mod kernel;
 mod live;
 mod program;
 pub mod script;
+mod shared;
 mod sources;
 #[cfg(feature = "strategy")]
 mod strategy;
@@ -22,6 +23,7 @@ mod workload;
 pub use cpu::{last_cpu, on_last_cpu, stay_on_last_cpu};
 pub use live::LiveTrace;
 pub use program::{command, copy_program, end, write_program};
+pub use shared::{real_traces, shared_data};
 pub use sources::sources;
 pub use spdk_trace_writer::{
     Arg, ArgKind, ArgSpec, Era, EraSpec, HeaderFields, HistoryFields, Layout, LcoreBuilder, Record, Relation, Rng,

@@ -61,11 +61,8 @@ fn the_main_thread_is_no_section() {
 /// Real outputs of both versions, where they lie beside the repository.
 #[test]
 fn real_outputs_are_read() {
-    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/ovs");
-    let Ok(quiet) = std::fs::read_to_string(data.join("ovs40/pmd-perf.quiet.txt")) else {
-        testkit::kernel::skip_if_permitted("shared data", "no ../shared/data/ovs");
-        return;
-    };
+    let Some(data) = testkit::shared_data("ovs") else { return };
+    let quiet = std::fs::read_to_string(data.join("ovs40/pmd-perf.quiet.txt")).unwrap();
     let rows = parse(&quiet).sections[0].milliseconds.clone().unwrap();
     assert_eq!(rows.len(), 1000);
     // A rival had its CPU, in slices.

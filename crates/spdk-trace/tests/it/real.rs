@@ -6,24 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::common::line::{line, problems};
 use spdk_trace::{JsonTrace, Object, RawTrace, Record, Ticks, Trace};
 
-/// Where the traces are: next to the repository, not in it.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
 /// The versions whose printer leaves out what is older than the lcore that began last only if a ring wrapped.
 const KEEPS_ALL_UNLESS_WRAPPED: [&str; 1] = ["v26.09-pre"];
 
 /// Every `.trace` that has a `.json` next to it, or all of them.
 fn traces(with_json: bool) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let Ok(versions) = std::fs::read_dir(DATA) else {
-        testkit::kernel::skip_if_permitted("shared data", "shared/data not there");
-        return found;
-    };
-    for version in versions.flatten() {
-        let files = std::fs::read_dir(version.path()).into_iter().flatten().flatten().map(|file| file.path());
-        found.extend(files.filter(|file| file.extension().is_some_and(|extension| extension == "trace")));
-    }
+    let mut found = testkit::real_traces();
     found.retain(|file| !with_json || file.with_extension("json").exists());
-    found.sort();
     found
 }
 
