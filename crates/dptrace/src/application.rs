@@ -88,12 +88,6 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// Whether a process has the file mapped or open to write it; `None` where we may not look.
-pub(crate) fn writes(pid: u32, path: &Path) -> Option<bool> {
-    let file = path.metadata().ok()?;
-    Some(proc::writes(Pid(pid), &[file])? == [true])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,22 +4,22 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use host::{Pid, Process};
+use host::{Pid, Process, proc};
 
 use crate::application::{self, Application};
 use crate::target::printable;
 
-/// Where applications put their trace files.
+/// Folder of the trace files of applications.
 pub(crate) const SHM: &str = "/dev/shm";
-/// What is in the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
+/// Part of the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
 pub(crate) const NAME_BASE: &str = "_trace.";
 
-/// The trace files in shared memory, oldest first.
+/// Lists the trace files in shared memory, oldest first.
 pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
     Ok(trace_files()?.into_iter().map(|(path, _)| path).collect())
 }
 
-/// The same with what is known of the files.
+/// Lists the trace files in shared memory with their metadata, oldest first.
 pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
@@ -37,15 +37,19 @@ pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
     Ok(found.into_iter().map(|(_, path, metadata)| (path, metadata)).collect())
 }
 
-/// The trace file that a process writes.
+/// Returns the trace file that a process writes: of several, the newest.
 pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     Process::open(Pid(pid))?;
     let own = format!("{NAME_BASE}pid{pid}");
-    // Anybody can give a file the number of any process.
-    let has_number = |path: &PathBuf| path.to_string_lossy().ends_with(&own);
-    let writes = |path: &PathBuf| application::writes(pid, path).unwrap_or_else(|| has_number(path));
-    let mut found = traces()?.into_iter().filter(writes);
-    found.next_back().with_context(|| {
+    let (paths, files): (Vec<_>, Vec<_>) = trace_files()?.into_iter().unzip();
+    let written = proc::writes(Pid(pid), &files);
+    // Anybody can give a file the number of any process: that counts only where we may not look.
+    let is_its = |(place, path): &(usize, PathBuf)| match &written {
+        Some(written) => written[*place],
+        None => path.to_string_lossy().ends_with(&own),
+    };
+    let newest = paths.into_iter().enumerate().rfind(is_its);
+    newest.map(|(_, path)| path).with_context(|| {
         let there = what_is_there().unwrap_or_default();
         if has_no_entries(&application::command_line(pid)) {
             return format!(
@@ -57,8 +61,8 @@ pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Whether SPDK was started to keep no trace entries: `--num-trace-entries`, of which the last counts, is 0. SPDK reads it with
-/// `strtol(3)` to any base.
+/// Returns whether SPDK was started to keep no trace entries: the last `--num-trace-entries` is 0. SPDK reads it with `strtol(3)` to
+/// any base.
 fn has_no_entries(words: &[String]) -> bool {
     let option = |(index, word): (usize, &String)| match word.strip_prefix("--num-trace-entries")? {
         "" => words.get(index + 1).cloned(),
@@ -68,7 +72,7 @@ fn has_no_entries(words: &[String]) -> bool {
     last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
-/// The trace files in shared memory: those of processes that live, and how many others there are.
+/// Says which trace files are in shared memory: names those of living processes, and counts the others.
 pub(crate) fn what_is_there() -> anyhow::Result<String> {
     let mut paths = traces()?;
     paths.reverse();
@@ -79,10 +83,10 @@ pub(crate) fn what_is_there() -> anyhow::Result<String> {
     Ok(listing(&living, &ended))
 }
 
-/// Names that one message lists: who runs more than that knows the one that is wanted.
+/// Limit on the names that one message lists: whoever runs more than that knows the one that is wanted.
 const LISTED: usize = 8;
 
-/// Both with the newest first.
+/// Lists files by name, the newest first: those of living processes, then those of processes that have ended.
 fn listing(living: &[String], ended: &[String]) -> String {
     let mut parts: Vec<String> = living.iter().take(LISTED).cloned().collect();
     if living.len() > LISTED {

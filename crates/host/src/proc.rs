@@ -145,8 +145,8 @@ pub fn maps(folder: &Path) -> io::Result<ProcMaps> {
     ProcMaps::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Returns which of these files a process can write, since it has them mapped or open for that; `None` where we may not look. Who only
-/// reads a file is none of its writers.
+/// Returns which of these files a process can write, since it has them mapped or open for that; `None` where we may not look. A process
+/// that only reads a file is none of its writers.
 pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     let folder = folder(pid);
     let maps = maps(&folder).ok()?;
@@ -167,25 +167,28 @@ pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     })
 }
 
-/// Whether one of the mappings is of that file, and what is written there goes to the file.
+/// Returns whether one of the mappings is of that file, and what is written there goes to the file.
 fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
     let device = Device { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()) };
     let is_it = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
     maps.all().iter().any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
 }
 
-/// The user who started a process, whatever it may do: the real id (proc_pid_status(5), `Uid`).
+/// Returns the user who started a process, whatever rights it has: the real id (proc_pid_status(5), `Uid`). `None` if the process is
+/// gone.
 pub fn user(pid: Pid) -> Option<u32> {
     status(&folder_of(pid), "Uid").ok()??.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process is called: by its main thread, unless that has another name than what was started. SPDK calls it `reactor_0`, which
-/// says nothing of the program.
+/// Returns the name of a process: that of its main thread, unless it differs from the name of the program that was started. SPDK calls
+/// its main thread `reactor_0`, which says nothing of the program.
 pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
     let comm = name(&task(pid, pid))?;
-    let base = |path: &[u8]| path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
     // The kernel keeps 15 bytes. A script is called after itself, which is the word behind its interpreter.
-    let is_comm = |word: &Vec<u8>| base(word).get(..15).unwrap_or(&base(word)) == comm;
+    let is_comm = |word: &Vec<u8>| {
+        let base = word.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        base[..base.len().min(15)] == comm
+    };
     if command_line(pid).iter().take(2).any(is_comm) {
         return Some(comm);
     }

@@ -386,9 +386,9 @@ impl UserFiles {
 fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
     // Where /lib is a link to /usr/lib, a process has the latter mapped.
-    let is_merged = |found: &&Found| found.shown.strip_prefix("/usr").is_some_and(|rest| fits.matches(rest));
-    let is_merged = |found: &&Found| is_merged(found) && Path::new("/lib").is_symlink();
-    let fitting = own.iter().filter(|found| fits.matches(&found.shown) || is_merged(found));
+    let is_merged = Path::new("/lib").is_symlink();
+    let without_usr = |found: &&Found| found.shown.strip_prefix("/usr").is_some_and(|rest| fits.matches(rest));
+    let fitting = own.iter().filter(|found| fits.matches(&found.shown) || is_merged && without_usr(found));
     let mut files: Vec<Found> = fitting.cloned().collect();
     if maps_more {
         let paths = glob::glob(text).into_iter().flatten().flatten();
@@ -398,12 +398,13 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
         // hit several times.
         let identity =
             |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
+        let own = own.iter().filter_map(|found| Some((identity(found.place.path())?, found)));
+        let own: HashMap<_, &Found> = own.collect();
         let mut seen: HashSet<_> = files.iter().filter_map(|found| identity(found.place.path())).collect();
         let new = paths.filter_map(|path| Some((identity(&path)?, path))).filter(|(file, _)| seen.insert(*file));
         files.extend(new.take(MAX_FILES).map(|(file, path)| {
-            let own = own.iter().find(|own| identity(own.place.path()) == Some(file));
             let found = || Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) };
-            own.cloned().unwrap_or_else(found)
+            own.get(&file).copied().cloned().unwrap_or_else(found)
         }));
     }
     let message = || format!("no file fits {text}");

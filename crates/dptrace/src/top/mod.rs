@@ -209,7 +209,7 @@ fn check_process(pid: u32) -> anyhow::Result<()> {
 }
 
 fn name(pid: u32) -> String {
-    let name = host::proc::name(&host::proc::folder(Pid(pid))).unwrap_or_default();
+    let name = host::proc::program_name(Pid(pid)).unwrap_or_default();
     printable::text(&name).into_owned()
 }
 
