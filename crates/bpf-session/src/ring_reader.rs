@@ -44,9 +44,9 @@ impl EventClock {
 /// Result of a wait for events.
 #[derive(Debug)]
 pub enum Delivery<T> {
-    /// The next events, in the order of the ring.
+    /// Next events, in the order of the ring.
     Events(Vec<T>),
-    /// No event arrived in time, and none that was sent before this time is still to come: nanoseconds of the reader's
+    /// Time up to which all events have been delivered, since none arrived during the wait: nanoseconds of the reader's
     /// [`EventClock`]; 0 if the ring has not been read to its end yet.
     Idle(u64),
 }
@@ -97,8 +97,8 @@ impl<T: Send + 'static> RingReader<T> {
         Self::start_every(session, ring, POLL_INTERVAL, EventClock::Monotonic, convert)
     }
 
-    /// As [`Self::start`], but polls the ring that often, and [`Delivery::Idle`] has times of that clock. Programs wake the
-    /// thread all the same when the ring fills up.
+    /// Starts as [`Self::start`] does, polls the ring at this interval, and gives [`Delivery::Idle`] times of that clock. Programs
+    /// wake the thread all the same when the ring fills up.
     pub fn start_every(
         session: &Session,
         ring: &str,
@@ -128,8 +128,8 @@ impl<T: Send + 'static> RingReader<T> {
         self.batches.recv_timeout(at_most).unwrap_or_default()
     }
 
-    /// As [`Self::next`], and where none arrives, up to which time events are complete. A thread that does not get a CPU
-    /// reads the ring late: that no event came is no proof that none was sent.
+    /// Waits for events as [`Self::next`] does; if none arrives, says up to which time they are complete. A thread that does not
+    /// get a CPU reads the ring late: that no event came is no proof that none was sent.
     pub fn deliver(&self, at_most: Duration) -> Delivery<T> {
         if let Ok(events) = self.batches.recv_timeout(at_most) {
             return Delivery::Events(events);

@@ -92,7 +92,7 @@ pub enum Attach {
     Manual {
         /// Its name.
         name: String,
-        /// Whether it is a test, not a benchmark.
+        /// True for a test, false for a benchmark.
         is_test: bool,
     },
     /// Places of a file. The program's kind says whether at the place or when the function there returns.

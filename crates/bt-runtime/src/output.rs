@@ -171,13 +171,13 @@ impl Printer {
         }
     }
 
-    /// The heading of that many tests.
+    /// Formats the heading of that many tests.
     pub fn tests_head(self, count: usize) -> String {
         if self.is_json() { String::new() } else { format!("[==========] Running {}.\n", tests(count)) }
     }
 
-    /// A test's result: its name, whether it passed, how many nanoseconds it took, and what it printed, which is shown if it
-    /// failed.
+    /// Formats a test's result: its name, whether it passed, how many nanoseconds it took, and what it printed, which is shown if
+    /// it failed.
     pub fn test(self, name: &str, passed: bool, nanos: u64, output: &str) -> String {
         if self.is_json() {
             let fields = vec![
@@ -200,7 +200,7 @@ impl Printer {
         format!("[ RUN      ] {name}\n{}{result} {name} ({took})\n", lines.collect::<String>())
     }
 
-    /// The end of all tests: how many there were, and those that failed.
+    /// Formats the end of all tests: how many there were, and which failed.
     pub fn tests_end(self, count: usize, failed: &[String]) -> String {
         if self.is_json() {
             return String::new();

@@ -23,7 +23,7 @@ pub struct Reader {
     parts_left_out: u64,
     rings: Option<(Source, Scan)>,
     kernel: Option<(Source, Roll)>,
-    /// The kernel's late events; read when events are first asked for.
+    /// Late events of the kernel; read when events are first asked for.
     disorder: OnceLock<Disorder>,
 }
 

@@ -6,11 +6,11 @@ use sys::clock::{Moment, monotonic_nanos};
 
 pub(crate) use sys::clock::ticks;
 
-/// How long its rate is measured.
+/// Time for which the counter's rate is measured.
 const MEASURE: Duration = Duration::from_millis(20);
 
-/// Measures the ticks of a second. Who is kept from the CPU between both clocks of a reading reads them again, so that the rate is
-/// right also on a busy machine.
+/// Measures the ticks of a second. A reading whose two clocks lie apart, because the thread lost its CPU between them, is made again, so
+/// that the rate is right also on a busy machine.
 pub(crate) fn tick_rate() -> u64 {
     let first = Moment::now(monotonic_nanos);
     std::thread::sleep(MEASURE);

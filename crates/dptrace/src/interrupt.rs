@@ -104,7 +104,7 @@ impl Interrupt {
     }
 }
 
-/// Whether a signal came, for those that do not end themselves.
+/// Returns whether a signal came, for threads that do not end the command themselves.
 pub(crate) fn is_signalled() -> bool {
     REQUESTED.load(Ordering::Acquire)
 }

@@ -72,7 +72,7 @@ impl Output {
         }
     }
 
-    /// To nobody: only the buffer is of interest, as far as it was not flushed.
+    /// Opens an output to nobody: only its buffer is of interest, as far as it was not flushed.
     pub(crate) fn discarded() -> Self {
         let (sink, name) = (Sink::Here(Box::new(io::sink())), String::new());
         Self { buffer: Vec::new(), sink, name, is_file: true }

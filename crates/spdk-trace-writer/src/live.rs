@@ -62,7 +62,7 @@ impl LiveTrace {
         Ok(Self { path, file, image })
     }
 
-    /// The file, for somebody who maps it.
+    /// Returns the file, for a caller that maps it.
     pub fn file(&self) -> &File {
         &self.file
     }

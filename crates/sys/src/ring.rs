@@ -34,7 +34,7 @@ pub struct Drained {
     pub records: usize,
     /// Whether it ended for the limit's sake, with more to read.
     pub more: bool,
-    /// Whether a record that a program is still writing hides those behind it.
+    /// True if a record that a program is still writing hides those behind it.
     pub busy: bool,
 }
 

@@ -15,7 +15,7 @@ const MAX_CAT: u64 = 10 * 1024;
 /// Events whose turn it is. Each is made when it is asked for; what is not asked for stays.
 pub struct Events<'a> {
     session: &'a mut Session,
-    /// Whether those that may have to wait for earlier ones stay.
+    /// True if events stay that earlier ones may still overtake.
     only_due: bool,
     /// Whether failures are looked for behind the last one.
     looks_at_end: bool,

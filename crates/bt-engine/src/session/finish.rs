@@ -52,17 +52,17 @@ pub struct Benchmark {
     pub runs: u64,
 }
 
-/// What came of a `test:` probe.
+/// Result of a `test:` probe.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct TestResult {
-    /// Its name.
+    /// Name of the test.
     pub name: String,
-    /// Whether it passed.
+    /// True if it passed.
     pub passed: bool,
-    /// How long it took, in nanoseconds, with the system call that runs it.
+    /// Time of the run with its system call, in nanoseconds.
     pub nanos: u64,
-    /// What it printed.
+    /// Events that it sent, with all that it printed.
     pub events: Vec<Event>,
 }
 

@@ -67,7 +67,7 @@ pub(super) struct Watching {
     roster: HashMap<Tid, [u8; 16]>,
     pid: u32,
     looked: Instant,
-    /// When the capture ends, as far as that is known. Later events wait in `later`.
+    /// End of the capture, as far as it is known. Later events wait in `later`.
     until: BootNanos,
     later: Vec<Recorded>,
 }

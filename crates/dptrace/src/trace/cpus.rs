@@ -13,7 +13,7 @@ use host::proc::{self, Stat};
 use crate::failure::note;
 use crate::interrupt;
 
-/// Time between two looks whether the end has come.
+/// Time between two checks whether the end has come.
 const LOOK: Duration = Duration::from_millis(100);
 /// For how long threads are watched to see which of them are busy.
 const WATCHED: Duration = Duration::from_millis(20);
@@ -84,8 +84,8 @@ impl Place {
         }
     }
 
-    /// As [`Self::give_way`], until that time is over or a signal has come: then all threads that gave way get the usual priority back, if
-    /// that is permitted. A thread with the lowest one may not even see in time that it is to end.
+    /// Gives way ([`Self::give_way`]) until that time is over or a signal has come: then all threads that gave way get the usual priority
+    /// back, if that is permitted. A thread with the lowest one may not even see in time that it is to end.
     pub(crate) fn give_way_for(&self, after: Option<Duration>) {
         if self.behind.as_ref().is_some_and(|theirs| !theirs.is_empty()) && self.is_usual {
             // It is started with the usual priority, and has it when the time comes. Without it all ends later.

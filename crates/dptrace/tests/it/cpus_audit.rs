@@ -44,7 +44,7 @@ fn beside_spinners<T>(name: &str, task: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The number of the CPU that they occupy, as a word.
+/// Formats the number of the CPU that they occupy.
 fn last_cpu() -> String {
     testkit::last_cpu().to_string()
 }

@@ -11,12 +11,12 @@ use crate::common::kernel::{PROGRAM, Process, kernel_alone};
 
 /// Loops that have the CPU beside the target and dptrace.
 const LOOPS: usize = 20;
-/// How much longer than `--for` a command may take from its first message on.
+/// Limit on the time that a command takes beyond `--for`, from its first message on.
 const BEYOND: Duration = Duration::from_secs(3);
-/// What is asked for.
+/// Time of `--for`.
 const FOR: Duration = Duration::from_secs(1);
 
-/// Processes that are ended with this.
+/// Processes that end when this is dropped.
 struct Loops(Vec<Child>);
 
 impl Loops {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::common::dptrace;
 use crate::common::shared::unpacked;
 
-/// The thread of the capture's one reactor.
+/// Thread id of the capture's one reactor.
 const REACTOR: &str = "15545";
-/// How far bounds may be from the truth, in nanoseconds: ftrace prints microseconds.
+/// Limit on the distance of bounds from the truth, in nanoseconds: ftrace prints microseconds.
 const TOLERANCE: u64 = 1_000;
 
 /// Times at which the reactor was off its CPU, in nanoseconds since boot.
@@ -53,7 +53,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap()
 }
 
-/// The reactor was off its CPU nearly all of each time in which it is said to have been away, and whenever it was off for 10 ms it is said.
+/// Checks that the reactor was off its CPU for nearly all of each time away, and that none of 11 ms or more is missing.
 fn check_away(off: &OffCpu, away: &Value) {
     let times = list(away, "times").iter().map(|it| (number(it, "boot_ns"), number(it, "length_ns")));
     let times: Vec<(u64, u64)> = times.map(|(from, length)| (from, from + length)).collect();
