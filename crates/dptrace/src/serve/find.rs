@@ -46,33 +46,40 @@ pub(super) struct Found {
     pub(super) process: Identity,
     /// Its trace, and which file that is: one of the same name may take its place.
     pub(super) trace: Option<(PathBuf, u64)>,
-    /// Whose it is, unless it was named by who started this program: then it has a place before all others.
+    /// User of the process, unless it was named on the command line: then it has a place before all others.
     pub(super) user: Option<u32>,
+}
+
+/// A process that writes a trace, with its user.
+#[derive(Clone, Copy)]
+struct Writer {
+    process: Identity,
+    user: u32,
 }
 
 /// A file that was looked at.
 struct Known {
     file: FileIdentity,
     /// `None` if it is no trace.
-    writers: Option<Vec<Identity>>,
+    writers: Option<Vec<Writer>>,
     looked: Instant,
     /// Time until the next look, if it is no trace.
     retry: Duration,
 }
 
 impl Known {
-    /// Whether it is time for another look.
+    /// Returns whether it is time for another look.
     fn is_due(&self, path: &Path) -> bool {
         match &self.writers {
             None => self.looked.elapsed() >= self.retry,
-            Some(writers) if writers.iter().any(Identity::lives) => false,
+            Some(writers) if writers.iter().any(|writer| writer.process.lives()) => false,
             // Of a file with a process's number in its name that one alone is of interest.
             Some(_) => self.looked.elapsed() >= AGAIN && number_of(path).is_none_or(|pid| Identity::of(pid).is_some()),
         }
     }
 }
 
-/// A file, whose it is, and whether it was made anew.
+/// Identity of a file: its device, inode, user, and the time of its last change, since a new file may get the number of an old one.
 type FileIdentity = (u64, u64, u32, i64, i64);
 
 pub(super) struct Finder {
@@ -137,34 +144,32 @@ impl Finder {
         }
         let applications = Application::of_each(traces.iter().map(|(path, _)| path.as_path()));
         for ((path, file), application) in traces.into_iter().zip(applications) {
-            let writers = Some(application.pids().filter_map(Identity::of).collect());
+            let writers = Some(application.pids().filter_map(Writer::of).collect());
             self.known.insert(path, Known { file, writers, looked: Instant::now(), retry: FIRST_RETRY });
         }
         let mut found: Vec<Found> = Vec::new();
         // The newest file of a process is last.
         for (path, file) in files.into_iter().rev() {
             let Some(known) = self.known.get(&path) else { continue };
-            for writer in known.writers.iter().flatten().filter(|writer| writer.lives()) {
-                if !found.iter().any(|it| it.process == *writer) {
-                    // Of one that has just ended nothing is known: it is nobody's.
-                    let user = proc::user(Pid(writer.pid)).or(Some(u32::MAX));
-                    found.push(Found { process: *writer, trace: Some((path.clone(), file.1)), user });
+            for &Writer { process, user } in known.writers.iter().flatten().filter(|writer| writer.process.lives()) {
+                if !found.iter().any(|it| it.process == process) {
+                    found.push(Found { process, trace: Some((path.clone(), file.1)), user: Some(user) });
                 }
             }
         }
-        // A child that only inherited the file is none that writes it.
+        // A child that only inherited the file does not write it.
         follow_once(&mut found);
         found.retain(|found| found.trace.is_some());
         found
     }
 }
 
-/// Whether this user's processes come before those of others: root's, and those of who runs this program.
+/// Returns whether this user's processes come before those of others: root's do, and those of whoever runs this program.
 pub(super) fn is_trusted(user: u32) -> bool {
     user == 0 || user == rustix::process::getuid().as_raw()
 }
 
-/// Whether a file has the head of a trace, and is no other file that anybody has given such a name.
+/// Returns whether a file has the head of a trace: anybody can give a file such a name.
 fn is_trace(path: &Path) -> bool {
     FileSource::open(path).is_ok_and(|source| Follower::new(&source).is_ok())
 }
@@ -182,6 +187,12 @@ fn follow_once(found: &mut [Found]) {
         if first != Some(found.process) {
             found.trace = None;
         }
+    }
+}
+
+impl Writer {
+    fn of(pid: u32) -> Option<Self> {
+        Some(Self { process: Identity::of(pid)?, user: proc::user(Pid(pid))? })
     }
 }
 

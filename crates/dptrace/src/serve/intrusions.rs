@@ -22,7 +22,7 @@ pub(super) type Who = (&'static str, String);
 struct Counter {
     nanos: u64,
     idle: u32,
-    /// What was taken lately.
+    /// Time that it took lately, in nanoseconds: see [`FORGOTTEN_PER_SECOND`].
     lately: u64,
 }
 
@@ -30,7 +30,7 @@ struct Counter {
 #[derive(Debug, Default)]
 struct Cpu {
     named: BTreeMap<Who, Counter>,
-    /// What intruders without a name took lately: it is counted in `other`.
+    /// Time in nanoseconds that intruders without a name took lately; all that they took is in `other`.
     unnamed: BTreeMap<Who, u64>,
     other: Counter,
 }
@@ -100,11 +100,10 @@ impl Cpu {
         let lately = self.unnamed.entry(who.clone()).or_default();
         *lately += nanos;
         let lately = *lately;
-        let least = self.named.iter().min_by_key(|(_, counter)| counter.lately);
-        let least = least.map_or(0, |(_, counter)| counter.lately).min(u64::MAX - NAMED);
-        let has_place = self.named.len() < INTRUDERS;
-        if lately >= NAMED && (has_place || lately >= least + NAMED) {
-            if !has_place {
+        let is_full = self.named.len() >= INTRUDERS;
+        let least = self.named.values().map(|counter| counter.lately).min().filter(|_| is_full).unwrap_or_default();
+        if lately >= NAMED.saturating_add(least) {
+            if is_full {
                 self.drop_least();
             }
             self.unnamed.remove(&who);
@@ -121,7 +120,7 @@ impl Cpu {
         }
     }
 
-    /// Takes the name from who took least lately: what it took goes to `other`.
+    /// Takes the name from the intruder that took least lately: its time goes to `other`.
     fn drop_least(&mut self) {
         let least = self.named.iter().min_by_key(|(_, counter)| counter.lately).map(|(who, _)| who.clone());
         if let Some((who, counter)) = least.and_then(|who| self.named.remove_entry(&who)) {

@@ -33,7 +33,7 @@ pub(super) struct Setting {
 /// One process.
 pub(super) struct Target {
     pub(super) identity: Identity,
-    /// Whose it is, unless it was named.
+    /// User of the process, unless it was named.
     user: Option<u32>,
     /// What it is called.
     pub(super) name: String,
@@ -109,7 +109,7 @@ impl Targets {
             let known = lock(&self.all).iter().find(|target| target.identity == found.process).cloned();
             let target = match known {
                 Some(target) => target,
-                None if !self.has_place(&found) => {
+                None if !self.make_place(&found) => {
                     left_out += 1;
                     continue;
                 }
@@ -127,8 +127,9 @@ impl Targets {
         self.auditor.update(pids);
     }
 
-    /// Whether there is a place for one more process, or somebody who has to give way to it: see [`gives_way`].
-    fn has_place(&self, found: &Found) -> bool {
+    /// Makes a place for one more process, if there is none, by letting one go that has to give way ([`gives_way`]). Returns false
+    /// if none has to.
+    fn make_place(&self, found: &Found) -> bool {
         let (limit, all) = (self.shared.lock().limits.targets, lock(&self.all).clone());
         if all.len() < limit {
             return true;
@@ -313,9 +314,9 @@ impl Targets {
     }
 }
 
-/// Which of the processes of these users gives way to one of that user, if one does: those of others than root and whoever runs this
-/// program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise anybody
-/// could take all places. Who was named (`None`) never gives way.
+/// Returns which of the processes of these users gives way to one of that user, if one does: those of others than root and whoever
+/// runs this program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise
+/// anybody could take all places. A process that was named (`None`) never gives way.
 fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
     let is_trusted = |user: &Option<u32>| user.is_none_or(is_trusted);
     let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
