@@ -126,7 +126,7 @@ impl Intervals {
 
 impl Kept {
     fn add(&mut self, tid: Tid, interval: Interval) {
-        let length = interval.to.0.saturating_sub(interval.from.0);
+        let length = interval.length();
         let thread = self.threads.entry(tid).or_default();
         *thread.sums.entry(interval.activity).or_default() += length;
         if interval.activity == Activity::Runs || length < self.keep.at_least {

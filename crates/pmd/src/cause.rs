@@ -98,7 +98,7 @@ pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64) -> Explai
     let mut shares = Shares::new();
     for interval in beginning_in(intervals, from, to, stretch.goes_on) {
         if let Some(cause) = Cause::of(interval.activity) {
-            add(&mut shares, cause, interval.to.0.saturating_sub(interval.from.0));
+            add(&mut shares, cause, interval.length());
         }
     }
     shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::BootNanos;
-use crate::activity::{Activity, Interval};
+use crate::activity::{Activity, ActivitySum, ActivitySums, Interval};
 use crate::blame::is_absence;
 use crate::kernel::Tid;
 
@@ -22,12 +22,12 @@ const MAX_TIMES: usize = 4_096;
 /// One time in which a thread was away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Away {
-    /// Its first nanosecond.
+    /// First nanosecond of it.
     pub from: BootNanos,
-    /// The first one after it.
+    /// First nanosecond after it.
     pub to: BootNanos,
-    /// What kept it away, and for how many nanoseconds together; the longest first.
-    pub by: Vec<(Activity, u64)>,
+    /// Activities that kept the thread away, the longest first.
+    pub by: Vec<ActivitySum>,
     /// Requests of the thread that were in flight.
     pub in_flight: u64,
     /// Requests of the thread that began in the first millisecond after it.
@@ -35,31 +35,30 @@ pub struct Away {
 }
 
 impl Away {
-    /// How long it took, in nanoseconds.
+    /// Returns its length in nanoseconds.
     pub fn length(&self) -> u64 {
         self.to.0.saturating_sub(self.from.0)
     }
 }
 
-/// Notes when threads were away.
-#[derive(Clone, Debug)]
+/// Finder of the times in which threads were away.
+#[derive(Clone, Debug, Default)]
 pub struct AwayTracker {
     threads: BTreeMap<Tid, Thread>,
     idle_calls: Vec<u32>,
 }
 
-/// What is noted of a thread.
+/// Thread with its absences so far.
 #[derive(Clone, Debug, Default)]
 struct Thread {
-    times: Vec<Away>,
-    present: Option<Away>,
-    /// For how long it has run since the present absence.
+    found: ThreadAway,
+    present: Option<(BootNanos, BootNanos, ActivitySums)>,
+    /// Time that it has run since the present absence, in nanoseconds.
     ran: u64,
-    left_out: u64,
 }
 
 impl AwayTracker {
-    /// Notes those of these threads, which wait for work in the calls of these numbers.
+    /// Follows these threads, which wait for work in the calls of these numbers.
     pub fn new(threads: impl IntoIterator<Item = Tid>, idle_calls: Vec<u32>) -> Self {
         Self { threads: threads.into_iter().map(|tid| (tid, Thread::default())).collect(), idle_calls }
     }
@@ -67,57 +66,62 @@ impl AwayTracker {
     /// Takes an interval: those of one thread in the order of time.
     pub fn interval(&mut self, tid: Tid, interval: &Interval) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let length = interval.to.0.saturating_sub(interval.from.0);
         if !is_absence(interval, &self.idle_calls) {
-            thread.ran += length;
+            thread.ran += interval.length();
             // Of unknown time it is not known that it was one absence.
             if thread.ran > MAX_RUN || interval.activity == Activity::Unknown {
                 thread.close();
             }
             return;
         }
-        let new = Away { from: interval.from, to: interval.to, by: Vec::new(), in_flight: 0, began_after: 0 };
-        let present = thread.present.get_or_insert(new);
-        (present.to, thread.ran) = (interval.to, 0);
-        match present.by.iter_mut().find(|(activity, _)| *activity == interval.activity) {
-            Some((_, sum)) => *sum += length,
-            None => present.by.push((interval.activity, length)),
-        }
+        let new = || (interval.from, interval.to, ActivitySums::default());
+        let (_, to, sums) = thread.present.get_or_insert_with(new);
+        (*to, thread.ran) = (interval.to, 0);
+        sums.add(interval);
     }
 
-    /// Returns what was noted of each thread, in the order of time.
+    /// Returns the times of all threads that were away.
     pub fn finish(mut self) -> AwayTimes {
         self.threads.values_mut().for_each(Thread::close);
-        let left_out = self.threads.values().map(|thread| thread.left_out).sum();
-        let threads = self.threads.into_iter().map(|(tid, thread)| (tid, thread.times));
-        AwayTimes { threads: threads.filter(|(_, times)| !times.is_empty()).collect(), left_out }
+        let threads = self.threads.into_iter().map(|(tid, thread)| (tid, thread.found));
+        AwayTimes { threads: threads.filter(|(_, found)| !found.times.is_empty()).collect() }
     }
 }
 
 impl Thread {
     fn close(&mut self) {
-        let Some(mut away) = self.present.take().filter(|away| away.length() >= MIN_AWAY) else { return };
-        if self.times.len() >= MAX_TIMES {
-            self.left_out += 1;
+        let Some((from, to, sums)) = self.present.take() else { return };
+        let away = Away { from, to, by: sums.finish(), in_flight: 0, began_after: 0 };
+        if away.length() < MIN_AWAY {
             return;
         }
-        away.by.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
-        self.times.push(away);
+        if self.found.times.len() < MAX_TIMES {
+            self.found.times.push(away);
+        } else {
+            self.found.left_out += 1;
+        }
     }
+}
+
+/// Times in which one thread was away.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadAway {
+    /// Times in their order.
+    pub times: Vec<Away>,
+    /// Number of later times, for which there was no room.
+    pub left_out: u64,
 }
 
 /// Times in which threads were away.
 #[derive(Clone, Debug, Default)]
 pub struct AwayTimes {
-    threads: BTreeMap<Tid, Vec<Away>>,
-    /// Times that are not among these, because there are too many.
-    pub left_out: u64,
+    threads: BTreeMap<Tid, ThreadAway>,
 }
 
 impl AwayTimes {
     /// Counts a request of a thread where it was in flight, and where it may have waited unread.
     pub fn request(&mut self, tid: Tid, begin: BootNanos, end: BootNanos) {
-        let Some(times) = self.threads.get_mut(&tid) else { return };
+        let Some(ThreadAway { times, .. }) = self.threads.get_mut(&tid) else { return };
         let first = times.partition_point(|away| away.to.0.saturating_add(FIRST_TURN) <= begin.0);
         for away in times[first..].iter_mut().take_while(|away| away.from < end) {
             if begin >= away.to {
@@ -129,8 +133,8 @@ impl AwayTimes {
     }
 
     /// Returns the threads that were away.
-    pub fn threads(&self) -> impl Iterator<Item = (Tid, &[Away])> {
-        self.threads.iter().map(|(tid, times)| (*tid, times.as_slice()))
+    pub fn threads(&self) -> impl Iterator<Item = (Tid, &ThreadAway)> {
+        self.threads.iter().map(|(tid, found)| (*tid, found))
     }
 }
 
@@ -153,7 +157,7 @@ mod tests {
     }
 
     fn spans(times: &AwayTimes) -> Vec<(u64, u64)> {
-        times.threads().flat_map(|(_, times)| times).map(|away| (away.from.0, away.to.0)).collect()
+        times.threads().flat_map(|(_, found)| &found.times).map(|away| (away.from.0, away.to.0)).collect()
     }
 
     #[test]
@@ -173,11 +177,19 @@ mod tests {
         let begin = 5 * MS;
         let end = begin + 121 * MS + 5_000;
         assert_eq!(spans(&found), [(begin, end), (end + 511 * MS, end + 531 * MS)]);
-        let first = &found.threads[&US][0];
-        assert_eq!(first.by, [(b, 61 * MS), (a, 60 * MS)]);
+        let first = &found.threads[&US].times[0];
+        let by: Vec<_> = first.by.iter().map(|sum| (sum.activity, sum.nanos)).collect();
+        assert_eq!(by, [(b, 61 * MS), (a, 60 * MS)]);
         // What nothing is known of is no absence, and joins none.
         let unknown = (1, Activity::Unknown);
         assert_eq!(spans(&times(&[(9 * MS, a), unknown, (9 * MS, a)])), []);
+    }
+
+    #[test]
+    fn times_without_room_are_counted() {
+        let times = times(&[(10 * MS, Activity::Stopped), (MS, Activity::Runs)].repeat(MAX_TIMES + 3));
+        let found = &times.threads[&US];
+        assert_eq!((found.times.len(), found.left_out), (MAX_TIMES, 3));
     }
 
     #[test]
@@ -188,7 +200,7 @@ mod tests {
             found.request(US, at(begin), at(end));
         }
         found.request(Tid(9), at(5), at(40));
-        let away = &found.threads[&US][0];
+        let away = &found.threads[&US].times[0];
         assert_eq!((away.in_flight, away.began_after), (1, 2));
     }
 }

@@ -17,9 +17,9 @@ const MAX_LATE: usize = 1 << 20;
 /// Late events of a stream: those that are earlier than another one before them.
 #[derive(Clone, Debug, Default)]
 pub struct Disorder {
-    /// In the order of time, with those that report [`Self::hole`].
+    /// Late events in the order of time, with those that report [`Self::hole`].
     late: Vec<KernelEvent>,
-    /// The time of the events for which there was no room. Nothing is known of it.
+    /// Time of the events for which there was no room: nothing is known of it.
     hole: Option<RangeInclusive<BootNanos>>,
     count: u64,
 }
@@ -30,7 +30,7 @@ impl Disorder {
         Self::find_within(events, MAX_LATE)
     }
 
-    /// As [`Self::find`], but keeps at most `most` events.
+    /// Does the work of [`Self::find`], and keeps at most `most` events.
     fn find_within<E>(events: impl IntoIterator<Item = Result<KernelEvent, E>>, most: usize) -> Self {
         let mut found = Self::default();
         let (mut last, mut cpus, mut dropped) = (BootNanos(0), BTreeSet::new(), 0);
@@ -75,12 +75,11 @@ impl Disorder {
         E: 'a,
     {
         let mut last = BootNanos(0);
-        let has_place = move |event: &KernelEvent| {
+        let mut has_place = move |event: &KernelEvent| {
             let is_late = event.at < last;
             last = last.max(event.at);
             !is_late && self.hole.as_ref().is_none_or(|hole| !hole.contains(&event.at))
         };
-        let mut has_place = has_place;
         Foreseen::new(events.filter(move |event| event.as_ref().map_or(true, &mut has_place)), &self.late)
     }
 }

@@ -139,7 +139,7 @@ impl Ending {
     }
 }
 
-/// Whether a tracepoint of this name is of the requests of a host of NVMe over Fabrics.
+/// Returns whether a tracepoint of this name belongs to the requests of a host of NVMe over Fabrics.
 pub fn is_host_request(name: &str) -> bool {
     HOST_REQUESTS.iter().any(|transport| name.starts_with(transport))
 }
@@ -150,7 +150,7 @@ pub(crate) enum Progress {
     /// Somewhere else.
     #[default]
     Other,
-    /// The block device, or nobody, works on it.
+    /// Handed to the block device, if anybody works on it at all.
     Executing,
     /// It is completed, and was not executed. A request whose queue pair goes away meanwhile goes so
     /// (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c), a request for asynchronous events most of all.
@@ -172,7 +172,7 @@ pub(crate) struct Roles {
     perhaps_last: TpointSet,
     /// By tracepoint id.
     marks: Vec<Option<Mark>>,
-    /// Whether some request was executed: a trace that does not record that does not show which had no answer.
+    /// True once a request was executed: a trace that does not record that does not show which requests had no answer.
     has_answers: bool,
 }
 
@@ -199,12 +199,12 @@ impl Roles {
         Self { last: named(&LAST), perhaps_last: named(&PERHAPS_LAST), marks, has_answers: false }
     }
 
-    /// Whether an object is done with a record of this tracepoint.
+    /// Returns whether an object is done with a record of this tracepoint.
     pub(crate) fn is_last(&self, tpoint: u16) -> bool {
         self.last.contains(tpoint)
     }
 
-    /// Whether an object may be done with a record of this tracepoint.
+    /// Returns whether an object may be done with a record of this tracepoint.
     pub(crate) fn is_perhaps_last(&self, tpoint: u16) -> bool {
         self.last.contains(tpoint) || self.perhaps_last.contains(tpoint)
     }

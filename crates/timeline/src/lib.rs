@@ -24,7 +24,7 @@ mod scene;
 mod usual;
 
 pub use activity::{Activities, Activity, ActivitySum, Interval};
-pub use away::{Away, AwayTimes, AwayTracker};
+pub use away::{Away, AwayTimes, AwayTracker, ThreadAway};
 pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
 pub use check::{Checked, ClockCheck};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};

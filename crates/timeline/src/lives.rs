@@ -32,7 +32,7 @@ pub struct Life<T> {
     pub lcore: Lcore,
     /// Slots of its ring were lost after it began: records of it may be missing, or be those of several objects.
     pub is_torn: bool,
-    /// It works for another object, as an I/O of a block device for a request.
+    /// True if it works for another object, as an I/O of a block device for a request.
     pub is_part: bool,
     /// Number of its records.
     pub records: u64,
@@ -43,18 +43,18 @@ pub struct Life<T> {
 }
 
 impl<T> Life<T> {
-    /// Whether it has a time: records of it can't be missing, and there is more than one.
+    /// Returns whether it has a time: records of it can't be missing, and there is more than one.
     pub fn is_measured(&self) -> bool {
         !self.is_torn && self.records > 1
     }
 
-    /// Whether it is a request that was completed without having been executed: one for asynchronous events, which waits by
+    /// Returns whether it is a request that was completed without having been executed: one for asynchronous events, which waits by
     /// design, or one that was given up.
     pub fn is_unanswered(&self) -> bool {
         self.progress == Progress::Unanswered
     }
 
-    /// Whether its last record so far can be its last one: it is not known to be open.
+    /// Returns whether its latest record can be its last one, so that it is not known to be open.
     pub fn is_perhaps_over(&self) -> bool {
         self.is_perhaps_over
     }
@@ -67,7 +67,7 @@ pub struct Passed<'a, T> {
     pub over: Option<Life<T>>,
     /// Whether the record is the first one of its object.
     pub is_first: bool,
-    /// Whether the object is done with it: [`Lives::end`] hands it out.
+    /// True if the object is done with this record: [`Lives::end`] hands it out.
     pub is_last: bool,
     /// The life of the record's object.
     pub life: &'a mut Life<T>,
@@ -176,8 +176,8 @@ impl<T> Lives<T> {
         Some(Passed { over, is_first, is_last, life })
     }
 
-    /// Takes a record that is to be no part of its object's life, but may show that it was answered, or is over: then hands it
-    /// out.
+    /// Takes a record that is no part of its object's life, but may show that it was answered, or that the life is over: then
+    /// returns it.
     pub fn unwanted(&mut self, record: &Record<'_>) -> Option<Life<T>> {
         let Object::Known { name, id, .. } = record.object else { return None };
         let life = self.live.get_mut(&(name.prefix, id)).filter(|life| life.name == name)?;
@@ -186,7 +186,7 @@ impl<T> Lives<T> {
         if self.roles.is_last(record.tpoint.id) { self.end(record) } else { None }
     }
 
-    /// Whether objects are done with records of this tracepoint.
+    /// Returns whether objects are done with records of this tracepoint.
     pub fn is_last(&self, tpoint: u16) -> bool {
         self.roles.is_last(tpoint)
     }
@@ -263,12 +263,12 @@ impl<T> Lives<T> {
     /// A life that the trace ends in the middle of would make the whole look shorter than it is. One is taken for whole if its
     /// last tracepoint has been another one's last before its address was used again; if no address was ever used again, all
     /// are.
-    pub fn finish(mut self) -> Vec<AtEnd<T>> {
+    pub fn finish(&mut self) -> Vec<AtEnd<T>> {
         self.tear();
-        let mut lives: Vec<Life<T>> = self.live.into_values().collect();
+        let mut lives: Vec<Life<T>> = std::mem::take(&mut self.live).into_values().collect();
         lives.sort_by_key(|life| (life.begin, life.name));
         let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
-        let ended = self.ended;
+        let ended = &self.ended;
         let at_end = |life: Life<T>| {
             let prefix = life.name.prefix;
             AtEnd { unfinished: known.contains(&prefix) && !ended.contains(&(prefix, life.last)), life }

@@ -42,9 +42,9 @@ pub struct Request<K> {
     pub depth: Option<u64>,
     /// The trace ends in the middle of it.
     pub unfinished: bool,
-    /// Its last record can be its last one ([`crate::Life::is_perhaps_over`]).
+    /// True if its latest record can be its last one ([`crate::Life::is_perhaps_over`]).
     pub is_perhaps_over: bool,
-    /// It was completed without having been executed ([`crate::Life::is_unanswered`]).
+    /// True if it was completed without having been executed ([`crate::Life::is_unanswered`]).
     pub is_unanswered: bool,
     /// What the user of the scene keeps of it.
     pub kept: K,
@@ -93,10 +93,10 @@ pub struct StageOfRequest {
     pub ending: Ending,
     /// What its bounds depend on.
     pub ends: Ends,
-    /// What its thread did meanwhile, cut at its ends: of more than 2,048 intervals the longest. Only of requests that are
+    /// Intervals of its thread, cut at its ends: of more than 2,048 the longest. Only of requests that are
     /// long enough ([`crate::Setting::detail_over`]).
     pub intervals: Vec<Interval>,
-    /// Intervals that are not among these.
+    /// Number of intervals that are not among these.
     pub intervals_left_out: u64,
     /// Sums of all intervals, the longest first; of the same requests.
     pub sums: Vec<ActivitySum>,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
 
-use crate::activity::{Activities, ActivitySum, Interval};
+use crate::activity::{Activities, ActivitySums, Interval};
 use crate::blame::{Reckoning, Stage, clipped, reckon};
 use crate::clock::BootNanos;
 use crate::ends::Ending;
@@ -197,7 +197,7 @@ impl<K: Default + Clone> Scene<K> {
 
     /// Ends at that time: all requests that have not ended, and the last interval of each thread.
     pub fn finish(mut self, end: BootNanos, consumer: &mut impl Consumer<K>) {
-        for AtEnd { life, unfinished } in std::mem::replace(&mut self.lives, Lives::new(&[])).finish() {
+        for AtEnd { life, unfinished } in self.lives.finish() {
             self.over(life, unfinished, consumer);
         }
         self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
@@ -339,7 +339,11 @@ impl Joined<'_> {
         for stage in &mut open.stages[missing..] {
             let Some(tid) = stage.tid else { continue };
             let within: Vec<_> = clipped(self.activities.until(tid, now), stage.begin, stage.end).collect();
-            stage.sums = ActivitySum::all(&within);
+            let mut sums = ActivitySums::default();
+            for interval in &within {
+                sums.add(interval);
+            }
+            stage.sums = sums.finish();
             stage.intervals_left_out = within.len().saturating_sub(MOST_OF_STAGE) as u64;
             stage.intervals = longest(within);
         }
@@ -349,7 +353,7 @@ impl Joined<'_> {
 /// The longest ones, if there are too many, in the order of time.
 fn longest(mut intervals: Vec<Interval>) -> Vec<Interval> {
     if intervals.len() > MOST_OF_STAGE {
-        intervals.sort_by_key(|interval| std::cmp::Reverse(interval.to.0 - interval.from.0));
+        intervals.sort_by_key(|interval| std::cmp::Reverse(interval.length()));
         intervals.truncate(MOST_OF_STAGE);
         intervals.sort_by_key(|interval| interval.from);
     }

@@ -136,7 +136,7 @@ fn a_stage_has_what_its_thread_did() {
     let expected = [share(Activity::Waits(PREEMPTOR), 300), share(Activity::Interrupted(Interrupt::Tick), 10)];
     assert_eq!(shares, expected);
     assert_eq!(request.stages[0].cpu, Some(Cpu(1)));
-    let lengths: Vec<_> = request.stages[0].intervals.iter().map(|it| (it.to.0 - it.from.0, it.activity)).collect();
+    let lengths: Vec<_> = request.stages[0].intervals.iter().map(|it| (it.length(), it.activity)).collect();
     assert_eq!(lengths, [(50, Activity::Runs), (300, Activity::Waits(PREEMPTOR)), (50, Activity::Runs)]);
 }
 

@@ -21,8 +21,8 @@ pub(crate) enum Excluded {
 }
 
 impl Excluded {
-    /// Why a request is excluded, if it is: its queue may be known, and it may have had no answer ([`timeline::Life::is_unanswered`]).
-    /// On an I/O queue such a request was given up, and is the one to look at.
+    /// Returns why a request is excluded, if it is: its queue may be known, and it may have had no answer
+    /// ([`timeline::Life::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
     pub(crate) fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
@@ -31,7 +31,7 @@ impl Excluded {
         }
     }
 
-    /// In JSON.
+    /// Returns its word in JSON.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -39,7 +39,7 @@ impl Excluded {
         }
     }
 
-    /// In the title of a table of such requests.
+    /// Describes such requests, behind their number in the title of a table.
     pub(crate) fn in_title(self) -> &'static str {
         match self {
             Self::Admin => "of admin queues, on which requests for async events wait by design",
@@ -47,32 +47,47 @@ impl Excluded {
         }
     }
 
-    /// Above the rows of such requests.
+    /// Describes such requests, above their rows.
     pub(crate) fn headline(self) -> &'static str {
-        match self {
-            Self::Admin => "admin queues, on which requests for async events wait by design:",
-            Self::Unanswered => "without an answer: async events of admin queues, or given up:",
-        }
+        let title = self.in_title();
+        title.strip_prefix("of ").unwrap_or(title)
     }
 }
 
-/// Finds the queues of requests.
+/// Number of an admin queue (NVMe base specification, 1.5), as the text of a field.
+pub(crate) const ADMIN_QUEUE: &str = "0";
+
+/// Finder of the queues of requests.
 ///
-/// What is known of an owner is remembered: reading its description takes longer than the rest of a record's work.
+/// It remembers the queues of owners: reading an owner's description takes longer than the rest of a record's work.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
-    /// The number of a request's queue.
+    /// Field with the number of a request's queue.
     number: Field,
     owners: HashMap<u16, (Ticks, bool), RandomState>,
 }
 
 impl Queues {
-    /// For objects of these kinds.
+    /// Finds the queues of objects of these kinds.
     pub(crate) fn new(specs: &[ObjectSpec]) -> anyhow::Result<Self> {
         Ok(Self { number: field::parse(QUEUE, specs)?, owners: HashMap::default() })
     }
 
-    /// Whether the record's queue is an admin queue, if it says so: these have the number 0 (NVMe base specification, 1.5).
+    /// Learns from a record whether its object's queue is an admin queue, unless that is known already. `related` is the same of the
+    /// object that it works for.
+    pub(crate) fn learn(
+        &mut self,
+        is_admin: &mut Option<bool>,
+        record: &Record<'_>,
+        context: &Context<'_>,
+        related: Option<bool>,
+    ) {
+        if is_admin.is_none() {
+            *is_admin = self.is_admin(record, context).or(related);
+        }
+    }
+
+    /// Returns whether the record's queue is an admin queue, if it says so.
     pub(crate) fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
         let owner = record.owner_since;
         if let Some((id, since)) = owner
@@ -80,10 +95,10 @@ impl Queues {
         {
             return Some(*is_admin);
         }
-        if record.owner_since.is_none() && context.annotator.is_none() {
+        if owner.is_none() && context.annotator.is_none() {
             return None;
         }
-        let is_admin = self.number.value(record, context)? == "0";
+        let is_admin = self.number.value(record, context)? == ADMIN_QUEUE;
         if let Some((id, since)) = owner {
             self.owners.insert(id, (since, is_admin));
         }

@@ -263,7 +263,7 @@ fn follow_objects(
     Ok((latencies, base.unwrap_or_default()))
 }
 
-/// The requests of hosts as tables and the list of the slowest have them.
+/// Returns the requests of hosts as tables and the list of the slowest have them.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let queues = Some(Queues::new(&real.specs).unwrap());
@@ -280,7 +280,7 @@ pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     Requests { count: times.whole.count(), p99: times.whole.quantile(0.99), longest: times.whole.max(), slowest }
 }
 
-/// The same as a report has them, and a summary by connections.
+/// Returns the requests of hosts as a report has them, and a summary by connections.
 #[cfg(test)]
 pub(crate) fn summary_of(real: &RealTrace) -> Requests {
     let (trace, annotator) = (&real.trace, Some(&real.annotator));

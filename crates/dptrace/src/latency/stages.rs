@@ -50,7 +50,7 @@ struct Inherited {
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Subject {
-    /// Why these are not among the others of their group, if so.
+    /// Reason why these are not among the others of their group, if so.
     pub(crate) excluded: Option<Excluded>,
     /// Values of the fields grouped by; `None` where an object has none.
     pub(crate) group: Vec<Option<Box<str>>>,
@@ -101,7 +101,7 @@ pub(crate) struct Question {
     pub(crate) tails: bool,
     /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
     pub(crate) only_whole: bool,
-    /// How queues are found on which requests wait by design.
+    /// Finder of the queues on which requests wait by design, if these are to be kept apart.
     pub(crate) queues: Option<Queues>,
     /// How connections at one address are kept apart.
     pub(crate) reused: Reused,
@@ -139,7 +139,7 @@ pub(crate) struct Tracker {
     in_no_table: u64,
     /// The longest of the lives.
     slowest: Longest,
-    /// The longest of those that are excluded.
+    /// Longest lives of those that are excluded.
     excluded: Longest,
     /// Requests that nobody answered, of queues that are known to be I/O queues.
     unanswered_on_io: u64,
@@ -149,9 +149,9 @@ pub(crate) struct Tracker {
 pub(crate) struct Latencies {
     /// By group, then by object.
     pub(crate) subjects: Vec<(Subject, Times)>,
-    /// The longest lives, longest first: those that are excluded only if there are no others.
+    /// Longest lives, longest first: excluded ones only if there are no others.
     pub(crate) slowest: Vec<Life>,
-    /// The longest of those that are excluded, where it would be among the slowest; and how many there are.
+    /// Longest excluded life, if it would be among the slowest; and the number of excluded ones.
     pub(crate) left_out: Option<(Life, u64)>,
     /// Requests that nobody answered, of queues that are known to be I/O queues.
     pub(crate) unanswered_on_io: u64,
@@ -311,7 +311,7 @@ impl Tracker {
     ///
     /// A life that the trace ends in the middle of would make the whole look shorter than it is.
     pub(crate) fn finish_all(mut self) -> Latencies {
-        for AtEnd { life, unfinished } in std::mem::replace(&mut self.lives, Lives::new(&[])).finish() {
+        for AtEnd { life, unfinished } in self.lives.finish() {
             self.over(life, unfinished);
         }
         let question = self.question;
@@ -371,9 +371,8 @@ impl Life {
     /// Takes from a record of it what is asked, as far as it is not known yet.
     fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
         let Question { by, owner, queues, reused, .. } = question;
-        if self.is_admin.is_none() {
-            let known = queues.as_mut().and_then(|queues| queues.is_admin(record, context));
-            self.is_admin = known.or(inherited.is_admin);
+        if let Some(queues) = queues {
+            queues.learn(&mut self.is_admin, record, context, inherited.is_admin);
         }
         let mut value = |field: &Field| reused.value(field, record, context);
         for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
@@ -390,7 +389,7 @@ impl Life {
         }
     }
 
-    /// Why its time says nothing of how fast requests are served, if that is so.
+    /// Returns why its time says nothing of how fast requests are served, if so.
     pub(crate) fn excluded(&self) -> Option<Excluded> {
         Excluded::of(self.is_admin, self.is_unanswered)
     }

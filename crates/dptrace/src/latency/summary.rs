@@ -31,7 +31,7 @@ struct Row<'a> {
 /// the group is not compared by it.
 const FEW: u64 = 20;
 /// Above the rows of such groups.
-const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99:";
+const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
 
 impl<'a> Row<'a> {
     fn new((subject, times): &'a (Subject, Times)) -> Self {
@@ -311,7 +311,7 @@ impl<'a> Table<'a> {
         let mut above: Option<&str> = None;
         for (index, row) in rows.iter().enumerate() {
             if let Some(headline) = row.headline().filter(|headline| above != Some(*headline)) {
-                self.line(text, &screen.paint(HEAD, headline).to_string());
+                self.line(text, &screen.paint(HEAD, format!("{headline}:")).to_string());
                 above = Some(headline);
             }
             self.row(text, index, row, rows.len() > 1);

@@ -14,12 +14,11 @@ use crate::failure::note;
 use crate::input::Place;
 use crate::latency::figures::{self, Found};
 use crate::target::printable;
-use crate::timeline::away;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;
 use crate::timeline::pass::Passed;
-use crate::timeline::report::verdicts;
+use crate::timeline::report::{unseen, verdicts};
 use crate::timeline::source::{Source, Ticker};
 
 /// Problems of a trace that are named.
@@ -55,8 +54,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let usual = std::mem::take(&mut first.survey).finish();
     let setting = Setting { usual, detail_over: first.slowest_from(), ..source.setting() };
     let axis = Axis::of(source, &passed);
-    let away = first.take_away();
-    let mut collector = Collector::new(source, (&first.times, away), slowest, axis);
+    let mut collector = Collector::new(&mut first, slowest, axis);
     inputs.pass("second of two passes", setting, &mut collector);
     let mut notes = source.notes.clone();
     notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
@@ -72,11 +70,9 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
     let spent = spent::spent(&found, source);
-    let open = first.still_open.sentence(source, passed.end, first.longest_ended).into_iter();
-    let away = open
-        .chain(away::sentences(source, &collector.second.away))
-        .map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() });
-    let sentences: Vec<Verdict> = away
+    let unseen = unseen(&first, &collector.second, &passed).into_iter();
+    let sentences: Vec<Verdict> = unseen
+        .map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() })
         .chain(found.into_iter().take(MOST_VERDICTS).map(|it| Verdict {
             sentence: as_sentence(&it.sentence(source)),
             explained: explained(&it.explained(), source),

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use ::report::{Heat, Lost};
-use ::timeline::{AwayTimes, Consumer, Interval, KernelEvent, Request, Tid};
+use ::timeline::{Consumer, Interval, KernelEvent, Request, Tid};
 use foldhash::fast::RandomState;
 
 use super::build::Axis;
 use super::threads::Threads;
-use crate::timeline::first::{Subject, Times, counts};
+use crate::timeline::first::{First, counts};
 use crate::timeline::pass::Kept;
 use crate::timeline::second::{Second, kernel_of_stage};
 use crate::timeline::source::Source;
@@ -28,15 +28,11 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(
-        source: &'a Source,
-        times: (&HashMap<Subject, Times, RandomState>, AwayTimes),
-        slowest: usize,
-        axis: Axis,
-    ) -> Self {
+    pub(super) fn new(first: &mut First<'a>, slowest: usize, axis: Axis) -> Self {
+        let source = first.source;
         Self {
             source,
-            second: Second::new(source, times, slowest, 0),
+            second: Second::new(first, slowest, 0),
             heat: Heat::new(axis.span()),
             threads: Threads::new(source, axis),
             axis,

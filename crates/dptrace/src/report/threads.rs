@@ -195,7 +195,7 @@ impl Threads {
         if self.rivals.len() >= MOST_RIVALS && !self.rivals.contains_key(&key) {
             return;
         }
-        let length = interval.to.0 - interval.from.0;
+        let length = interval.length();
         let rival = self.rivals.entry(key).or_insert_with(|| Rival { seen: interval.from, ..Rival::default() });
         rival.times += 1;
         rival.total = rival.total.saturating_add(length);

@@ -90,13 +90,13 @@ fn threads(request: &Request<Kept>, source: &Source, most: usize) -> (Vec<(Strin
     let mut left_out = request.stages.iter().map(|stage| stage.intervals_left_out).sum();
     let mut threads = Vec::new();
     for (_, name, mut intervals) in by {
-        intervals.sort_by_key(|interval| Reverse(interval.to.0 - interval.from.0));
+        intervals.sort_by_key(|interval| Reverse(interval.length()));
         left_out += intervals.len().saturating_sub(most) as u64;
         intervals.truncate(most);
         intervals.sort_by_key(|interval| interval.from);
         let span = |interval: Interval| Span {
             at: interval.from.0.saturating_sub(request.begin().0),
-            length: interval.to.0 - interval.from.0,
+            length: interval.length(),
             activity: kind(interval.activity),
             what: words::did(source, interval.activity, interval.from),
         };

@@ -9,6 +9,7 @@ use records::{Context, Field};
 use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 
 use super::groups::{GroupId, Groups, Key};
+use crate::latency::excluded::ADMIN_QUEUE;
 use crate::latency::{CONNECTION, QUEUE};
 use crate::trace::field;
 
@@ -114,7 +115,7 @@ impl Naming {
         let text = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).unwrap_or_default();
         let transport = self.transport(record.tpoint.id).to_owned();
         let key = Key { subnqn: text(subnqn), hostnqn: text(hostnqn), transport };
-        Some(Named { group: groups(key), is_admin: queue.map(|queue| queue == "0") })
+        Some(Named { group: groups(key), is_admin: queue.map(|queue| queue == ADMIN_QUEUE) })
     }
 
     /// The transport of requests that this tracepoint is of; empty of others.

@@ -223,7 +223,7 @@ fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), f
     groups.stage(&format!("{from} -> {to}"), kind(&first))
 }
 
-/// The requests of hosts as histograms and exemplars have them.
+/// Returns the requests of hosts as histograms and exemplars have them.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let (tpoints, rate) = (real.trace.tpoints().all(), real.trace.tick_rate());

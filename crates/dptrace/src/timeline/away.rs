@@ -3,34 +3,34 @@
 use std::fmt::Write as _;
 
 use screen::{counted, time};
-use timeline::{Activity, Away, AwayTimes, AwayTracker, BootNanos, Tid};
+use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, ThreadAway, Tid};
 
 use super::json::{activity, quoted};
 use super::source::Source;
 use super::words;
 
-/// Threads that are named in sentences at most.
+/// Limit on the threads that have a sentence.
 const MAX_NAMED: usize = 4;
-/// Times away of one thread that JSON has at most: the longest.
+/// Limit on the times away of one thread in JSON: of more, the longest.
 const MAX_LISTED: usize = 100;
 
-/// Makes what notes the times of a source's threads that write rings.
+/// Makes a tracker for those of a source's threads that write rings.
 pub(super) fn tracker(source: &Source) -> AwayTracker {
     AwayTracker::new(source.lcores.values().copied(), source.setting().idle_calls)
 }
 
-/// What kept a thread away, by name; the longest first.
+/// Sums up what kept a thread away, by name; the longest first.
 fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
     let mut by: Vec<(String, u64)> = Vec::new();
     for away in times {
-        for (activity, nanos) in &away.by {
-            let name = match *activity {
+        for &ActivitySum { activity, nanos, .. } in &away.by {
+            let name = match activity {
                 Activity::Waits(tid) | Activity::Woken(tid) if tid != Tid(0) => source.taker(tid, away.to),
                 other => words::culprit(source, other, None, away.to),
             };
             match by.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum = sum.saturating_add(*nanos),
-                None => by.push((name, *nanos)),
+                Some((_, sum)) => *sum = sum.saturating_add(nanos),
+                None => by.push((name, nanos)),
             }
         }
     }
@@ -39,16 +39,28 @@ fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
 }
 
 /// Says of each thread how often it was away, and what no record shows for that; the one that was away longest first.
-pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
+pub(super) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
     let mut threads: Vec<_> = times.threads().collect();
-    threads.sort_by_key(|(_, times)| std::cmp::Reverse(times.iter().map(Away::length).sum::<u64>()));
-    threads.into_iter().take(MAX_NAMED).map(|(tid, times)| sentence(source, tid, times)).collect()
+    threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
+    let others = threads.split_off(threads.len().min(MAX_NAMED));
+    let mut sentences: Vec<String> = threads.into_iter().map(|(tid, found)| sentence(source, tid, found)).collect();
+    if !others.is_empty() {
+        let were = if others.len() == 1 { "was" } else { "were" };
+        let others = counted(others.len() as u64, "other thread");
+        sentences.push(format!("{others} {were} away, too, for a shorter time: dptrace timeline --json has all"));
+    }
+    sentences
 }
 
-fn sentence(source: &Source, tid: Tid, times: &[Away]) -> String {
-    let all: u64 = times.iter().map(Away::length).sum();
+/// Returns the sum of these times in nanoseconds.
+fn length(times: &[Away]) -> u64 {
+    times.iter().map(Away::length).sum()
+}
+
+fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway) -> String {
+    let all = length(times);
     let longest = times.iter().map(Away::length).max().unwrap_or_default();
-    let lasted = match times {
+    let lasted = match &times[..] {
         [only] => format!("once for {}", time(only.length())),
         _ => format!("{} times for 10 ms or longer ({} in all, {} at once)", times.len(), time(all), time(longest)),
     };
@@ -69,17 +81,21 @@ fn sentence(source: &Source, tid: Tid, times: &[Away]) -> String {
         0 => String::new(),
         after => format!(" ({} began within 1 ms after that)", counted(after, "request")),
     };
+    let more = match left_out {
+        0 => String::new(),
+        more => format!("; {} came later, for which there was no room", counted(*more, "more time")),
+    };
     format!(
         "{name} was away {lasted}{mainly}{missed}: requests that arrived meanwhile waited unread, up to that long, and no record \
-         shows it{began}"
+         shows it{began}{more}"
     )
 }
 
 /// Writes a line for each thread: its longest times away, in the order of time.
 pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> String {
     let mut text = String::new();
-    for (tid, times) in times.threads() {
-        let all: u64 = times.iter().map(Away::length).sum();
+    for (tid, ThreadAway { times, left_out }) in times.threads() {
+        let all = length(times);
         let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
         let _ = write!(text, "{{\"away\":{name},\"tid\":{},\"count\":{},\"ns\":{all},\"times\":[", tid.0, times.len());
         let mut listed: Vec<&Away> = times.iter().collect();
@@ -92,13 +108,13 @@ pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Stri
             let _ = write!(text, "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}", away.from.0);
             let (flight, after) = (away.in_flight, away.began_after);
             let _ = write!(text, ",\"in_flight\":{flight},\"began_after\":{after},\"by\":[");
-            for (index, (what, nanos)) in away.by.iter().take(8).enumerate() {
+            for (index, ActivitySum { activity: what, nanos, .. }) in away.by.iter().take(8).enumerate() {
                 let comma = if index > 0 { "," } else { "" };
                 let _ = write!(text, "{comma}{{{},\"ns\":{nanos}}}", activity(source, *what, away.to));
             }
             text.push_str("]}");
         }
-        text.push_str("]}\n");
+        let _ = writeln!(text, "],\"left_out\":{left_out}}}");
     }
     text
 }

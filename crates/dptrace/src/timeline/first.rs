@@ -46,7 +46,7 @@ pub(crate) struct Times {
 
 /// The consumer of the first pass.
 pub(crate) struct First<'a> {
-    source: &'a Source,
+    pub(crate) source: &'a Source,
     pub(crate) survey: Survey,
     pub(crate) times: HashMap<Subject, Times, RandomState>,
     /// The lengths of the longest requests, the shortest on top.
@@ -61,8 +61,6 @@ pub(crate) struct First<'a> {
     /// Requests that wait by design.
     pub(crate) excluded: u64,
     pub(crate) still_open: StillOpen,
-    /// The length of the slowest request of a host that has ended.
-    pub(crate) longest_ended: u64,
     away: AwayTracker,
 }
 
@@ -80,7 +78,6 @@ impl<'a> First<'a> {
             early: 0,
             excluded: 0,
             still_open: StillOpen::default(),
-            longest_ended: 0,
             away: away::tracker(source),
         }
     }
@@ -111,8 +108,8 @@ impl<'a> First<'a> {
     }
 
     /// Returns when threads that write rings were away, once.
-    pub(crate) fn take_away(&mut self) -> AwayTimes {
-        std::mem::replace(&mut self.away, AwayTracker::new([], Vec::new())).finish()
+    pub(super) fn take_away(&mut self) -> AwayTimes {
+        std::mem::take(&mut self.away).finish()
     }
 
     /// The length of the shortest of the slowest; of fewer, 0.
@@ -135,17 +132,17 @@ pub(crate) fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     (first, passed)
 }
 
-/// Whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
+/// Returns whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
 pub(crate) fn counts(request: &Request<Kept>, source: &Source) -> bool {
     is_measured(request) && excluded(request).is_none() && !is_early(request, source)
 }
 
-/// Whether a request has a time: it ended, and has more than one record.
+/// Returns whether a request has a time: it ended, and has more than one record.
 pub(crate) fn is_measured(request: &Request<Kept>) -> bool {
     !request.unfinished && request.records.len() > 1
 }
 
-/// Why the time of a request says nothing of how fast requests are served, if that is so.
+/// Returns why the time of a request says nothing of how fast requests are served, if so.
 pub(crate) fn excluded(request: &Request<Kept>) -> Option<Excluded> {
     Excluded::of(request.kept.is_admin, request.is_unanswered)
 }
@@ -171,10 +168,11 @@ impl Consumer<Kept> for First<'_> {
         }
         request.stages.iter().for_each(|stage| self.survey.stage(stage));
         self.add(request);
-        if request.related.is_none() {
-            self.longest_ended = self.longest_ended.max(request.length());
+        if request.related.is_some() {
+            return;
         }
-        if request.related.is_none() && self.most > 0 {
+        self.still_open.compare(request);
+        if self.most > 0 {
             self.longest.push(Reverse(request.length()));
             if self.longest.len() > self.most {
                 self.longest.pop();

@@ -7,6 +7,7 @@ use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
 use crate::failure::note;
+use crate::latency::excluded::Excluded;
 
 /// Reports what a pass did not find.
 pub(crate) fn report(source: &Source, passed: &Passed) {
@@ -70,11 +71,11 @@ pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
 pub(crate) fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
     let begin = source.kernel.as_ref().map(|kernel| time(passed.after_begin(kernel.start)));
     let before = begin.map(|begin| format!(" from before the kernel's events begin, {begin} after the first record,"));
-    let excluded = "left out: of admin queues, on which requests for async events wait by design, or without an answer; dptrace \
-                    latency --summary has them";
+    let excluded =
+        format!("left out: {}, or without an answer; dptrace latency --summary has them", Excluded::Admin.in_title());
     let notes = [
         before.and_then(|before| left(first.early, &before, "left out")),
-        left(first.excluded, "", excluded),
+        left(first.excluded, "", &excluded),
         of_groups(first.left_out),
     ];
     notes.into_iter().flatten().collect()

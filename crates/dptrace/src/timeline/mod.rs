@@ -1,6 +1,6 @@
 //! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
 
-pub(crate) mod away;
+mod away;
 pub(crate) mod first;
 pub(crate) mod inputs;
 mod json;
@@ -14,7 +14,7 @@ pub(crate) mod report;
 pub(crate) mod second;
 pub(crate) mod source;
 mod stalls;
-pub(crate) mod still_open;
+mod still_open;
 mod text;
 mod threads;
 pub(crate) mod verdict;
@@ -152,8 +152,7 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let usual = std::mem::take(&mut first.survey).finish();
     let detail_over = first.slowest_from().max(over);
     let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
-    let away = first.take_away();
-    let mut second = Second::new(source, (&first.times, away), args.slowest, over);
+    let mut second = Second::new(&mut first, args.slowest, over);
     inputs.pass("second of two passes", setting, &mut second);
     let slowest = second.take_slowest();
     if first.times.is_empty() {
@@ -164,8 +163,7 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
     let begin = passed.begin;
     let (by, all) = (&inputs.by[..], args.all);
-    let open = first.still_open.sentence(source, passed.end, first.longest_ended);
-    let sentences = open.into_iter().chain(away::sentences(source, &second.away)).collect();
+    let sentences = report::unseen(&first, &second, &passed);
     let lines = first.still_open.json(source, passed.end) + &away::json(source, &second.away, begin);
     let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, lines };
     if args.json { json::json(&report) } else { text::text(&report) }
@@ -192,13 +190,12 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The requests of hosts as verdicts and the list of the slowest have them.
+/// Returns the requests of hosts as verdicts and the list of the slowest have them.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let inputs = Inputs::of_trace(real.again(), &real.recording).unwrap();
     let (mut first, _) = first::survey(&inputs, usize::MAX);
-    let away = first.take_away();
-    let mut second = Second::new(&inputs.source, (&first.times, away), usize::MAX, 0);
+    let mut second = Second::new(&mut first, usize::MAX, 0);
     inputs.pass("second of two passes", inputs.source.setting(), &mut second);
     let tpoint = real.first_tpoint();
     let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();

@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     pub(crate) group: Vec<Option<Box<str>>>,
     /// Whose it is.
     pub(crate) owner: Option<Box<str>>,
-    /// Whether its queue is an admin queue, if that is known.
+    /// True if its queue is an admin queue, `None` if that is not known.
     pub(crate) is_admin: Option<bool>,
 }
 
@@ -32,17 +32,14 @@ pub(crate) struct Fields<'a> {
     pub(crate) by: &'a [Vec<Field>],
     /// Whose it is: the first of these that it has.
     pub(crate) owner: &'a [Field],
-    /// How queues are found on which requests wait by design.
+    /// Finder of the queues on which requests wait by design.
     pub(crate) queues: Queues,
     pub(crate) context: Context<'a>,
 }
 
 impl Fields<'_> {
     fn note(&mut self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
-        if kept.is_admin.is_none() {
-            let known = self.queues.is_admin(record, &self.context);
-            kept.is_admin = known.or_else(|| related.and_then(|it| it.is_admin));
-        }
+        self.queues.learn(&mut kept.is_admin, record, &self.context, related.and_then(|it| it.is_admin));
         if kept.group.len() < self.by.len() {
             kept.group.resize(self.by.len(), None);
         }

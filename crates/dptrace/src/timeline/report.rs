@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use screen::Screen;
 use timeline::{BootNanos, Request, Usual};
 
+use super::away;
 use super::first::First;
-use super::pass::Kept;
+use super::pass::{Kept, Passed};
 use super::second::Second;
 use super::source::Source;
 use super::verdict::Verdict;
@@ -28,10 +29,16 @@ pub(crate) struct Report<'a> {
     pub(crate) beyond: u64,
     pub(crate) over: u64,
     pub(crate) usual: Usual,
-    /// Sentences before the verdicts: what no figure shows.
+    /// Sentences before the verdicts ([`unseen`]).
     pub(crate) sentences: Vec<String>,
-    /// The same as lines of JSON.
+    /// Lines of JSON with what the sentences say.
     pub(crate) lines: String,
+}
+
+/// Says what no figure shows: requests that had not ended, and times away in which requests waited unread.
+pub(crate) fn unseen(first: &First<'_>, second: &Second<'_>, passed: &Passed) -> Vec<String> {
+    let open = first.still_open.sentence(first.source, passed.end);
+    open.into_iter().chain(away::sentences(first.source, &second.away)).collect()
 }
 
 /// The verdict of each group and object; the order is that of the times in their sentences.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use foldhash::fast::RandomState;
 use timeline::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
 
-use super::first::{Subject, Times, counts, excluded};
+use super::first::{First, Subject, Times, counts, excluded};
 use super::pass::Kept;
 use super::source::Source;
 use super::words;
@@ -258,14 +258,11 @@ impl Ord for Slow {
 }
 
 impl<'a> Second<'a> {
-    /// With what the first pass found; the slowest are at most that many, and take longer than `over` nanoseconds.
-    pub(crate) fn new(
-        source: &'a Source,
-        (times, away): (&HashMap<Subject, Times, RandomState>, AwayTimes),
-        most: usize,
-        over: u64,
-    ) -> Self {
-        let losses = times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
+    /// Goes on from the first pass, whose times away it takes; keeps at most `most` of the slowest requests that take longer than
+    /// `over` nanoseconds.
+    pub(crate) fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
+        let losses = first.times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
+        let (source, away) = (first.source, first.take_away());
         Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0, away }
     }
 

@@ -8,15 +8,17 @@ use super::pass::Kept;
 use super::source::Source;
 use super::words;
 
-/// The requests of hosts that had not ended.
+/// Requests of hosts that had not ended.
 #[derive(Debug, Default)]
 pub(crate) struct StillOpen {
-    /// Those of which it is known that their queue is none on which requests wait by design.
+    /// Number of requests whose queue is known as one on which none waits by design.
     count: u64,
-    /// Those of which it is not known.
+    /// Number of requests whose queue is not known.
     unknown: u64,
-    /// The oldest of the former.
+    /// Oldest request whose queue is known.
     oldest: Option<Open>,
+    /// Length of the slowest request that counts, in nanoseconds.
+    longest_ended: u64,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ struct Open {
 }
 
 impl StillOpen {
-    /// Takes a request, if it is one.
+    /// Adds a request, unless it has ended.
     pub(super) fn add(&mut self, request: &Request<Kept>) {
         if !request.unfinished || request.is_perhaps_over || request.related.is_some() {
             return;
@@ -54,11 +56,16 @@ impl StillOpen {
         }
     }
 
+    /// Takes note of how long a request took that counts.
+    pub(super) fn compare(&mut self, request: &Request<Kept>) {
+        self.longest_ended = self.longest_ended.max(request.length());
+    }
+
     /// Says how many had not ended at that time, if one had taken longer than all that had: others are only in flight.
-    pub(crate) fn sentence(&self, source: &Source, end: BootNanos, longest: u64) -> Option<String> {
+    pub(super) fn sentence(&self, source: &Source, end: BootNanos) -> Option<String> {
         let oldest = self.oldest.as_ref()?;
         let open = end.0.saturating_sub(oldest.begin.0);
-        if open <= longest {
+        if open <= self.longest_ended {
             return None;
         }
         let (first, last) = (source.tpoint(oldest.first), source.tpoint(oldest.last));
@@ -77,7 +84,7 @@ impl StillOpen {
         ))
     }
 
-    /// The same as a line of JSON; empty if there are none.
+    /// Formats a line of JSON; empty if there are none.
     pub(super) fn json(&self, source: &Source, end: BootNanos) -> String {
         let Some(oldest) = self.oldest.as_ref() else { return String::new() };
         format!(

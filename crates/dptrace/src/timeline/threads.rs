@@ -40,7 +40,7 @@ impl Sums {
             Activity::Stopped => &mut self.stopped,
             Activity::Unknown => &mut self.unknown,
         };
-        *sum += interval.to.0 - interval.from.0;
+        *sum += interval.length();
     }
 
     fn plus(self, other: &Self) -> Self {
@@ -172,7 +172,7 @@ impl Consumer<Kept> for Threads {
         if self.most == 0 || !interval.activity.is_taken() {
             return;
         }
-        let length = interval.to.0 - interval.from.0;
+        let length = interval.length();
         self.longest.push(Reverse((length, Reverse(interval.from.0), tid)));
         self.activities.insert((interval.from.0, tid), interval);
         if self.longest.len() > self.most

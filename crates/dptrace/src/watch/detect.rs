@@ -34,7 +34,6 @@ impl Slow {
 struct Seen {
     lcore: Lcore,
     first: u16,
-    last: Ticks,
     /// Nobody asked for it: it belongs to another one, or another tracepoint creates it.
     is_ignored: bool,
     is_admin: Option<bool>,
@@ -76,7 +75,6 @@ impl Detector {
         let Some(passed) = self.lives.record(record, |_| Seen {
             lcore: record.lcore,
             first: record.tpoint.id,
-            last: record.tsc,
             is_ignored: !is_wanted(record.tpoint.id),
             is_admin: None,
             is_reported: false,
@@ -86,7 +84,6 @@ impl Detector {
         let (over, begin, is_first, is_last) = (passed.over, passed.life.begin, passed.is_first, passed.is_last);
         let (is_part, is_unanswered) = (passed.life.is_part, passed.life.is_unanswered());
         let seen = &mut passed.life.kept;
-        seen.last = seen.last.max(record.tsc);
         // Who asks for I/O of block devices by name gets it; otherwise it counts as a part of its request.
         seen.is_ignored |= wanted.is_none() && is_part;
         let is_slow = record.tsc.0.saturating_sub(begin.0) >= self.slow;
@@ -106,7 +103,7 @@ impl Detector {
     fn check(&mut self, life: &Life<Seen>) {
         self.ended += 1;
         let seen = &life.kept;
-        let slow = seen.slow(life.begin, seen.last, false);
+        let slow = seen.slow(life.begin, life.until, false);
         let waits = Excluded::of(seen.is_admin, life.is_unanswered()).is_some();
         // One that was reported while it was open was reported.
         if slow.length() < self.slow || seen.is_ignored || waits || seen.is_reported {
@@ -145,7 +142,7 @@ impl Detector {
     }
 }
 
-/// The requests of hosts as those that take at least a tick.
+/// Returns the requests of hosts as those that take at least a tick.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let queues = Queues::new(&real.specs).unwrap();

@@ -3,11 +3,14 @@
 #[cfg(test)]
 pub(crate) mod samples;
 mod standing;
+mod sums;
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::BootNanos;
 use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+pub use sums::ActivitySum;
+pub(crate) use sums::ActivitySums;
 
 /// Interrupts that a thread is in at one time: no machine nests so deep.
 const DEEPEST: usize = 16;
@@ -53,31 +56,10 @@ pub struct Interval {
     pub activity: Activity,
 }
 
-/// Number and time of a thread's intervals of one activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ActivitySum {
-    /// What was done.
-    pub activity: Activity,
-    /// How often.
-    pub count: u64,
-    /// How long together, in nanoseconds.
-    pub nanos: u64,
-}
-
-impl ActivitySum {
-    /// Sums intervals up by their activities, the longest first.
-    pub fn all(intervals: &[Interval]) -> Vec<Self> {
-        let (mut sums, mut places) = (Vec::<Self>::new(), HashMap::new());
-        for Interval { from, to, activity } in intervals {
-            let place = *places.entry(*activity).or_insert(sums.len());
-            if place == sums.len() {
-                sums.push(Self { activity: *activity, count: 0, nanos: 0 });
-            }
-            sums[place].count += 1;
-            sums[place].nanos = sums[place].nanos.saturating_add(to.0.saturating_sub(from.0));
-        }
-        sums.sort_by_key(|sum| std::cmp::Reverse(sum.nanos));
-        sums
+impl Interval {
+    /// Returns its length in nanoseconds.
+    pub fn length(&self) -> u64 {
+        self.to.0.saturating_sub(self.from.0)
     }
 }
 

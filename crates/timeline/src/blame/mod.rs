@@ -85,7 +85,7 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning 
         Reckoning { shares: blame(stage, intervals, idle), unknown: unknown(stage, intervals), ..Reckoning::default() };
     let mut present = 0;
     for interval in clipped(intervals, stage.begin, stage.end) {
-        let length = interval.to.0 - interval.from.0;
+        let length = interval.length();
         if is_absence(&interval, idle) {
             let before = reckoning.returned.filter(|_| present == 0).map_or(0, |(absence, _)| absence);
             reckoning.absent += length;
@@ -104,7 +104,7 @@ pub(crate) fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
     match interval.activity {
         Activity::Blocked(Some(call)) => !idle.contains(&call),
         Activity::Blocked(None) => true,
-        Activity::Calls(_) => interval.to.0 - interval.from.0 >= LONG_CALL,
+        Activity::Calls(_) => interval.length() >= LONG_CALL,
         other => other.is_taken(),
     }
 }
@@ -127,7 +127,7 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
     let mut shares = Vec::new();
     let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
     for absence in absences(intervals, stage.begin, stage.end, idle) {
-        let took = absence.to.0 - absence.from.0;
+        let took = absence.length();
         add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
     }
     if let Ends::Found { usual, turn } = stage.ends {
@@ -145,9 +145,9 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
 /// How much of a stage its thread's events do not explain, in nanoseconds.
 pub fn unknown(stage: &Stage, intervals: &[Interval]) -> u64 {
     let within = clipped(intervals, stage.begin, stage.end);
-    let seen: u64 = within.clone().map(|interval| interval.to.0 - interval.from.0).sum();
+    let seen: u64 = within.clone().map(|interval| interval.length()).sum();
     let holes = within.filter(|interval| interval.activity == Activity::Unknown);
-    let holes: u64 = holes.map(|interval| interval.to.0 - interval.from.0).sum();
+    let holes: u64 = holes.map(|interval| interval.length()).sum();
     stage.end.0.saturating_sub(stage.begin.0) - seen + holes
 }
 
@@ -181,7 +181,7 @@ fn last_absences(stage: &Stage, intervals: &[Interval], turn: u64, idle: &[u32])
         if is_absence(&interval, idle) {
             last.push(interval);
         } else {
-            present += interval.to.0 - interval.from.0;
+            present += interval.length();
         }
         if present > turn {
             break;

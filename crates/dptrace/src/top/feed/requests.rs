@@ -51,7 +51,7 @@ struct Live {
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
-    /// Whether its queue is an admin queue, if that is known.
+    /// True if its queue is an admin queue, `None` if that is not known.
     is_admin: Option<bool>,
     /// Its stages so far: their places, and ticks.
     stages: Vec<(u16, u64)>,
@@ -163,10 +163,8 @@ impl Requests {
             return;
         };
         let live = &mut passed.life.kept;
-        if live.is_admin.is_none() {
-            let known = self.queues.is_admin(record, &Context { rate: self.rate, annotator });
-            live.is_admin = known.or_else(|| related.and_then(|(_, is_admin)| is_admin));
-        }
+        let context = Context { rate: self.rate, annotator };
+        self.queues.learn(&mut live.is_admin, record, &context, related.and_then(|(_, is_admin)| is_admin));
         if live.connection.is_none() {
             live.connection = if live.is_request {
                 self.connections.of(record, kind.pointer, annotator, self.number)
@@ -382,7 +380,7 @@ fn is_transfer(record: &Record<'_>) -> bool {
     }
 }
 
-/// The requests of hosts as one second has them.
+/// Returns the requests of hosts as one second has them.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Listed {
     let mut requests = Requests::new(real.trace.tpoints().all(), &real.specs, real.trace.tick_rate()).unwrap();
