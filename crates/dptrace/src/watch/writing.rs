@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::JoinHandle;
 
 use ::capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
 use ::objects::ObjectSpec;
@@ -65,7 +64,6 @@ pub(super) struct Writer {
     done: Receiver<Done>,
     waiting: usize,
     is_learning: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread works with.
@@ -102,8 +100,8 @@ impl Writer {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("captures".into()).spawn(work)?;
-        Ok(Self { tasks: Some(tasks), done, waiting: 0, is_learning, thread: Some(thread) })
+        std::thread::Builder::new().name("captures".into()).spawn(work)?;
+        Ok(Self { tasks: Some(tasks), done, waiting: 0, is_learning })
     }
 
     /// Whether it can take a job now.
@@ -142,15 +140,11 @@ impl Writer {
         }
     }
 
-    /// Waits for what is still being done.
+    /// Waits for the captures that are still being written. The thread may go on with a sample until the process ends: it learns from
+    /// it for captures that will not come, and where others have the CPU that would take seconds.
     pub(super) fn finish(mut self) -> Vec<Done> {
         drop(self.tasks.take());
-        let rest = self.done.iter().collect();
-        if let Some(thread) = self.thread.take() {
-            // SANITY: it panics nowhere; and if it did, that was reported.
-            let _ = thread.join();
-        }
-        rest
+        (0..self.waiting).map_while(|_| self.done.recv().ok()).collect()
     }
 }
 
