@@ -7,6 +7,7 @@
 mod family;
 mod leaderless;
 mod limits;
+mod long_waits;
 mod mistakes;
 mod narrow;
 mod polls;

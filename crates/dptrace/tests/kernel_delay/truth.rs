@@ -35,6 +35,8 @@ fn truth() {
         "narrow" => super::narrow::narrow(),
         "parent" => parent(),
         "polls" => super::polls::polls(),
+        "patient" => super::long_waits::patient(),
+        "rivals" => super::long_waits::rivals(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

@@ -3,7 +3,7 @@
 use bpf_insn::{MapDef, MapKind};
 use uapi::bpf::NO_PREALLOC;
 
-use super::{Counts, InterruptKey, Log, PreemptorKey, Tally, ThreadValue, WindowValue};
+use super::{Counts, InterruptKey, Log, Places, PreemptorKey, Tally, ThreadValue, WindowValue};
 
 /// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
 pub const THREADS: &str = "threads";
@@ -21,6 +21,8 @@ pub const TEMPLATE: &str = "template";
 pub const LOG: &str = "log";
 /// Nanoseconds (`u64`) that others ran while a thread waited, by [`PreemptorKey`].
 pub const PREEMPTORS: &str = "preemptors";
+/// The threads that wait for a CPU, by its number: its [`Places`].
+pub(crate) const PLACES: &str = "places";
 /// Interrupts by thread and number: a [`Tally`] by [`InterruptKey`].
 pub const INTERRUPTS: &str = "interrupts";
 /// Whose turn it is, where programs can't exchange a word in one step: a key that one of [`armed`](super::armed) is, of which one
@@ -29,7 +31,7 @@ pub(crate) const TURNS: &str = "turns";
 /// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`](super::UpcallKey).
 pub const UPCALLS: &str = "upcalls";
 
-/// For how many threads the small values' memory is taken in advance: 27 MiB of it at most.
+/// For how many threads the small values' memory is taken in advance: 40 MiB of it at most.
 const MOST_PREALLOCATED: u32 = 1 << 14;
 
 /// The size of a map's key or value.
@@ -66,7 +68,8 @@ pub(crate) fn maps(threads: u32, cpus: u32) -> Vec<MapDef> {
         one(COUNTS, size::<Counts>()),
         MapDef::new(TEMPLATE, MapKind::Array, 4, size::<ThreadValue>(), cpus),
         MapDef::new(LOG, MapKind::PercpuArray, 4, size::<Log>(), 1),
-        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>(), 8),
+        MapDef::new(PLACES, MapKind::Array, 4, size::<Places>(), cpus),
+        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>(), 16),
         small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>(), 12),
     ]
 }

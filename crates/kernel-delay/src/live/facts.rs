@@ -135,6 +135,7 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
         // Linux 5.5 and later have it by this name.
         started: at("start_boottime")?,
         on_cpu: optional("on_cpu"),
+        cpu: optional("thread_info.cpu").or_else(|| optional("cpu")),
         state: switched_state(types)?,
         compat,
         call_number: types.short_offset(registers, number)?,

@@ -22,7 +22,7 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     emit::find(&mut asm, others);
     emit::now(&mut asm);
     emit::account(&mut asm, setting, Level::Thread);
-    emit::settle_running(&mut asm);
+    emit::settle_running(&mut asm, setting);
     asm.comment("it was in its own code").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
     asm.store(Size::W, thread!(resolved), entry_of(SLOT_NONE).cast_signed()).bind(known);
@@ -86,7 +86,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     emit::find(&mut asm, others);
     emit::now(&mut asm);
     emit::account(&mut asm, setting, Level::Thread);
-    emit::settle_running(&mut asm);
+    emit::settle_running(&mut asm, setting);
     asm.comment("which call").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
     asm.mov(R9, R1).load(Size::DW, R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);

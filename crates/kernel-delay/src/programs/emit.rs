@@ -7,7 +7,7 @@ use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::TaskFacts;
 use super::marks::{self, Level};
-use super::{Processes, Setting};
+use super::{Processes, Setting, places};
 use crate::layout::{
     CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, Counts, HISTOGRAM,
     PROCESSES, THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT, WindowValue, bytes_of,
@@ -209,7 +209,7 @@ pub(super) fn changed(asm: &mut Asm) {
 /// The thread is on a CPU. If no event came before, it was on one before, too. If it was last seen off the CPU, the kernel did not
 /// report that it got one, which happens: then it runs from now on, and how long this run was is not known. The timer's tick is
 /// an event, so that little time is lost to the wait before.
-pub(super) fn settle_running(asm: &mut Asm) {
+pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     let (known, missed, counted) = (asm.label("known"), asm.label("missed"), asm.label("counted"));
     asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Eq, state::RUNNING.cast_signed(), known);
     asm.store(Size::W, thread!(state), state::RUNNING.cast_signed());
@@ -218,6 +218,7 @@ pub(super) fn settle_running(asm: &mut Asm) {
     asm.bind(missed).store(Size::DW, thread!(since), 0);
     asm.load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, counted).store(Size::W, thread!(waits), 0);
     add_to(asm, offset!(Counts, waiting), -1);
+    places::leave(asm, setting, counted);
     asm.bind(counted);
     on_cpu_bucket(asm);
     asm.bind(known);

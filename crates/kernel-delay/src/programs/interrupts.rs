@@ -77,7 +77,7 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     emit::find(&mut asm, others);
     emit::now(&mut asm);
     emit::account(&mut asm, setting, kind.level);
-    emit::settle_running(&mut asm);
+    emit::settle_running(&mut asm, setting);
     asm.comment("interrupted").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
     asm.jump_if(R2, JumpOp::Ne, 0, others).or(R1, kind.bit).store(Size::W, thread!(inside), R1);
     asm.load(Size::W, R1, thread!(bucket)).store(Size::W, R7.at(kind.saved), R1);

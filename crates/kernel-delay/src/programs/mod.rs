@@ -16,7 +16,8 @@
 //! | `marks` | until when time is accounted for |
 //! | `calls` | system calls |
 //! | `sched` | the scheduler: switches, wake-ups |
-//! | `preemptors` | who ran instead |
+//! | `places` | who ran instead: given at each switch |
+//! | `preemptors` | who ran instead: found in a log when the wait is over |
 //! | `interrupts` | hard and soft interrupts |
 //! | `trigger` | programs that start or stop a window |
 //! | [`upcalls`] | packets that Open vSwitch's kernel module sends to user space |
@@ -25,6 +26,7 @@ mod calls;
 mod emit;
 mod interrupts;
 mod marks;
+mod places;
 mod preemptors;
 mod sched;
 mod trigger;
@@ -54,6 +56,8 @@ pub struct TaskFacts {
     pub started: i16,
     /// `task_struct.on_cpu`, which kernels for one CPU lack.
     pub on_cpu: Option<i16>,
+    /// `task_struct.thread_info.cpu`, or `task_struct.cpu` before Linux 5.16: the CPU in whose queue it is; kernels for one CPU lack it.
+    pub cpu: Option<i16>,
     /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
     pub state: Option<i16>,
     /// `work_struct.func`: what a worker of the kernel does.
@@ -131,14 +135,15 @@ struct Hook {
 }
 
 /// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 19] = [
+const HOOKS: [Hook; 20] = [
     Hook { tracepoint: "sched_process_fork", code: sched::fork },
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
+    Hook { tracepoint: "sched_migrate_task", code: sched::migrate },
     Hook { tracepoint: "sched_process_exec", code: sched::exec },
     Hook { tracepoint: "workqueue_execute_start", code: preemptors::work_begins },
-    Hook { tracepoint: "workqueue_execute_end", code: |_| preemptors::work_ends() },
+    Hook { tracepoint: "workqueue_execute_end", code: preemptors::work_ends },
     Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
     Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
     Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },

@@ -1,25 +1,27 @@
 //! Who ran instead: a log of each CPU's last tasks, and its evaluation when a thread that waited gets the CPU.
 //!
 //! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is then in
-//! that CPU's log. The log of the CPU that it got at last is evaluated, even if it waited at another one first.
+//! that CPU's log, as far back as it reaches. It is for the threads that found no place ([`places`]): it is evaluated from when they
+//! came to the queue of the CPU that they got at last, since what is known of another CPU is in that one's log.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
-use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
+use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::Setting;
 use super::calls::copy_comm;
 use super::emit::{self, KEY, thread};
+use super::places;
 use crate::layout::{
     COUNTS, Comm, Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, bytes_of, offset,
 };
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
-const INDEX: i16 = -24;
+pub(super) const INDEX: i16 = -24;
 const FROM: i16 = -32;
 const TO: i16 = -40;
 const LEFT: i16 = -48;
-const PREEMPTOR: i16 = -144;
-const SHARE: i16 = -80;
+pub(super) const PREEMPTOR: i16 = -144;
+pub(super) const SHARE: i16 = -80;
 const HEAD: i16 = -88;
 const SAVED_CONTEXT: i16 = -96;
 
@@ -36,7 +38,7 @@ const LAST: i32 = (LOG_LENGTH as u32).cast_signed() - 1;
 /// The shift that is an entry's size.
 const ENTRY_SHIFT: i32 = size_of::<LogEntry>().trailing_zeros().cast_signed();
 
-/// r0 = this CPU's log, or goes to `none`.
+/// Sets r0 to this CPU's log, or goes to `none`.
 fn find_log(asm: &mut Asm, none: Label) {
     asm.store(Size::W, R10.at(INDEX), 0).load_map(R1, LOG).mov(R2, R10).add(R2, i32::from(INDEX));
     asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, none);
@@ -57,7 +59,7 @@ fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.store(Size::DW, R0.at(END), R8).store(Size::DW, R0.at(FUNCTION), R4);
 }
 
-/// Notes that the task r9 ran until now.
+/// Notes that the task r9 ran until now, and gives its time to those that wait here. Register r9 is lost.
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     next_entry(asm, none, |asm| {
         asm.load(Size::W, R5, R9.at(setting.task.pid));
@@ -66,6 +68,7 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     asm.load(Size::DW, R1, R9.at(setting.task.parent)).load(Size::W, R1, R1.at(setting.task.tgid));
     asm.store(Size::W, R0.at(PARENT), R1);
     copy_comm(asm, R9.at(setting.task.comm), R0.at(COMM));
+    places::attribute(asm, setting);
 }
 
 /// The program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the worker that runs begins some work. Its
@@ -86,7 +89,7 @@ pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
 ///
 /// The worker's task is not looked at: before Linux 5.11 no helper gives the current task with its type. What is noted of it is what
 /// every kernel thread has: a process of its own, which kthreadd is the parent of.
-pub(super) fn work_ends() -> Result<Code, AsmError> {
+pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (done, end) = (asm.label("done"), asm.label("end"));
     asm.load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting))).jump_if(R1, JumpOp::Eq, 0, done);
@@ -96,7 +99,9 @@ pub(super) fn work_ends() -> Result<Code, AsmError> {
         asm.mov(R5, R9).lsh(R5, 32).rsh(R5, 32);
     });
     asm.rsh(R9, 32).store(Size::W, R0.at(TGID), R9).mov(R1, KTHREADD).store(Size::W, R0.at(PARENT), R1);
-    asm.mov(R1, R0).add(R1, i32::from(COMM)).mov(R2, i32::from(bytes_of!(Comm))).call(Helper::GET_CURRENT_COMM);
+    asm.mov(R1, R0).add(R1, i32::from(COMM)).mov(R2, i32::from(bytes_of!(Comm)));
+    asm.store(Size::DW, R10.at(WORK), R0).call(Helper::GET_CURRENT_COMM).load(Size::DW, R0, R10.at(WORK));
+    places::attribute(&mut asm, setting);
     asm.bind(done);
     find_log(&mut asm, end);
     asm.store(Size::DW, R0.at(offset!(Log, function)), 0).bind(end);
@@ -104,12 +109,14 @@ pub(super) fn work_ends() -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// The thread r7 waited from its [`Thread::since`] until now: gives the part of it in the window to those that ran.
-/// It walks the log from the newest entry, which is of the task that has just left the CPU, to the one that ran when the
+/// The thread r7 waited from its [`Thread::since`] until now: gives the part of it in the window to those that ran, unless r9 says
+/// that it was given at each switch. It walks the log from the newest entry, which is of the task that has just left the CPU, to the one that ran when the
 /// wait began.
 pub(super) fn attribute(asm: &mut Asm) {
     let (done, out) = (asm.label("attributed"), asm.label("walked"));
     span(asm, done);
+    asm.jump_if(R9, JumpOp::Ne, 0, done);
+    in_last_queue(asm);
     asm.comment("who ran").store(Size::DW, R10.at(SAVED_CONTEXT), R6);
     find_log(asm, done);
     asm.mov(R6, R0).load(Size::DW, R1, R6.at(offset!(Log, head))).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
@@ -135,6 +142,13 @@ fn span(asm: &mut Asm, none: Label) {
     emit::longest(asm, R7, offset!(Thread, longest));
 }
 
+/// Makes the wait begin where the thread r7 came to the queue of this CPU.
+fn in_last_queue(asm: &mut Asm) {
+    let known = asm.label("all_in_this_queue");
+    asm.load(Size::DW, R4, thread!(queued)).load(Size::DW, R1, R10.at(FROM)).jump_if(R4, JumpOp::Le, R1, known);
+    asm.store(Size::DW, R10.at(FROM), R4).bind(known);
+}
+
 /// One entry: the task ran from the end of the one before it, or from the wait's begin.
 fn step(asm: &mut Asm, out: Label) {
     let (from, to, later) = (asm.label("since_before"), asm.label("until"), asm.label("later"));
@@ -145,28 +159,35 @@ fn step(asm: &mut Asm, out: Label) {
     asm.load(Size::DW, R1, R9.at(END)).load(Size::DW, R2, R10.at(TO));
     asm.jump_if(R1, JumpOp::Le, R2, to).mov(R1, R2).bind(to).jump_if(R1, JumpOp::Le, R4, later).sub(R1, R4);
     asm.store(Size::DW, R10.at(SHARE), R1).store(Size::DW, R10.at(LOG_END), R3);
-    for (from, to) in [(TGID, offset!(PreemptorKey, tgid)), (PARENT, offset!(PreemptorKey, parent))] {
-        asm.load(Size::W, R1, R9.at(from)).store(Size::W, R10.at(PREEMPTOR + to), R1);
-    }
-    copy_comm(asm, R9.at(COMM), R10.at(PREEMPTOR + offset!(PreemptorKey, comm)));
-    asm.load(Size::DW, R1, R9.at(FUNCTION)).store(Size::DW, R10.at(PREEMPTOR + offset!(PreemptorKey, function)), R1);
+    copy_task(asm, R9);
     share(asm);
     asm.load(Size::DW, R3, R10.at(LOG_END));
     asm.bind(later).load(Size::DW, R2, R10.at(FROM)).jump_if(R3, JumpOp::Le, R2, out);
     asm.load(Size::DW, R1, R10.at(HEAD)).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
 }
 
+/// Stack slot of the entry of a worker's time.
+const WORK: i16 = -64;
 /// The stack's place of the end of the entry before.
 const LOG_END: i16 = -104;
 
 /// `dst` = an entry of the log r6, `back` before the present one, less [`Log::entries`].
-fn entry(asm: &mut Asm, dst: bpf_insn::Reg, back: i32) {
+fn entry(asm: &mut Asm, dst: Reg, back: i32) {
     asm.load(Size::DW, dst, R10.at(HEAD)).sub(dst, back).and(dst, LAST);
     asm.lsh(dst, ENTRY_SHIFT).add(dst, R6);
 }
 
+/// Makes the [`PREEMPTOR`] the task of an entry of the log, which `entry` has the address of, less [`Log::entries`]. Register r1 is lost.
+pub(super) fn copy_task(asm: &mut Asm, entry: Reg) {
+    for (from, to) in [(TGID, offset!(PreemptorKey, tgid)), (PARENT, offset!(PreemptorKey, parent))] {
+        asm.load(Size::W, R1, entry.at(from)).store(Size::W, R10.at(PREEMPTOR + to), R1);
+    }
+    copy_comm(asm, entry.at(COMM), R10.at(PREEMPTOR + offset!(PreemptorKey, comm)));
+    asm.load(Size::DW, R1, entry.at(FUNCTION)).store(Size::DW, R10.at(PREEMPTOR + offset!(PreemptorKey, function)), R1);
+}
+
 /// Adds [`SHARE`] to the [`PREEMPTOR`].
-fn share(asm: &mut Asm) {
+pub(super) fn share(asm: &mut Asm) {
     let (new, done) = (asm.label("new_preemptor"), asm.label("shared"));
     let key = |asm: &mut Asm| {
         asm.load_map(R1, PREEMPTORS).mov(R2, R10).add(R2, i32::from(PREEMPTOR));

@@ -1,5 +1,5 @@
-//! The scheduler: `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)` and `sched_wakeup_new(task)` of
-//! `include/trace/events/sched.h`.
+//! The scheduler: `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)`, `sched_wakeup_new(task)` and
+//! `sched_migrate_task(task, cpu)` of `include/trace/events/sched.h`.
 //!
 //! The kernel calls these under the lock of the CPU's queue of tasks, so that those of one thread never overlap.
 
@@ -10,6 +10,7 @@ use bpf_program::sched::{Reasons, store_reason};
 use super::calls::copy_comm;
 use super::emit::{self, KEY, Parts, thread};
 use super::marks::Level;
+use super::places;
 use super::preemptors;
 use super::{Setting, TaskFacts};
 use crate::layout::{
@@ -57,7 +58,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     emit::find(asm, done);
     emit::changes(asm);
     emit::account(asm, setting, Level::Hard);
-    emit::settle_running(asm);
+    emit::settle_running(asm, setting);
     copy_comm(asm, R9.at(comm), thread!(comm));
     let uncounted = asm.label("uncounted");
     asm.comment("a run").load(Size::DW, R1, thread!(since)).jump_if(R1, JumpOp::Eq, 0, uncounted);
@@ -69,7 +70,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
         blocked_stack(asm, setting);
     }
     asm.comment("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
-    by_state(asm, settled);
+    by_state(asm, setting, settled);
     asm.bind(settled);
     emit::changed(asm);
     asm.bind(done);
@@ -92,12 +93,13 @@ fn blocked_stack(asm: &mut Asm, setting: &Setting) {
 }
 
 /// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.
-fn by_state(asm: &mut Asm, done: Label) {
+fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     let (blocked, stopped, dead) = (asm.label("blocked"), asm.label("stopped"), asm.label("dead"));
     asm.jump_if(R1, JumpOp::Eq, state::BLOCKED.cast_signed(), blocked);
     asm.jump_if(R1, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
     asm.jump_if(R1, JumpOp::Eq, state::DEAD.cast_signed(), dead);
-    waits(asm);
+    asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R1, R0);
+    waits(asm, setting);
     asm.jump(done);
     asm.bind(blocked);
     emit::call_bucket(asm, offset!(CallEntry, blocked));
@@ -111,8 +113,9 @@ fn by_state(asm: &mut Asm, done: Label) {
     );
 }
 
-/// The thread r7 waits for a CPU from now on.
-fn waits(asm: &mut Asm) {
+/// The thread r7 waits for the CPU r1 from now on.
+fn waits(asm: &mut Asm, setting: &Setting) {
+    places::take(asm, setting);
     asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, ready))).store(Size::W, thread!(waits), 1);
     emit::add_to(asm, offset!(Counts, waiting), 1);
 }
@@ -130,16 +133,20 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
     asm.store(Size::W, thread!(first), first::READY.cast_signed()).jump(running);
     asm.bind(seen).jump_if(R1, JumpOp::Ne, state::READY.cast_signed(), running);
-    waited(asm);
+    waited(asm, setting);
     asm.bind(running).store(Size::W, thread!(state), state::RUNNING.cast_signed());
     asm.store(Size::DW, thread!(since), R8);
     emit::on_cpu_bucket(asm);
     emit::changed(asm);
 }
 
-/// The thread r7 waited for a CPU until now.
-fn waited(asm: &mut Asm) {
-    let (known, outside, uncounted) = (asm.label("known"), asm.label("outside"), asm.label("uncounted"));
+/// The thread r7 waited for a CPU until now. Register r9 is lost.
+fn waited(asm: &mut Asm, setting: &Setting) {
+    let (known, outside, uncounted, unplaced) =
+        (asm.label("known"), asm.label("outside"), asm.label("uncounted"), asm.label("unplaced"));
+    asm.mov(R9, 0);
+    places::leave(asm, setting, unplaced);
+    asm.mov(R9, 1).bind(unplaced);
     asm.comment("it waited").load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, uncounted);
     asm.store(Size::W, thread!(waits), 0);
     emit::add_to(asm, offset!(Counts, waiting), -1);
@@ -181,7 +188,8 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
 /// Creates a thread's value from the template of this CPU, over the value of an ended thread with the same number.
 fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     new_value(asm, setting, end, missing);
-    waits(asm);
+    queue(asm, setting);
+    waits(asm, setting);
 }
 
 /// r7 = a new value for the thread whose number is at [`KEY`] and whose task is r6: it begins now. Goes to `missing` where there is no room.
@@ -223,8 +231,36 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::count(asm, R7, offset!(Thread, stops), Parts::Longest);
     asm.bind(ready).store(Size::W, thread!(state), state::READY.cast_signed());
     asm.store(Size::DW, thread!(since), R8);
-    waits(asm);
+    queue(asm, setting);
+    waits(asm, setting);
     emit::changed(asm);
+}
+
+/// Sets r1 to the CPU in whose queue the task r6 is.
+fn queue(asm: &mut Asm, setting: &Setting) {
+    match setting.task.cpu {
+        Some(cpu) => asm.load(Size::W, R1, R6.at(cpu)),
+        None => asm.mov(R1, 0),
+    };
+}
+
+/// The program of `sched_migrate_task(task, cpu)`: a thread that waits is moved to another CPU's queue.
+pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, pid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    asm.mov(R9, R1).comment("ours?").load(Size::DW, R6, R9.at(0)).load(Size::W, R1, R6.at(tgid));
+    emit::unless_ours(&mut asm, setting, R6, end);
+    asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
+    emit::find(&mut asm, end);
+    asm.comment("does it wait?").load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, end);
+    emit::now(&mut asm);
+    places::move_away(&mut asm);
+    asm.load(Size::DW, R1, R9.at(8));
+    places::come(&mut asm, setting);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
 }
 
 /// The program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event yet.
@@ -237,7 +273,7 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     asm.jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), end);
     emit::now(&mut asm);
     emit::account(&mut asm, setting, Level::Hard);
-    emit::settle_running(&mut asm);
+    emit::settle_running(&mut asm, setting);
     asm.bind(end);
     emit::end(&mut asm);
     asm.finish()

@@ -1,0 +1,64 @@
+//! Waits over more switches than any log holds: who ran meanwhile has a name nevertheless.
+
+use rustix::process::nice;
+use serde_json::Value;
+
+use super::target::{Sampling, Target, adds_up, budget, in_some_window, number, thread};
+use super::truth::{named, say, wait_for_go};
+
+/// How many threads take turns while another one waits.
+const RIVALS: usize = 64;
+
+/// Rivals that give the CPU to one another as often as they can, each with a name of its own.
+pub(super) fn rivals() {
+    be_nice(5);
+    for number in 0..RIVALS {
+        let turns = || {
+            loop {
+                std::thread::yield_now();
+            }
+        };
+        named(&format!("rival{number}"), turns);
+    }
+    say("ready");
+}
+
+/// A thread that needs the CPU and seldom gets it.
+pub(super) fn patient() {
+    be_nice(19);
+    named("patient", || {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    wait_for_go();
+}
+
+/// Makes all threads that are started from now on give way to others, on the last CPU.
+fn be_nice(by: i32) {
+    testkit::stay_on_last_cpu();
+    nice(by).unwrap();
+}
+
+#[test]
+fn who_ran_has_a_name_whatever_the_number_of_switches() {
+    let (patient, _rivals) = (Target::start("patient"), Target::start("rivals"));
+    let pid = patient.child.id().to_string();
+    in_some_window(|| {
+        // The wait that the first window finds is known from its end on: the second window is whole.
+        let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.2", "--sample-count", "2"]) else {
+            return Some(());
+        };
+        let sample = sampling.samples().0.pop().unwrap();
+        adds_up(&sample);
+        assert_eq!(number(&sample["lost"]["rivals"]), 0);
+        let waiter = thread(&sample, "patient");
+        let is_rival = |ran: &&Value| ran["name"].as_str().unwrap().starts_with("rival");
+        let rivals: Vec<&Value> = waiter["ran_instead"].as_array().unwrap().iter().filter(is_rival).collect();
+        let all = waiter["ran_instead"].as_array().unwrap().iter().map(|ran| number(&ran["ns"])).sum::<u64>();
+        let wait = budget(waiter, "ready_ns");
+        assert!(all <= wait, "{all} of {wait} ns: {waiter:#}");
+        // On a busy machine the rivals may not all have had a turn in one window.
+        (rivals.len() == RIVALS).then(|| assert!(all * 100 >= wait * 95, "{all} of {wait} ns: {waiter:#}"))
+    });
+}
