@@ -85,14 +85,44 @@ pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
 }
 
 /// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CpuLimit {
+    /// Its folder.
+    pub folder: PathBuf,
     /// The group's path in its hierarchy; what is not UTF-8 in it is U+FFFD.
     pub group: String,
     /// The periods in which something could run.
     pub periods: u64,
     /// Those in which the limit was used up.
     pub throttled: u64,
+    /// For how long its threads could not run because of that, in nanoseconds: the sum over the CPUs that they waited for.
+    pub throttled_nanos: u64,
+    /// The file that has the limit.
+    pub setting: &'static str,
+}
+
+impl CpuLimit {
+    /// Reads it from the folder of a group; none where it has no limit, or where it is not for us to see.
+    fn read(folder: &Path, group: &str) -> Option<Self> {
+        let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
+        let number = |name: &str| {
+            let lines = stat.lines().filter_map(|line| line.split_once(' '));
+            lines.filter(|(found, _)| *found == name).find_map(|(_, number)| number.trim().parse::<u64>().ok())
+        };
+        let (periods, throttled) = (number("nr_periods")?, number("nr_throttled")?);
+        // Version 2 has microseconds, version 1 nanoseconds.
+        let (throttled_nanos, setting) = match number("throttled_usec") {
+            Some(micros) => (micros.saturating_mul(1000), "cpu.max"),
+            None => (number("throttled_time").unwrap_or(0), "cpu.cfs_quota_us"),
+        };
+        let (folder, group) = (folder.to_owned(), group.to_owned());
+        (periods > 0).then_some(Self { folder, group, periods, throttled, throttled_nanos, setting })
+    }
+
+    /// Reads it anew, whether a process is in the group still or not; none where the group is gone.
+    pub fn now(&self) -> Option<Self> {
+        Self::read(&self.folder, &self.group)
+    }
 }
 
 /// The CPU limits of a process's group and of those that it is in, the outermost first; none where there are none, or where
@@ -133,16 +163,7 @@ fn limits_of(root: &Path, group: &[u8]) -> Vec<CpuLimit> {
         }
         folder.push(OsStr::from_bytes(name));
         path = format!("{path}/{}", String::from_utf8_lossy(name));
-        let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
-        let number = |name: &str| {
-            let lines = stat.lines().filter_map(|line| line.split_once(' '));
-            lines.filter(|(found, _)| *found == name).find_map(|(_, number)| number.trim().parse().ok())
-        };
-        if let (Some(periods), Some(throttled)) = (number("nr_periods"), number("nr_throttled"))
-            && periods > 0
-        {
-            limits.push(CpuLimit { group: path.clone(), periods, throttled });
-        }
+        limits.extend(CpuLimit::read(&folder, &path));
     }
     limits
 }
@@ -158,8 +179,20 @@ mod tests {
         fs::create_dir_all(&inner).unwrap();
         fs::write(dir.path().join("pod/cpu.stat"), "usage_usec 7\nnr_periods 0\nnr_throttled 0\n").unwrap();
         fs::write(inner.join("cpu.stat"), "nr_periods 20\nnr_throttled 9\nthrottled_usec 800\n").unwrap();
-        let limit = CpuLimit { group: "/pod/container".into(), periods: 20, throttled: 9 };
-        assert_eq!(limits_of(dir.path(), b"/pod/container"), [limit]);
+        let limit = CpuLimit {
+            folder: inner.clone(),
+            group: "/pod/container".into(),
+            periods: 20,
+            throttled: 9,
+            throttled_nanos: 800_000,
+            setting: "cpu.max",
+        };
+        assert_eq!(limits_of(dir.path(), b"/pod/container"), std::slice::from_ref(&limit));
+        // As version 1 has it.
+        fs::write(inner.join("cpu.stat"), "nr_periods 21\nnr_throttled 10\nthrottled_time 900001\n").unwrap();
+        let first =
+            CpuLimit { periods: 21, throttled: 10, throttled_nanos: 900_001, setting: "cpu.cfs_quota_us", ..limit };
+        assert_eq!(first.now(), Some(first.clone()));
         assert_eq!(limits_of(dir.path(), b"/"), []);
         assert_eq!(limits_of(dir.path(), b"/../pod/container"), []);
         assert!(has_cpu("cpuacct,cpu") && !has_cpu("cpuset") && !has_cpu("unified"));

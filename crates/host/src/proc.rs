@@ -209,6 +209,27 @@ pub fn system_call(folder: &Path) -> String {
     with_file_access(|| text(folder.join("syscall"))).unwrap_or_default()
 }
 
+/// Returns the kernel's function that a thread waits in (proc_pid_wchan(5)), by its folder; empty where it does not wait, or we may not
+/// look.
+pub fn waits_in(folder: &Path) -> String {
+    let text = with_file_access(|| text(folder.join("wchan"))).unwrap_or_default();
+    if text == "0" { String::new() } else { text }
+}
+
+/// Returns the kernel's functions that a thread waits in, the innermost first (proc_pid_stack(5)), by its folder; none where it does not
+/// wait, or we may not look (it takes CAP_SYS_ADMIN).
+pub fn kernel_stack(folder: &Path) -> Vec<String> {
+    let text = with_file_access(|| text(folder.join("stack"))).unwrap_or_default();
+    text.lines().filter_map(stack_function).map(str::to_owned).collect()
+}
+
+/// Returns the function in a line like `[<0>] do_nanosleep+0x65/0x180`.
+fn stack_function(line: &str) -> Option<&str> {
+    let name = line.split_once("] ")?.1.split(['+', ' ']).next()?;
+    // Where symbols are hidden there are numbers.
+    (!name.is_empty() && !name.starts_with("0x")).then_some(name)
+}
+
 /// The numbers of all processes, in order.
 pub fn processes() -> Vec<u32> {
     numbers(Path::new("/proc"))

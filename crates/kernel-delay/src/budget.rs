@@ -1,6 +1,6 @@
 //! Where a thread's time went.
 
-use crate::layout::{Bucket, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, first, slot_of};
+use crate::layout::{Bucket, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN, SLOTS, first, slot_of};
 
 use crate::sample::{ProcFallback, Window};
 use crate::snapshot::Snapshot;
@@ -21,12 +21,22 @@ pub struct CallTime {
 pub struct Budget {
     /// The part of the window in which the thread lived.
     pub window: u64,
-    /// Its own code, with what the kernel does for that unasked (page faults, the timer's ticks).
+    /// Its own code; with its page faults, if these are not seen ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
     pub user: u64,
     /// System calls that took time, the one with the most first.
     pub calls: Vec<CallTime>,
-    /// Blocked outside of system calls: page faults that wait for a disk.
-    pub blocked_in_faults: u64,
+    /// On the CPU in page faults of its own code.
+    pub fault_cpu: u64,
+    /// Blocked in these: they wait for a device, or for memory of others.
+    pub fault_blocked: u64,
+    /// On the CPU in reclaim of memory, in a call or in a page fault: there was too little, or the control group's limit was reached.
+    pub reclaim_cpu: u64,
+    /// Blocked in that.
+    pub reclaim_blocked: u64,
+    /// Blocked in none of these: on the way back from a call, an interrupt or a signal to its own code.
+    pub blocked_elsewhere: u64,
+    /// Frozen with its control group.
+    pub frozen: u64,
     /// Waiting for a CPU.
     pub ready: u64,
     /// Hard interrupts.
@@ -45,14 +55,20 @@ impl Budget {
         self.calls.iter().map(|call| call.cpu).sum()
     }
 
+    /// On the CPU for itself: in its own code, in calls, in page faults, in reclaim.
+    pub fn on_cpu(&self) -> u64 {
+        self.user + self.in_calls() + self.fault_cpu + self.reclaim_cpu
+    }
+
     /// Waiting for something other than a CPU.
     pub fn blocked(&self) -> u64 {
-        self.blocked_in_faults + self.calls.iter().map(|call| call.blocked).sum::<u64>()
+        let calls: u64 = self.calls.iter().map(|call| call.blocked).sum();
+        calls + self.fault_blocked + self.reclaim_blocked + self.blocked_elsewhere
     }
 
     /// All of it: the window, but for what two CPUs' clocks and an event at the very edge can make of it.
     pub fn sum(&self) -> u64 {
-        self.user + self.in_calls() + self.blocked() + self.ready + self.hard + self.soft + self.stopped + self.traced
+        self.on_cpu() + self.blocked() + self.ready + self.hard + self.soft + self.stopped + self.frozen + self.traced
     }
 
     /// From two snapshots of a thread's value, with what `/proc` says for a thread that had no event.
@@ -81,6 +97,7 @@ pub(crate) struct Raw {
     stopped: u64,
     hard: u64,
     soft: u64,
+    frozen: u64,
     traced: u64,
 }
 
@@ -98,6 +115,7 @@ impl Raw {
             stopped: after.stopped.wrapping_sub(before.stopped),
             hard: after.hard.wrapping_sub(before.hard),
             soft: after.soft.wrapping_sub(before.soft),
+            frozen: after.frozen.wrapping_sub(before.frozen),
             traced: after.traced.wrapping_sub(before.traced),
         }
     }
@@ -137,6 +155,7 @@ impl Raw {
             Bucket::Stopped => &mut self.stopped,
             Bucket::Hard => &mut self.hard,
             Bucket::Soft => &mut self.soft,
+            Bucket::Frozen => &mut self.frozen,
             Bucket::Traced => &mut self.traced,
         })
     }
@@ -150,6 +169,7 @@ impl Raw {
             (first::RUNNING, _) => self.calls[unknown].0 += unsure,
             (first::READY, _) => self.ready += unsure,
             (_, 'T' | 't') => self.stopped += unsure,
+            (first::NONE | first::ASLEEP, _) if fallback.is_frozen => self.frozen += unsure,
             (first::NONE, 'R') if mostly_ran => self.calls[unknown].0 += unsure,
             (first::NONE, 'R') => self.ready += unsure,
             _ => self.calls[unknown].1 += unsure,
@@ -166,12 +186,30 @@ impl Raw {
     }
 
     pub(crate) fn into_budget(mut self, window: u64) -> Budget {
-        let (user, blocked_in_faults) = std::mem::take(&mut self.calls[SLOT_NONE as usize]);
+        let mut take = |slot: u32| std::mem::take(&mut self.calls[slot as usize]);
+        let (user, blocked_elsewhere) = take(SLOT_NONE);
+        let (fault_cpu, fault_blocked) = take(SLOT_FAULT);
+        let (reclaim_cpu, reclaim_blocked) = take(SLOT_RECLAIM);
         let calls = (0..).zip(&self.calls).filter(|(_, time)| **time != (0, 0));
         let mut calls: Vec<CallTime> = calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
-        let Self { ready, stopped, hard, soft, traced, .. } = self;
-        Budget { window, user, calls, blocked_in_faults, ready, hard, soft, stopped, traced }
+        let Self { ready, stopped, hard, soft, frozen, traced, .. } = self;
+        Budget {
+            window,
+            user,
+            calls,
+            fault_cpu,
+            fault_blocked,
+            reclaim_cpu,
+            reclaim_blocked,
+            blocked_elsewhere,
+            frozen,
+            ready,
+            hard,
+            soft,
+            stopped,
+            traced,
+        }
     }
 }
 
@@ -204,7 +242,9 @@ mod tests {
     #[test]
     fn a_thread_without_events_has_a_whole_budget() {
         let silent = value(|_| {});
-        let of = |state, call, ran, user, system| budget(&silent, ProcFallback { state, call, user, system, ran });
+        let of = |state, call, ran, user, system| {
+            budget(&silent, ProcFallback { state, call, user, system, ran, is_frozen: false })
+        };
         assert_eq!(of('R', None, 990, 5, 0).user, 1000);
         assert_eq!(of('R', None, 990, 0, 5).in_calls(), 1000);
         assert_eq!(of('R', None, 10, 0, 0).ready, 1000);
@@ -212,7 +252,9 @@ mod tests {
         let call = |slot| vec![CallTime { slot, cpu: 0, blocked: 1000 }];
         assert_eq!(of('S', Some(7), 0, 0, 0).calls, call(7));
         assert_eq!(of('S', None, 0, 0, 0).calls, call(SLOT_UNKNOWN));
-        assert_eq!(of('D', Some(SLOT_NONE), 0, 0, 0).blocked_in_faults, 1000);
+        assert_eq!(of('D', Some(SLOT_NONE), 0, 0, 0).blocked_elsewhere, 1000);
+        let frozen = ProcFallback { state: 'S', call: Some(SLOT_NONE), is_frozen: true, ..ProcFallback::default() };
+        assert_eq!(budget(&silent, frozen).frozen, 1000);
     }
 
     /// What no window can be has no time, and is no mistake of ours.

@@ -31,7 +31,7 @@ impl EventCost {
     pub fn of(sample: &Sample, events: &Events, lost: u64) -> Self {
         let sum = |of: fn(&crate::ThreadSample) -> u64| sample.threads.iter().map(of).sum();
         let nanos = sum(|thread| thread.budget.traced);
-        let on_cpu = sum(|thread| thread.budget.user + thread.budget.in_calls()) + nanos;
+        let on_cpu = sum(|thread| thread.budget.on_cpu()) + nanos;
         Self {
             events: sum(|thread| thread.events),
             nanos,

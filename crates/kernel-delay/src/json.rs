@@ -1,6 +1,6 @@
 //! A sample for programs: one object. Times are nanoseconds.
 
-use crate::layout::SLOT_COMPAT;
+use crate::layout::NUMBERED_SLOTS;
 use serde_json::{Value, json};
 
 use crate::names::call_name;
@@ -40,11 +40,19 @@ fn thread(thread: &ThreadSample) -> Value {
             "soft_irq_ns": budget.soft,
             "stopped_ns": budget.stopped,
             "tracing_ns": budget.traced,
-            "page_faults_blocked_ns": budget.blocked_in_faults,
+            "page_faults_ns": budget.fault_cpu,
+            "page_faults_blocked_ns": budget.fault_blocked,
+            "reclaim_ns": budget.reclaim_cpu,
+            "reclaim_blocked_ns": budget.reclaim_blocked,
+            "blocked_elsewhere_ns": budget.blocked_elsewhere,
+            "frozen_ns": budget.frozen,
             "calls": calls.map(|call| json!({
                 "name": call_name(call.slot), "number": number(call.slot), "cpu_ns": call.cpu, "blocked_ns": call.blocked,
             })).collect::<Vec<_>>(),
         },
+        "page_faults": stat(&thread.faults),
+        "reclaims": stat(&thread.reclaims),
+        "stuck_in": thread.stuck_in,
         "longest_wait_ns": thread.longest_wait,
         "ran_instead": thread.preemptors.iter()
             .map(|task| json!({
@@ -72,7 +80,7 @@ fn thread(thread: &ThreadSample) -> Value {
 
 /// A call's number; none for a slot that stands for several.
 fn number(slot: u32) -> Option<u32> {
-    Some(slot).filter(|slot| *slot < SLOT_COMPAT)
+    Some(slot).filter(|slot| *slot < NUMBERED_SLOTS)
 }
 
 fn stat(stat: &Stat) -> Value {

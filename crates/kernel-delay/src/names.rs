@@ -1,6 +1,6 @@
 //! What system calls and soft interrupts are called.
 
-use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN};
+use crate::layout::{SLOT_COMPAT, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN};
 use patterns::nearest;
 use syscalls::Sysno;
 
@@ -14,6 +14,8 @@ pub fn call_name(slot: u32) -> String {
         SLOT_OTHER => "other calls".to_owned(),
         SLOT_NONE => "no call".to_owned(),
         SLOT_UNKNOWN => "unknown call".to_owned(),
+        SLOT_FAULT => "page faults".to_owned(),
+        SLOT_RECLAIM => "reclaim of memory".to_owned(),
         number => {
             Sysno::new(number as usize).map_or_else(|| format!("syscall:{number}"), |call| call.name().to_owned())
         }
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn calls_have_their_names_or_their_numbers() {
         assert_eq!(call_name(libc_getppid()), "getppid");
-        assert_eq!(call_name(507), "syscall:507");
+        assert_eq!(call_name(505), "syscall:505");
         assert_eq!(call_name(SLOT_COMPAT), "32-bit calls");
         assert_eq!((soft_name(3), soft_name(12)), ("net_rx".to_owned(), "softirq:12".to_owned()));
         assert_eq!(poll_numbers().len(), 1);
@@ -130,7 +132,7 @@ mod tests {
         let number = |name: &str| name.parse::<Arm>().ok().map(|call| call.id().cast_unsigned());
         assert_eq!(poll_of(number), Some(73), "it has no poll");
         assert_eq!(poll_of(call_number), call_number("poll").or(Some(73)));
-        assert!(Arm::iter().all(|call| call.id().cast_unsigned() < SLOT_COMPAT), "each has a slot");
+        assert!(Arm::iter().all(|call| call.id().cast_unsigned() < crate::layout::NUMBERED_SLOTS), "each has a slot");
     }
 
     fn libc_getppid() -> u32 {

@@ -39,7 +39,7 @@ pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
         sum.add(thread);
     }
     let mut sums: Vec<ProcessSum> = sums.into_values().collect();
-    sums.sort_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.user + sum.in_calls)));
+    sums.sort_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.on_cpu() + sum.in_calls)));
     if sums.len() > 1 {
         let mut all = ProcessSum { name: "ALL".to_owned(), ..ProcessSum::default() };
         sample.threads.iter().for_each(|thread| all.add(thread));
@@ -61,6 +61,9 @@ impl ProcessSum {
             (&mut sum.hard, of.hard),
             (&mut sum.soft, of.soft),
             (&mut sum.stopped, of.stopped),
+            (&mut sum.frozen, of.frozen),
+            (&mut sum.fault_cpu, of.fault_cpu),
+            (&mut sum.reclaim_cpu, of.reclaim_cpu),
             (&mut sum.traced, of.traced),
         ] {
             *sum += part;
@@ -70,8 +73,8 @@ impl ProcessSum {
     /// The head of the table of these, in 80 columns.
     pub fn head() -> String {
         format!(
-            "{:>10} {:16} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
-            "PID", "PROCESS", "THREADS", "USER", "CALLS", "WAITED", "IRQS", "BLOCKED"
+            "{:>8} {:15} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
+            "PID", "PROCESS", "THREADS", "USER", "MEMORY", "CALLS", "WAITED", "IRQS", "BLOCKED"
         )
     }
 
@@ -80,9 +83,12 @@ impl ProcessSum {
         let Self { pid, name, threads, budget, blocked, in_calls } = self;
         let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
         let name = if self.pid.is_none() { "" } else { name };
-        let times = [budget.user, *in_calls, budget.ready, budget.hard + budget.soft, *blocked].map(time);
-        let [user, calls, waited, interrupts, blocked] = times;
-        format!("{pid:>10} {name:16.16} {threads:>7} {user:>8} {calls:>8} {waited:>8} {interrupts:>8} {blocked:>8}")
+        let memory = budget.fault_cpu + budget.reclaim_cpu;
+        let times = [budget.user, memory, *in_calls, budget.ready, budget.hard + budget.soft, *blocked].map(time);
+        let [user, memory, calls, waited, interrupts, blocked] = times;
+        format!(
+            "{pid:>8} {name:15.15} {threads:>7} {user:>7} {memory:>7} {calls:>7} {waited:>7} {interrupts:>7} {blocked:>7}"
+        )
     }
 
     /// For programs.
@@ -91,7 +97,8 @@ impl ProcessSum {
         json!({
             "pid": pid, "name": name, "threads": threads, "window_ns": budget.window, "user_ns": budget.user,
             "syscalls_ns": in_calls, "blocked_ns": blocked, "ready_ns": budget.ready, "hard_irq_ns": budget.hard,
-            "soft_irq_ns": budget.soft, "stopped_ns": budget.stopped, "tracing_ns": budget.traced,
+            "soft_irq_ns": budget.soft, "stopped_ns": budget.stopped, "frozen_ns": budget.frozen,
+            "page_faults_ns": budget.fault_cpu, "reclaim_ns": budget.reclaim_cpu, "tracing_ns": budget.traced,
         })
     }
 }

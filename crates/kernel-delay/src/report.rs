@@ -8,7 +8,7 @@ use screen::{HEAD, LARGEST, NAME, Screen, Style, counted};
 
 use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
-use crate::layout::SLOT_COMPAT;
+use crate::layout::NUMBERED_SLOTS;
 use crate::names::{call_name, waits_for_events};
 use crate::number::{grouped, percent};
 use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
@@ -205,7 +205,7 @@ impl Section<'_> {
         let [p50, p99] = [50, 99].map(|percent| call.percentile(percent).map_or(Cell::TimeHead(""), Cell::Time));
         let (total, mean, max) = (Cell::Time(total), Cell::Time(call.mean()), Cell::Time(max));
         if self.columns.exact {
-            let number = if call.slot < SLOT_COMPAT { call.slot.to_string() } else { String::new() };
+            let number = if call.slot < NUMBERED_SLOTS { call.slot.to_string() } else { String::new() };
             let number = Cell::Near(&number, 6);
             return self.row(&[
                 name,
@@ -315,9 +315,13 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
         calls.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
         calls
     };
+    part("page faults, on the CPU", budget.fault_cpu, Vec::new());
+    part("reclaim of memory, on the CPU", budget.reclaim_cpu, Vec::new());
     part("system calls, on the CPU", budget.in_calls(), sorted(|call| call.cpu));
     let mut blocked = sorted(|call| call.blocked);
-    blocked.push(("  page faults".to_owned(), budget.blocked_in_faults));
+    blocked.push(("  page faults".to_owned(), budget.fault_blocked));
+    blocked.push(("  reclaim of memory".to_owned(), budget.reclaim_blocked));
+    blocked.push(("  no call".to_owned(), budget.blocked_elsewhere));
     blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
@@ -326,6 +330,7 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
     part("stopped", budget.stopped, Vec::new());
+    part("frozen with its cgroup", budget.frozen, Vec::new());
     part("dptrace, stacks and events", budget.traced, Vec::new());
     lines
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::budget::{Budget, Raw};
 use crate::by_thread::ByThread;
-use crate::layout::{InterruptKey, PreemptorKey, SLOT_NONE, Tally};
+use crate::layout::{InterruptKey, PreemptorKey, SLOT_FAULT, SLOT_RECLAIM, Tally};
 use crate::names::call_name;
 use crate::preemptors::{Relation, preemptors};
 use crate::sample::{Interrupt, ProcFallback, Window, WindowSnapshot, interrupts_of};
@@ -19,19 +19,19 @@ use crate::snapshot::Snapshot;
 pub enum Place {
     /// In the thread's own code.
     User,
-    /// On the CPU in a system call.
+    /// On the CPU in a system call, in reclaim of memory, or in a page fault.
     Syscall,
-    /// Waiting in a system call for something other than a CPU.
+    /// Waiting in one of these for something other than a CPU.
     Blocked,
-    /// Waiting in a page fault.
-    Fault,
+    /// Waiting for something other than a CPU elsewhere: in no call.
+    Elsewhere,
     /// Waiting for a CPU.
     Ready,
     /// In hard interrupts.
     Hard,
     /// In soft interrupts.
     Soft,
-    /// Stopped by a signal or a debugger.
+    /// Stopped by a signal or a debugger, or frozen with its control group.
     Stopped,
     /// It can't be known.
     Unknown,
@@ -44,7 +44,7 @@ impl Place {
             Self::User => "user",
             Self::Syscall => "syscall",
             Self::Blocked => "blocked",
-            Self::Fault => "fault",
+            Self::Elsewhere => "elsewhere",
             Self::Ready => "ready",
             Self::Hard => "irq",
             Self::Soft => "softirq",
@@ -53,6 +53,9 @@ impl Place {
         }
     }
 }
+
+/// What a thread was stopped by that is frozen with its control group.
+const FROZEN: &str = "frozen cgroup";
 
 /// A part of a thread's time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -216,11 +219,19 @@ fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part
     };
     add(Place::User, String::new(), budget.user + budget.traced);
     for call in &budget.calls {
-        let name = if call.slot == SLOT_NONE { String::new() } else { call_name(call.slot) };
+        let name = call_name(call.slot);
         add(Place::Syscall, name.clone(), call.cpu);
         add(Place::Blocked, name, call.blocked);
     }
-    add(Place::Fault, String::new(), budget.blocked_in_faults);
+    for (slot, cpu, blocked) in [
+        (SLOT_FAULT, budget.fault_cpu, budget.fault_blocked),
+        (SLOT_RECLAIM, budget.reclaim_cpu, budget.reclaim_blocked),
+    ] {
+        add(Place::Syscall, call_name(slot), cpu);
+        add(Place::Blocked, call_name(slot), blocked);
+    }
+    add(Place::Elsewhere, String::new(), budget.blocked_elsewhere);
+    add(Place::Stopped, FROZEN.to_owned(), budget.frozen);
     add(Place::Stopped, String::new(), budget.stopped);
     add(Place::Unknown, String::new(), budget.window.saturating_sub(budget.sum()));
     let ran = preemptors(tid, pid, causes).into_iter().map(|it| (who(&it.name, it.relation), it.nanos));
@@ -255,7 +266,7 @@ fn who(name: &str, relation: Relation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{ThreadValue, entry_of, first, state};
+    use crate::layout::{SLOT_NONE, ThreadValue, entry_of, first, state};
     use crate::programs::found_thread;
 
     const CPU: u32 = std::mem::offset_of!(crate::layout::CallEntry, cpu) as u32;

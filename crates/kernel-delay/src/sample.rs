@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::layout::{
-    Histogram, InterruptKey, PreemptorKey, SLOT_COMPAT, SLOT_OTHER, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin,
-    VECTOR_INTERRUPT, WINDOW_SHIFT, state,
+    Histogram, InterruptKey, NUMBERED_SLOTS, PreemptorKey, SLOT_COMPAT, SLOT_FAULT, SLOT_OTHER, SLOT_RECLAIM,
+    SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin, VECTOR_INTERRUPT, WINDOW_SHIFT, state,
 };
 
 use crate::budget::Budget;
@@ -43,6 +43,8 @@ pub struct ProcFallback {
     pub state: char,
     /// The call that it was blocked in (proc_pid_syscall(5)), as a slot.
     pub call: Option<u32>,
+    /// Whether it was frozen with its control group.
+    pub is_frozen: bool,
     /// How much longer it had run in user code at the window's end than at its begin, in ticks.
     pub user: u64,
     /// The same for system calls.
@@ -64,6 +66,8 @@ pub struct ThreadPair {
     pub fallback: ProcFallback,
     /// Its name where no event showed it.
     pub name: Option<String>,
+    /// The kernel's functions that it is blocked in, the innermost first, if it was for the whole window and that is worth a look.
+    pub stuck_in: Vec<String>,
 }
 
 /// What the maps had.
@@ -157,6 +161,13 @@ pub struct ThreadSample {
     pub started_in_window: bool,
     /// Whether it ended in the window.
     pub ended_in_window: bool,
+    /// Page faults of its own code that began and ended in the window.
+    pub faults: Stat,
+    /// Reclaims of memory, likewise.
+    pub reclaims: Stat,
+    /// The kernel's functions that it was blocked in for the whole window, the innermost first; empty if it was not, or in a call that only
+    /// waits.
+    pub stuck_in: Vec<String>,
     /// Completed calls, the one with the greatest sum first.
     pub calls: Vec<CallStat>,
     /// Times between two `poll` calls.
@@ -219,15 +230,14 @@ impl Sample {
 }
 
 impl ThreadSample {
-    /// Returns for how much of its waiting it is not known who ran instead, in nanoseconds: a CPU's log has the last 127 switches of a
-    /// wait.
+    /// Returns for how much of its waiting it is not known who ran instead, in nanoseconds.
     pub fn wait_without_names(&self) -> u64 {
         let known = self.preemptors.iter().map(|task| task.nanos).fold(0, u64::saturating_add);
         self.budget.ready.saturating_sub(known)
     }
 
     fn of(pair: &ThreadPair, causes: &ByThread<'_>) -> Self {
-        let ThreadPair { tid, before, after, fallback, name } = pair;
+        let ThreadPair { tid, before, after, fallback, name, stuck_in } = pair;
         let window = &causes.snapshot.window;
         let (was, is) = (&before.thread, &after.thread);
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
@@ -243,6 +253,9 @@ impl ThreadSample {
             budget: Budget::of(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
             ended_in_window: is.end_time > window.start && is.end_time <= window.stop,
+            faults: grown(before.call(SLOT_FAULT).tally, after.call(SLOT_FAULT).tally, window.number),
+            reclaims: grown(before.call(SLOT_RECLAIM).tally, after.call(SLOT_RECLAIM).tally, window.number),
+            stuck_in: stuck_in.clone(),
             calls: calls(before, after, window.number),
             polls: with_min(&was.polls, &is.polls),
             runs: with_min(&was.runs, &is.runs),
@@ -281,8 +294,8 @@ fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
             histogram: histogram.map(|(is, was)| is.wrapping_sub(was)).collect(),
         }
     };
-    let made =
-        (0..=SLOT_OTHER.max(SLOT_COMPAT)).filter(|&slot| before.call(slot).tally.count != after.call(slot).tally.count);
+    let slots = (0..NUMBERED_SLOTS).chain([SLOT_COMPAT, SLOT_OTHER]);
+    let made = slots.filter(|&slot| before.call(slot).tally.count != after.call(slot).tally.count);
     let mut calls: Vec<CallStat> = made.map(of).collect();
     calls.sort_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
     calls

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use screen::Screen;
 
 use crate::budget::Budget;
-use crate::names::call_name;
 use crate::sample::{Sample, ThreadSample};
+use crate::verdict::most_blocked;
 
 /// How much of a sample is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,9 +23,9 @@ const IDLE_PART: u64 = 1000;
 /// How many of the calls that idle threads were blocked in are named.
 const NAMED: usize = 3;
 
-/// What was taken from a thread: waiting for a CPU, interrupts, stops.
+/// What was taken from a thread: waiting for a CPU, interrupts, stops, frozen.
 pub(crate) fn taken(budget: &Budget) -> u64 {
-    budget.ready + budget.hard + budget.soft + budget.stopped
+    budget.ready + budget.hard + budget.soft + budget.stopped + budget.frozen
 }
 
 /// The threads of a sample.
@@ -42,7 +42,7 @@ impl<'a> Selection<'a> {
         let mut shown: Vec<&ThreadSample> = sample.threads.iter().collect();
         shown.sort_by_key(|thread| {
             let budget = &thread.budget;
-            Reverse((taken(budget), budget.user + budget.in_calls()))
+            Reverse((taken(budget), budget.on_cpu()))
         });
         let busy = shown.iter().filter(|thread| !is_idle(thread)).count();
         if view.all || busy == shown.len() {
@@ -64,9 +64,7 @@ impl<'a> Selection<'a> {
         };
         let mut by_call: BTreeMap<String, usize> = BTreeMap::new();
         for thread in &self.idle {
-            let most = thread.budget.calls.iter().max_by_key(|call| call.blocked);
-            *by_call.entry(most.map_or_else(|| "page faults".to_owned(), |call| call_name(call.slot))).or_default() +=
-                1;
+            *by_call.entry(most_blocked(&thread.budget).1).or_default() += 1;
         }
         let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
         by_call.sort_by_key(|(_, count)| Reverse(*count));
@@ -88,6 +86,7 @@ fn is_idle(thread: &ThreadSample) -> bool {
 mod tests {
     use super::*;
     use crate::budget::CallTime;
+    use crate::names::call_name;
 
     fn thread(tid: u32, ready: u64, blocked: u64) -> ThreadSample {
         let calls = vec![CallTime { slot: 202, cpu: 0, blocked }];

@@ -1,8 +1,11 @@
 //! The answer in a line a thread, worst first.
 
+use std::fmt::Write as _;
+
 use screen::time;
 
 use crate::budget::Budget;
+use crate::layout::{SLOT_FAULT, SLOT_NONE, SLOT_RECLAIM};
 use crate::names::call_name;
 use crate::number::percent;
 use crate::report::SECTIONS;
@@ -11,6 +14,8 @@ use crate::selection::{Selection, View};
 
 /// Below this part of its time, in percent, something is not worth a word.
 const WORTH_A_WORD: f64 = 1.0;
+/// How many of the kernel's functions are named that a thread is stuck in.
+const STUCK_IN: usize = 4;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;
 /// Below this part of the wait, in percent, it is not said what the others ran, and what nobody is known for.
@@ -39,14 +44,17 @@ fn line(thread: &ThreadSample, several: bool) -> String {
     let budget = &thread.budget;
     let of = |part| percent(part, budget.window);
     let mut parts = vec![waited(thread)];
-    for (nanos, what) in
-        [(budget.stopped, "stopped"), (budget.hard, "hard interrupts"), (budget.soft, "soft interrupts")]
-    {
+    for (nanos, what) in [
+        (budget.stopped, "stopped"),
+        (budget.frozen, "frozen with its cgroup"),
+        (budget.hard, "hard interrupts"),
+        (budget.soft, "soft interrupts"),
+    ] {
         if of(nanos) >= WORTH_A_WORD {
             parts.push(format!("{what} {} ({:.0} %)", time(nanos), of(nanos)));
         }
     }
-    parts.push(rest(budget));
+    parts.push(rest(thread));
     let life = match (thread.started_in_window, thread.ended_in_window) {
         (true, true) => ", started and ended in the window",
         (true, false) => ", started in the window",
@@ -99,12 +107,41 @@ fn ran_instead(thread: &ThreadSample) -> Vec<String> {
 }
 
 /// What the thread did with the rest.
-fn rest(budget: &Budget) -> String {
+fn rest(thread: &ThreadSample) -> String {
+    let budget = &thread.budget;
     let of = |part| percent(part, budget.window);
-    let most = budget.calls.iter().max_by_key(|call| call.blocked).filter(|call| of(call.blocked) >= WORTH_A_WORD);
-    let most = most.map_or_else(String::new, |call| format!(" (most in {})", call_name(call.slot)));
-    let (user, in_calls, blocked) = (of(budget.user), of(budget.in_calls()), of(budget.blocked()));
-    format!("own code {user:.0} %, in calls {in_calls:.0} %, blocked {blocked:.0} %{most}")
+    let mut text = format!("own code {:.0} %", of(budget.user));
+    for (nanos, what, count) in [
+        (budget.fault_cpu, "page fault", thread.faults.count),
+        (budget.reclaim_cpu, "reclaim of memory", thread.reclaims.count),
+    ] {
+        if of(nanos) >= WORTH_A_WORD {
+            // Writing to a string does not fail.
+            let _ = write!(text, ", {} {:.0} %", screen::counted(count, what), of(nanos));
+        }
+    }
+    let _ = write!(text, ", in calls {:.0} %, blocked {:.0} %", of(budget.in_calls()), of(budget.blocked()));
+    let (most, what) = most_blocked(budget);
+    if of(most) >= WORTH_A_WORD {
+        let _ = write!(text, " (most in {what})");
+    }
+    if !thread.stuck_in.is_empty() {
+        let shown = &thread.stuck_in[..thread.stuck_in.len().min(STUCK_IN)];
+        let _ = write!(text, "; stuck in the kernel: {}", shown.join(" < "));
+    }
+    text
+}
+
+/// What the thread was blocked in for longest, and how long.
+pub(crate) fn most_blocked(budget: &Budget) -> (u64, String) {
+    let calls = budget.calls.iter().map(|call| (call.blocked, call.slot));
+    let others = [
+        (budget.fault_blocked, SLOT_FAULT),
+        (budget.reclaim_blocked, SLOT_RECLAIM),
+        (budget.blocked_elsewhere, SLOT_NONE),
+    ];
+    let (most, slot) = calls.chain(others).max_by_key(|(blocked, _)| *blocked).unwrap_or((0, SLOT_NONE));
+    (most, call_name(slot))
 }
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ const INHERIT: u64 = 1 << 1;
 const INHERIT_THREAD: u64 = 1 << 35;
 /// The flag `freq`: the 11th of the flags' bits.
 const FREQUENCY: u64 = 1 << 10;
+/// The flag `exclude_kernel`: the 6th of the flags' bits.
+const EXCLUDE_KERNEL: u64 = 1 << 5;
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
@@ -147,6 +149,13 @@ impl PerfEvent {
     pub fn counter((kind, config): Counter, period: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample) = (config, period);
+        attr.open_counter(scope)
+    }
+
+    /// Each event of a program's own code: the kernel's are left out.
+    pub fn user_counter((kind, config): Counter, scope: Scope) -> io::Result<Self> {
+        let mut attr = Attr::of(kind);
+        (attr.config, attr.sample, attr.flags) = (config, 1, attr.flags | EXCLUDE_KERNEL);
         attr.open_counter(scope)
     }
 

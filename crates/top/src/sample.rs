@@ -155,11 +155,11 @@ pub struct Thread {
 /// What a thread's time goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// Its own code.
+    /// Its own code, with its page faults.
     Own,
-    /// System calls, on the CPU.
+    /// System calls, on the CPU, with the reclaim of memory.
     Calls,
-    /// Blocked in calls.
+    /// Waiting for something other than a CPU.
     Blocked,
     /// Waiting for a CPU, on which others run.
     Waited,
@@ -167,7 +167,7 @@ pub enum Part {
     Hard,
     /// Soft interrupts.
     Soft,
-    /// Stopped by a signal or a debugger.
+    /// Stopped by a signal or a debugger, or frozen with its control group.
     Stopped,
 }
 

@@ -17,6 +17,13 @@ pub const CPU_CYCLES: Counter = (TYPE_HARDWARE, 0);
 /// `PERF_COUNT_SW_CPU_CLOCK`: nanoseconds of a CPU's time.
 pub const CPU_CLOCK: Counter = (TYPE_SOFTWARE, 0);
 
+/// `PERF_COUNT_SW_PAGE_FAULTS`: page faults, when they begin.
+pub const PAGE_FAULTS: Counter = (TYPE_SOFTWARE, 2);
+/// `PERF_COUNT_SW_PAGE_FAULTS_MIN`: page faults that needed no device, when they have ended.
+pub const MINOR_FAULTS: Counter = (TYPE_SOFTWARE, 5);
+/// `PERF_COUNT_SW_PAGE_FAULTS_MAJ`: page faults that did, when they have ended.
+pub const MAJOR_FAULTS: Counter = (TYPE_SOFTWARE, 6);
+
 /// `HW_BREAKPOINT_R`: reads of memory.
 pub const BREAKPOINT_READ: u32 = 1;
 /// `HW_BREAKPOINT_W`: writes.

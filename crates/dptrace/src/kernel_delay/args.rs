@@ -93,6 +93,12 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) skip_upcall_stats: bool,
 
+    /// Do not see page faults
+    ///
+    /// Their time is part of the threads' own code then. Seeing them makes each page fault slower, those of other programs too.
+    #[arg(long, help_heading = "Output")]
+    pub(super) skip_page_faults: bool,
+
     /// Print one JSON object for each sample
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,

@@ -93,7 +93,7 @@ impl Used {
     /// processes to name, only the option is.
     pub(super) fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
         let Self { count, nanos, elapsed } = *self;
-        let own: u64 = sample.threads.iter().map(|thread| thread.budget.user + thread.budget.in_calls()).sum();
+        let own: u64 = sample.threads.iter().map(|thread| thread.budget.on_cpu()).sum();
         let cpus = nanos as f64 / elapsed.max(1) as f64;
         if cpus < WORTH_A_WORD || nanos < own.saturating_mul(MORE) {
             return None;

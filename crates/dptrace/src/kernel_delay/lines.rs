@@ -37,7 +37,7 @@ pub(super) fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all
         writeln!(to, "{}", screen.cut(&process.line()))?;
     }
     if shown < processes.len() {
-        writeln!(to, "{:>10} {} more processes (--all shows each)", "", processes.len() - shown)?;
+        writeln!(to, "{:>8} {} more processes (--all shows each)", "", processes.len() - shown)?;
     }
     writeln!(to, "{}", screen.cut(&sum.line()))
 }

@@ -1,6 +1,7 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
 mod args;
+mod around;
 mod busiest;
 mod children;
 mod document;
@@ -18,7 +19,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use kernel_delay::layout::{STACK_PIECE, armed};
-use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
@@ -34,6 +34,7 @@ use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::target::stripped;
 pub(crate) use args::KernelDelayArgs;
+use around::{Around, Before};
 use children::Children;
 use stamp::{stamp, started};
 use subject::Subject;
@@ -117,13 +118,27 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
     let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
     let (max_threads, count_upcalls) = (args.max_threads, !args.skip_upcall_stats);
     let (pids, children) = (subject.pids.clone(), subject.children);
-    let options = AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, progress: step };
+    let options = AttachOptions {
+        pids,
+        children,
+        max_threads,
+        events,
+        triggers,
+        count_upcalls,
+        page_faults: !args.skip_page_faults,
+        progress: step,
+    };
     let attached = live::attach(facts, options)?;
     for (trigger, whose) in &attached.triggers {
         note(&format!("the trigger {trigger} fires for {whose}"));
     }
     if let Some(why) = &attached.uncounted_upcalls {
         note(&format!("Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"));
+    }
+    if let Some(why) = &attached.unseen_faults {
+        note(&format!(
+            "page faults can't be seen and are part of the threads' own code (--skip-page-faults says no more): {why}"
+        ));
     }
     Ok(attached.tracer)
 }
@@ -173,7 +188,7 @@ impl Run<'_> {
                 break;
             }
             self.tracer.prepare()?;
-            let limits = CpuLimits::read(&self.tracer.processes()?);
+            let before = Before::read(&self.tracer.processes()?);
             let collector = self.collector()?;
             self.children = self.unmeasured()?;
             let begun = self.begin()?;
@@ -188,8 +203,8 @@ impl Run<'_> {
                 continue;
             }
             self.made += 1;
-            let limits = limits.since(&self.tracer.processes()?);
-            self.report(window, collector, &limits)?;
+            let around = before.since(&self.tracer.processes()?);
+            self.report(window, collector, &around)?;
             if self.made < self.args.sample_count {
                 self.line("")?;
             }
@@ -341,12 +356,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(
-        &mut self,
-        window: Window,
-        collector: Option<(Collector, Names)>,
-        limits: &[CpuLimit],
-    ) -> anyhow::Result<()> {
+    fn report(&mut self, window: Window, collector: Option<(Collector, Names)>, around: &Around) -> anyhow::Result<()> {
         let children = self.children.take().map(|children| children.since());
         let mut sample = self.tracer.sample(window)?;
         let processes = self.tracer.processes()?;
@@ -377,7 +387,7 @@ impl Run<'_> {
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
             object["children"] = children.map(|children| children.json()).into();
-            object["cpu_limits"] = cpu_limits::json(limits);
+            around.add_to(&mut object);
             object["lost"] = lost.json();
             let Some((mut events, names)) = events else {
                 writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
@@ -392,7 +402,7 @@ impl Run<'_> {
         // Who names threads wants to see them.
         let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
-        let further = cpu_limits::lines(limits).into_iter().chain(cost.map(|cost| cost.line()));
+        let further = around.lines(window.length()).into_iter().chain(cost.map(|cost| cost.line()));
         for line in verdict(&sample, view, self.args.summary).into_iter().chain(hint).chain(further) {
             lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
         }

@@ -41,6 +41,8 @@ impl Kernel {
             events: None,
             triggers: Vec::new(),
             count_upcalls: false,
+            // They would cost every program of the machine time, for as long as this runs.
+            page_faults: false,
             progress: step,
         };
         let mut tracer = live::attach(facts, options)?.tracer;

@@ -32,7 +32,7 @@ const PLACES: [Place; 9] = [
     Place::User,
     Place::Syscall,
     Place::Blocked,
-    Place::Fault,
+    Place::Elsewhere,
     Place::Ready,
     Place::Hard,
     Place::Soft,
@@ -55,7 +55,8 @@ pub(super) fn names(place: Place) -> usize {
         Place::Blocked => 4,
         Place::Syscall => 3,
         Place::Hard | Place::Soft => 2,
-        Place::User | Place::Fault | Place::Stopped | Place::Unknown => 0,
+        Place::Stopped => 1,
+        Place::User | Place::Elsewhere | Place::Unknown => 0,
     }
 }
 

@@ -8,18 +8,11 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::shown::text_until;
-use super::target::{Sampling, Target, adds_up, call, in_some_window, number};
+use super::target::{Sampling, Target, adds_up, build, call, in_some_window, number};
 
 /// The program, built and started, and the process to measure; none where there is no compiler, which is reported.
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
-    let program = folder.join("family");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/family.c");
-    let built = testkit::command("gcc").args(["-O1", "-Wall", "-o"]).arg(&program).arg(source).status();
-    let Ok(status) = built else {
-        testkit::kernel::skip("gcc", "no gcc here");
-        return None;
-    };
-    assert!(status.success());
+    let program = build(folder, "family")?;
     let mut target = Target::of(testkit::command(program).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()));
     let pid = target.wait_for("ready").split(' ').nth(1).unwrap().to_owned();
     Some((target, pid))

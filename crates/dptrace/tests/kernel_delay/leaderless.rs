@@ -1,27 +1,14 @@
 //! A process whose first thread is gone, and what becomes of its number. The program is in C: Rust's tests have no first
 //! thread of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
-
-/// Builds the program; none where there is no compiler, which is reported.
-fn build(folder: &Path) -> Option<PathBuf> {
-    let program = folder.join("leaderless");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/leaderless.c");
-    let built = testkit::command("gcc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(&program).arg(source).status();
-    let Ok(status) = built else {
-        testkit::kernel::skip("gcc", "no gcc here");
-        return None;
-    };
-    assert!(status.success());
-    Some(program)
-}
+use super::target::{Sampling, Target, adds_up, budget, build, call, number, thread};
 
 /// Starts the program.
 fn start(program: &Path) -> Target {
@@ -48,7 +35,7 @@ fn has(sample: &Value, tid: u32) -> bool {
 #[test]
 fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path()) else { return };
+    let Some(program) = build(folder.path(), "leaderless") else { return };
     let mut target = start(&program);
     let pid = target.child.id();
     end_first(&mut target);
@@ -102,7 +89,7 @@ fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
 #[test]
 fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build(folder.path()) else { return };
+    let Some(program) = build(folder.path(), "leaderless") else { return };
     testkit::stay_on_last_cpu();
     let mut targets: Vec<Target> = (0..PROCESSES).map(|_| start(&program)).collect();
     targets.iter_mut().for_each(end_first);
@@ -126,7 +113,7 @@ fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
 /// thread, and how long the number was nobody's at least by the test's clock, in nanoseconds.
 fn two_owners() -> Option<(u64, u64, u64)> {
     let folder = tempfile::tempdir().unwrap();
-    let mut target = start(&build(folder.path())?);
+    let mut target = start(&build(folder.path(), "leaderless")?);
     let pid = target.child.id();
     let sampling = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"])?;
     end_first(&mut target);

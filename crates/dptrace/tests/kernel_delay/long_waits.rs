@@ -1,5 +1,7 @@
 //! Waits over more switches than any log holds: who ran meanwhile has a name nevertheless.
 
+use std::time::Duration;
+
 use rustix::process::nice;
 use serde_json::Value;
 
@@ -61,4 +63,27 @@ fn who_ran_has_a_name_whatever_the_number_of_switches() {
         // On a busy machine the rivals may not all have had a turn in one window.
         (rivals.len() == RIVALS).then(|| assert!(all * 100 >= wait * 95, "{all} of {wait} ns: {waiter:#}"))
     });
+}
+
+/// A thread that is woken often, on a CPU that is idle or not.
+pub(super) fn woken() {
+    named("woken", || {
+        loop {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    });
+    wait_for_go();
+}
+
+#[test]
+fn who_ran_before_a_thread_that_is_woken_has_a_name() {
+    let target = Target::start("woken");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "0.2", "--sample-count", "2"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let sample = sampling.samples().0.pop().unwrap();
+    adds_up(&sample);
+    let woken = thread(&sample, "woken");
+    let (unknown, wait) = (number(&woken["ran_instead_unknown_ns"]), budget(woken, "ready_ns"));
+    assert!(unknown * 20 <= wait, "{unknown} of {wait} ns: {woken:#}");
 }

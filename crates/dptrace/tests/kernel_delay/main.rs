@@ -8,6 +8,7 @@ mod family;
 mod leaderless;
 mod limits;
 mod long_waits;
+mod memory;
 mod mistakes;
 mod narrow;
 mod polls;

@@ -1,6 +1,7 @@
 //! The program of known truth, running, and `kernel-delay` looking at it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -71,6 +72,23 @@ impl Target {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
+}
+
+/// Builds a program in C that is beside this file; none where there is no compiler, which is reported.
+pub(super) fn build(folder: &Path, name: &str) -> Option<PathBuf> {
+    let program = folder.join(name);
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay");
+    let built = testkit::command("gcc")
+        .args(["-O1", "-Wall", "-pthread", "-o"])
+        .arg(&program)
+        .arg(format!("{sources}/{name}.c"))
+        .status();
+    let Ok(status) = built else {
+        testkit::kernel::skip("gcc", "no gcc here");
+        return None;
+    };
+    assert!(status.success());
+    Some(program)
 }
 
 impl Drop for Target {

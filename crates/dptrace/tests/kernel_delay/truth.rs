@@ -28,6 +28,7 @@ fn truth() {
         "spin" => spin(),
         "rounds" => rounds(),
         "storm" => storm(),
+        "storm_at_once" => storm_at_once(),
         "exec" => exec(),
         "deep" => deep(),
         "crowd" => crowd(),
@@ -37,6 +38,7 @@ fn truth() {
         "polls" => super::polls::polls(),
         "patient" => super::long_waits::patient(),
         "rivals" => super::long_waits::rivals(),
+        "woken" => super::long_waits::woken(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -175,6 +177,16 @@ fn storm() {
     loop {
         let _ = getppid();
     }
+}
+
+/// The same from the beginning, by a thread of that name.
+fn storm_at_once() {
+    named("storm", || {
+        loop {
+            let _ = getppid();
+        }
+    });
+    say("ready");
 }
 
 /// How many threads there are at once, and what each of them calls.

@@ -27,6 +27,8 @@ pub enum Bucket {
     Hard,
     /// [`Thread::soft`].
     Soft,
+    /// [`Thread::frozen`].
+    Frozen,
     /// [`Thread::traced`].
     Traced,
     /// [`CallEntry::cpu`] of this slot.
@@ -44,6 +46,7 @@ impl Bucket {
             (offset_of!(Thread, stopped), Self::Stopped),
             (offset_of!(Thread, hard), Self::Hard),
             (offset_of!(Thread, soft), Self::Soft),
+            (offset_of!(Thread, frozen), Self::Frozen),
             (offset_of!(Thread, traced), Self::Traced),
         ];
         if let Some((_, bucket)) = simple.into_iter().find(|(at, _)| *at == offset as usize) {

@@ -143,6 +143,14 @@ pub struct Thread {
     pub tgid: u32,
     /// Which of the [`ThreadValue::histograms`] the next system call that has none gets, as an offset in its value.
     pub next_histogram: u32,
+    /// The bucket of being frozen with its control group.
+    pub frozen: u64,
+    /// When the reclaim of memory began that it is in.
+    pub reclaim_since: u64,
+    /// The entry of what that is a part of, as [`Thread::call`].
+    pub outer: u32,
+    /// Up to a multiple of eight.
+    pub pad: u32,
     /// When it came to the queue that it waits in.
     pub queued: u64,
     /// The CPU that it has a place of, plus 1; 0 if it has none.
@@ -224,11 +232,17 @@ pub fn histogram_index(offset: u32) -> Option<usize> {
 
 /// How many entries for calls there are.
 pub const SLOTS: u32 = 512;
+/// How many of them are system calls by their numbers; the others stand for what has no number.
+pub const NUMBERED_SLOTS: u32 = SLOT_RECLAIM;
+/// The entry for reclaim of memory, in a call or in a page fault.
+pub const SLOT_RECLAIM: u32 = 506;
+/// The entry for page faults of the process's own code.
+pub const SLOT_FAULT: u32 = 507;
 /// The entry for 32-bit calls: their numbers mean others.
 pub const SLOT_COMPAT: u32 = 508;
 /// The entry for numbers that have no entry.
 pub const SLOT_OTHER: u32 = 509;
-/// The entry for no call: on the CPU it is the process's own code, blocked it is a page fault.
+/// The entry for no call: on the CPU it is the process's own code; blocked it is what the kernel does on the way back to that.
 pub const SLOT_NONE: u32 = 510;
 /// The entry for what the thread was in when it was first seen, until a system call's event shows it.
 pub const SLOT_UNKNOWN: u32 = 511;

@@ -1,6 +1,7 @@
 //! All programs, loaded and attached in their order.
 
-use bpf_session::{Features, SessionError};
+use bpf_session::{Features, Scope, Session, SessionError};
+use uapi::perf::Counter;
 
 use super::triggers::{self, PlacedTrigger, Prepared};
 use super::upcall_counter;
@@ -8,7 +9,7 @@ use super::{Facts, Tracer};
 use crate::error::DelayError;
 use crate::layout;
 use crate::names::poll_numbers;
-use crate::programs::{self, EventOptions, Processes, Setting, Turn};
+use crate::programs::{self, EventOptions, FAULT_TRACEPOINT, Processes, Setting, Turn};
 use crate::trigger::Trigger;
 
 /// What to attach, and to whom.
@@ -27,6 +28,8 @@ pub struct AttachOptions<'a> {
     pub triggers: Vec<PlacedTrigger<'a>>,
     /// Whether the upcalls of the kernel's Open vSwitch are counted, where it is loaded.
     pub count_upcalls: bool,
+    /// Whether page faults have times of their own: each page fault of anybody on the machine is slower meanwhile.
+    pub page_faults: bool,
     /// Called for each step of what can take long, by any thread: who waits for an end knows by that that it comes.
     pub progress: fn(),
 }
@@ -39,6 +42,8 @@ pub struct Attached<'a> {
     pub triggers: Vec<(&'a Trigger, &'static str)>,
     /// Why upcalls are not counted, though they should be.
     pub uncounted_upcalls: Option<SessionError>,
+    /// Why page faults have no times of their own, though they should: then these are times of the threads' own code.
+    pub unseen_faults: Option<SessionError>,
 }
 
 /// Makes the programs, of triggers too, and attaches them all.
@@ -48,7 +53,7 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 }
 
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, progress } = options;
+    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, page_faults, progress } = options;
     // Triggers are for one process, which is the first one.
     let pid = pids.first().copied().unwrap_or_default();
     let several = pids.len() > 1 || children;
@@ -69,6 +74,15 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
     let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
     module.programs.push(programs::peek(&setting)?);
+    let mut faults = Vec::new();
+    if page_faults {
+        for (program, counters) in
+            programs::page_faults(&setting, facts.tracepoints.get(programs::FAULT_TRACEPOINT).copied())?
+        {
+            faults.push((module.programs.len(), counters));
+            module.programs.push(program);
+        }
+    }
     let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), progress)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
@@ -82,5 +96,23 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let upcalls = upcalls.map(|upcalls| upcalls.attach(tracer.session())).transpose();
     tracer.upcalls = upcalls.as_ref().ok().copied().flatten();
     let triggers = prepared.iter().map(|prepared| (prepared.trigger, prepared.whose)).collect();
-    Ok(Attached { tracer, triggers, uncounted_upcalls: upcalls.err() })
+    let unseen_faults = attach_counted(tracer.session(), &faults).err();
+    Ok(Attached { tracer, triggers, uncounted_upcalls: upcalls.err(), unseen_faults })
+}
+
+/// Attaches each program to what the kernel counts, on each CPU, or to its tracepoint. The first ones are attached first: of page
+/// faults these are the ends, since a begin whose end is not seen would never end.
+fn attach_counted(session: &mut Session, programs: &[(usize, &[Counter])]) -> Result<(), SessionError> {
+    let cpus = host::cpus::online();
+    for (program, counters) in programs {
+        if counters.is_empty() {
+            session.attach_loaded_target(*program, &format!("the tracepoint {FAULT_TRACEPOINT}"))?;
+        }
+        for &counter in *counters {
+            for &cpu in &cpus {
+                session.attach_user_counter(*program, counter, Scope::Cpu(cpu))?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -16,14 +16,19 @@ impl CpuLimits {
         Self { before: of_all(pids) }
     }
 
-    /// What they did since then.
+    /// Returns what they did since then: also those of processes that have ended meanwhile.
     pub fn since(&self, pids: &[u32]) -> Vec<CpuLimit> {
-        grown(&self.before, &of_all(pids))
+        let known = self.before.iter().filter_map(CpuLimit::now).collect();
+        grown(&self.before, &with_more(known, pids))
     }
 }
 
 fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
-    let mut limits: Vec<CpuLimit> = Vec::new();
+    with_more(Vec::new(), pids)
+}
+
+/// Adds the limits of these processes that are not known yet.
+fn with_more(mut limits: Vec<CpuLimit>, pids: &[u32]) -> Vec<CpuLimit> {
     for limit in pids.iter().flat_map(|&pid| cpu_limits(pid)) {
         if !limits.iter().any(|known| known.group == limit.group) {
             limits.push(limit);
@@ -35,22 +40,30 @@ fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
 /// The limits of which a period has ended, with the periods that did.
 fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
     let of = |after: &CpuLimit| {
-        let before = before.iter().find(|before| before.group == after.group);
-        let periods = after.periods.saturating_sub(before.map_or(0, |before| before.periods));
-        let throttled = after.throttled.saturating_sub(before.map_or(0, |before| before.throttled));
-        (periods > 0).then(|| CpuLimit { group: after.group.clone(), periods, throttled })
+        let nothing = CpuLimit::default();
+        let before = before.iter().find(|before| before.group == after.group).unwrap_or(&nothing);
+        let since = |part: fn(&CpuLimit) -> u64| part(after).saturating_sub(part(before));
+        let periods = since(|limit| limit.periods);
+        (periods > 0).then(|| CpuLimit {
+            periods,
+            throttled: since(|limit| limit.throttled),
+            throttled_nanos: since(|limit| limit.throttled_nanos),
+            ..after.clone()
+        })
     };
     after.iter().filter_map(of).collect()
 }
 
-/// A line for each that was used up.
+/// Returns a line for each that was used up.
 pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     let used_up = limits.iter().filter(|limit| limit.throttled > 0);
-    let line = |CpuLimit { group, periods, throttled }: &CpuLimit| {
+    let line = |limit: &CpuLimit| {
+        let CpuLimit { group, periods, throttled, throttled_nanos, setting, .. } = limit;
         let group = printable::text(group.as_bytes()).into_owned();
         format!(
-            "the CPU limit of cgroup {group} (cpu.max) was used up in {throttled} of {periods} periods: its threads then \
-             wait for the next one"
+            "the CPU limit of cgroup {group} ({setting}) was used up in {throttled} of {periods} periods: its threads then \
+             wait for the next one, {} in all (the sum over the CPUs)",
+            screen::time(*throttled_nanos)
         )
     };
     used_up.map(line).collect()
@@ -58,9 +71,12 @@ pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
 
 /// The same for programs, of all.
 pub fn json(limits: &[CpuLimit]) -> Value {
-    let one = |CpuLimit { group, periods, throttled }: &CpuLimit| {
+    let one = |limit: &CpuLimit| {
+        let CpuLimit { group, periods, throttled, throttled_nanos, setting, .. } = limit;
         let group = printable::text(group.as_bytes());
-        json!({ "cgroup": group, "periods": periods, "used_up": throttled })
+        json!({
+            "cgroup": group, "setting": setting, "periods": periods, "used_up": throttled, "throttled_ns": throttled_nanos,
+        })
     };
     limits.iter().map(one).collect()
 }
@@ -71,7 +87,14 @@ mod tests {
 
     #[test]
     fn what_was_used_up_since_is_reported() {
-        let limit = |group: &str, periods, throttled| CpuLimit { group: group.into(), periods, throttled };
+        let limit = |group: &str, periods, throttled| CpuLimit {
+            group: group.into(),
+            periods,
+            throttled,
+            throttled_nanos: throttled * 1_000_000,
+            setting: "cpu.max",
+            ..CpuLimit::default()
+        };
         let before = [limit("/pod", 100, 7), limit("/pod/one", 100, 50)];
         let after = [limit("/pod", 110, 7), limit("/pod/one", 110, 59), limit("/pod/idle", 0, 0)];
         let grown = grown(&before, &after);
@@ -79,6 +102,7 @@ mod tests {
         let lines = lines(&grown);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"), "{lines:?}");
+        assert!(lines[0].contains("9.00 ms in all"), "{lines:?}");
         assert_eq!(json(&grown)[1]["used_up"], 9);
     }
 }

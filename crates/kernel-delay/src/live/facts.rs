@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bpf_session::tasks::{switched_state, tracepoint_id};
 use host::{KERNEL_BTF, KernelSymbols, PerfSource};
 use patterns::nearest;
-use typeinfo::{Btf, NameKind, SourceId, TypeStore};
+use typeinfo::{Btf, Field, NameKind, SourceId, TypeStore};
 use uapi::Arch;
 
 use crate::error::DelayError;
@@ -109,6 +109,12 @@ fn has_function(wanted: &str) -> Result<bool, DelayError> {
     Ok(symbols()?.functions().any(|(name, _)| name == wanted))
 }
 
+/// Returns the byte and the bit of a member of one bit.
+fn bit(member: Field) -> Option<(i16, i32)> {
+    let at = i16::try_from(member.bit_offset / 8).ok()?;
+    (member.bit_size == Some(1)).then(|| (at, 1 << (member.bit_offset % 8)))
+}
+
 fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
     let task = types.require(NameKind::Struct, "task_struct")?;
     let at = |path: &str| types.short_offset(task, path);
@@ -135,7 +141,8 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
         // Linux 5.5 and later have it by this name.
         started: at("start_boottime")?,
         on_cpu: optional("on_cpu"),
-        cpu: optional("thread_info.cpu").or_else(|| optional("cpu")),
+        frozen: types.find_member(task, "frozen").ok().flatten().and_then(bit),
+        cpu: at("thread_info.cpu").or_else(|_| at("cpu")).ok(),
         state: switched_state(types)?,
         compat,
         call_number: types.short_offset(registers, number)?,

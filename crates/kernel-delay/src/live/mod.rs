@@ -13,6 +13,7 @@
 //! | `continuous` | one window without end, read again and again |
 //! | `collector` | the events of a window |
 //! | `cpu_limits` | CPU limits of the process's control groups |
+//! | `steal` | what a hypervisor took of the CPUs |
 //! | `proc_thread` | what `/proc` says of processes and their threads |
 
 mod attach;
@@ -22,6 +23,7 @@ pub mod cpu_limits;
 mod facts;
 mod functions;
 mod proc_thread;
+pub mod steal;
 mod tracer;
 mod triggers;
 mod upcall_counter;

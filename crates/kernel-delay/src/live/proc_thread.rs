@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use host::proc::{self, Stat};
 use host::{FilePlace, Pid};
 
-use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
+use crate::layout::{NUMBERED_SLOTS, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
 
 /// A thread, as it was when it was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct ProcThread {
     pub(super) state: char,
     /// proc_pid_syscall(5): the call that it is blocked in, as a slot.
     pub(super) call: Option<u32>,
+    /// Whether it is frozen with its control group: it waits in one of [`FREEZER`].
+    pub(super) is_frozen: bool,
     /// proc_pid_stat(5), field 14.
     pub(super) user_ticks: u64,
     /// proc_pid_stat(5), field 15.
@@ -24,6 +26,10 @@ pub(super) struct ProcThread {
     pub(super) cpu: u32,
 }
 
+/// The functions in which a thread waits while its control group is frozen: two of `kernel/signal.c`, of which compilers make one (what
+/// else waits there is stopped, which is another state), and one of `kernel/freezer.c` for version 1.
+const FREEZER: [&str; 3] = ["do_freezer_trap", "get_signal", "__refrigerator"];
+
 /// A thread's state where it has ended, and where it is not there (proc_pid_stat(5), field 3).
 const ENDED: [char; 3] = ['Z', 'X', '?'];
 
@@ -33,15 +39,23 @@ impl ProcThread {
         let folder = task(pid, tid);
         let stat = Stat::read(&folder).ok();
         let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
+        let call = call(&proc::system_call(&folder));
+        let state = stat.as_ref().and_then(Stat::state).unwrap_or('?');
+        let is_frozen = ['S', 'D'].contains(&state) && FREEZER.contains(&proc::waits_in(&folder).as_str());
         Self {
-            state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
-            call: call(&proc::system_call(&folder))
-                .map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
+            state,
+            call: call.map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
+            is_frozen,
             user_ticks: number(14),
             system_ticks: number(15),
             ran: proc::ran(&folder).unwrap_or(0),
             cpu: number(39) as u32,
         }
+    }
+
+    /// Returns whether its call's name does not say what it waits for: nothing else can wake it, or it is in no call.
+    pub(super) fn waits_for_unnamed(&self) -> bool {
+        !self.is_frozen && (self.state == 'D' || (self.state == 'S' && self.call == Some(SLOT_NONE)))
     }
 
     /// Whether it is gone, or a first thread that has ended before the others, of which a number is left.
@@ -60,10 +74,15 @@ pub(super) fn is_32_bit(pid: u32) -> bool {
 fn call(text: &str) -> Option<u32> {
     let number: i64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     Some(match u32::try_from(number) {
-        Ok(number) if number < SLOT_COMPAT => number,
+        Ok(number) if number < NUMBERED_SLOTS => number,
         Ok(_) => SLOT_OTHER,
         Err(_) => SLOT_NONE,
     })
+}
+
+/// Returns the kernel's functions that a thread waits in, the innermost first.
+pub(super) fn kernel_stack(pid: u32, tid: u32) -> Vec<String> {
+    proc::kernel_stack(&task(pid, tid)).iter().map(|name| printable::text(name.as_bytes()).into_owned()).collect()
 }
 
 /// The numbers of a process's threads.

@@ -290,11 +290,17 @@ impl Tracer {
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
             let pid = after.process();
-            let fallback = fallback(was, self.read(pid, tid));
+            let now = self.read(pid, tid);
+            let stuck_in = if now.waits_for_unnamed() && is_silent(&after, &window) {
+                proc_thread::kernel_stack(pid, tid)
+            } else {
+                Vec::new()
+            };
+            let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.
             let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
-            threads.push(ThreadPair { tid, before, after, fallback, name });
+            threads.push(ThreadPair { tid, before, after, fallback, name, stuck_in });
         }
         let (preemptors, interrupts) = (self.pairs(PREEMPTORS)?, self.pairs(INTERRUPTS)?);
         let upcalls = match self.upcalls {
@@ -408,11 +414,17 @@ impl NamedMap<'_> {
     }
 }
 
+/// Returns whether nothing happened to a thread in the second half of the window.
+fn is_silent(after: &Snapshot, window: &Window) -> bool {
+    after.mark() <= window.start + window.length() / 2
+}
+
 pub(super) fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
     ProcFallback {
         state: before.state,
         // It is only asked for where there was no event of a call: then any moment will do in which it did not run.
         call: before.call.or(after.call),
+        is_frozen: before.is_frozen,
         user: after.user_ticks.saturating_sub(before.user_ticks),
         system: after.system_ticks.saturating_sub(before.system_ticks),
         ran: after.ran.saturating_sub(before.ran),

@@ -7,8 +7,8 @@ use super::emit::{self, KEY, Parts, thread};
 use super::marks::Level;
 use super::{EventOptions, Setting};
 use crate::layout::{
-    CallEntry, Comm, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS,
-    STACK_PIECE, StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
+    CallEntry, Comm, Counts, EventHead, KernelStack, NUMBERED_SLOTS, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN,
+    SLOTS, STACK_PIECE, StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
 use bpf_program::event::{RING, submit};
 use uapi::bpf::USER_STACK;
@@ -50,7 +50,7 @@ fn slot(asm: &mut Asm, setting: &Setting) {
         asm.and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
         asm.mov(R9, SLOT_COMPAT.cast_signed()).jump(numbered).bind(own);
     }
-    asm.jump_if(R9, JumpOp::Lt, SLOT_COMPAT.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
+    asm.jump_if(R9, JumpOp::Lt, NUMBERED_SLOTS.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
     asm.bind(numbered);
 }
 
@@ -129,7 +129,7 @@ fn resolve(asm: &mut Asm, setting: &Setting) {
 /// If r9 is the entry of a `poll`: it ends now.
 fn poll_end(asm: &mut Asm, setting: &Setting) {
     let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
-    for &number in setting.polls.iter().filter(|&&number| number < SLOT_COMPAT) {
+    for &number in setting.polls.iter().filter(|&&number| number < NUMBERED_SLOTS) {
         asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), poll);
     }
     asm.jump(done).bind(poll).store(Size::DW, thread!(poll_end), R8).bind(done);
@@ -151,7 +151,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
     }
     if events.skip_polls {
-        for &number in setting.polls.iter().filter(|&&number| number < SLOT_COMPAT) {
+        for &number in setting.polls.iter().filter(|&&number| number < NUMBERED_SLOTS) {
             asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), done);
         }
     }

@@ -18,6 +18,7 @@
 //! | `sched` | the scheduler: switches, wake-ups |
 //! | `places` | who ran instead: given at each switch |
 //! | `preemptors` | who ran instead: found in a log when the wait is over |
+//! | `memory` | page faults, reclaim |
 //! | `interrupts` | hard and soft interrupts |
 //! | `trigger` | programs that start or stop a window |
 //! | [`upcalls`] | packets that Open vSwitch's kernel module sends to user space |
@@ -26,6 +27,7 @@ mod calls;
 mod emit;
 mod interrupts;
 mod marks;
+mod memory;
 mod places;
 mod preemptors;
 mod sched;
@@ -34,6 +36,7 @@ pub mod upcalls;
 
 use bpf_insn::{AsmError, Code, MapDef};
 use bpf_program::{Module, ProgramDef, ProgramKind};
+use uapi::perf::{Counter, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use zerocopy::FromZeros as _;
 
 use crate::layout::{self, Comm, Thread, ThreadValue, offset};
@@ -58,6 +61,8 @@ pub struct TaskFacts {
     pub on_cpu: Option<i16>,
     /// `task_struct.thread_info.cpu`, or `task_struct.cpu` before Linux 5.16: the CPU in whose queue it is; kernels for one CPU lack it.
     pub cpu: Option<i16>,
+    /// `task_struct.frozen`: its byte, and its bit in that; it is set while a task is frozen with its control group.
+    pub frozen: Option<(i16, i32)>,
     /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
     pub state: Option<i16>,
     /// `work_struct.func`: what a worker of the kernel does.
@@ -135,7 +140,7 @@ struct Hook {
 }
 
 /// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 20] = [
+const HOOKS: [Hook; 24] = [
     Hook { tracepoint: "sched_process_fork", code: sched::fork },
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
@@ -154,13 +159,45 @@ const HOOKS: [Hook; 20] = [
     Hook { tracepoint: "call_function_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
     Hook { tracepoint: "call_function_single_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
     Hook { tracepoint: "call_function_single_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "mm_vmscan_direct_reclaim_begin", code: memory::reclaim_begins },
+    Hook { tracepoint: "mm_vmscan_direct_reclaim_end", code: memory::reclaim_ends },
+    Hook { tracepoint: "mm_vmscan_memcg_reclaim_begin", code: memory::reclaim_begins },
+    Hook { tracepoint: "mm_vmscan_memcg_reclaim_end", code: memory::reclaim_ends },
     Hook { tracepoint: "sys_enter", code: calls::enter },
     Hook { tracepoint: "sys_exit", code: calls::exit },
 ];
 
 /// The tracepoints that programs are attached to.
 pub fn tracepoints() -> impl Iterator<Item = &'static str> {
-    HOOKS.iter().map(|hook| hook.tracepoint)
+    HOOKS.iter().map(|hook| hook.tracepoint).chain([FAULT_TRACEPOINT])
+}
+
+/// The tracepoint at which x86-64 begins a page fault of user code (`arch/x86/include/asm/trace/exceptions.h`).
+pub const FAULT_TRACEPOINT: &str = "page_fault_user";
+
+/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a target.
+pub type CountedProgram = (ProgramDef, &'static [Counter]);
+
+/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with this id in the
+/// kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
+pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
+    let code = memory::fault_begins(setting)?;
+    let begin = match tracepoint {
+        Some(btf_id) => (ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code), &[][..]),
+        None => (counted("page_fault_begins", code), &[PAGE_FAULTS][..]),
+    };
+    Ok([(counted("page_fault_ends", memory::fault_ends(setting)?), &[MINOR_FAULTS, MAJOR_FAULTS]), begin])
+}
+
+fn counted(name: &str, code: Code) -> ProgramDef {
+    ProgramDef {
+        name: name.to_owned(),
+        kind: ProgramKind::PerfEvent,
+        target: None,
+        sleepable: false,
+        code,
+        subprograms: Vec::new(),
+    }
 }
 
 /// The name of [`peek`].

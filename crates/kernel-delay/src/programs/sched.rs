@@ -20,6 +20,10 @@ use crate::layout::{
 const REASONS: Reasons =
     Reasons { ready: state::READY, blocked: state::BLOCKED, stopped: state::STOPPED, dead: state::DEAD };
 
+/// The bit of a task's state that is set while its control group of version 1 is frozen (`include/linux/sched.h`, since Linux 6.1; no other
+/// bit before).
+const TASK_FROZEN: i32 = 0x8000;
+
 /// The stack's place of the state that a thread goes to.
 const NEXT_STATE: i16 = -16;
 /// The stack's place of the number of the CPU that a thread starts on.
@@ -92,9 +96,10 @@ fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.
+/// Sets the bucket of the thread r7, whose task is r9, for the state r1 that it goes to off the CPU.
 fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
-    let (blocked, stopped, dead) = (asm.label("blocked"), asm.label("stopped"), asm.label("dead"));
+    let (blocked, stopped, frozen, dead) =
+        (asm.label("blocked"), asm.label("stopped"), asm.label("frozen"), asm.label("dead"));
     asm.jump_if(R1, JumpOp::Eq, state::BLOCKED.cast_signed(), blocked);
     asm.jump_if(R1, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
     asm.jump_if(R1, JumpOp::Eq, state::DEAD.cast_signed(), dead);
@@ -102,9 +107,18 @@ fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     waits(asm, setting);
     asm.jump(done);
     asm.bind(blocked);
+    match setting.task.state {
+        None => asm.load(Size::DW, R1, R6.at(24)),
+        Some(at) => asm.load(Size::W, R1, R9.at(at)),
+    };
+    asm.jump_if(R1, JumpOp::Set, TASK_FROZEN, frozen);
+    if let Some((at, bit)) = setting.task.frozen {
+        asm.load(Size::B, R1, R9.at(at)).jump_if(R1, JumpOp::Set, bit, frozen);
+    }
     emit::call_bucket(asm, offset!(CallEntry, blocked));
     asm.jump(done);
     asm.bind(stopped).store(Size::W, thread!(bucket), i32::from(offset!(Thread, stopped))).jump(done);
+    asm.bind(frozen).store(Size::W, thread!(bucket), i32::from(offset!(Thread, frozen))).jump(done);
     // Its number may be another thread's later: see `exec`.
     asm.bind(dead).store(Size::W, thread!(bucket), i32::from(offset!(Thread, nobody))).store(
         Size::DW,

@@ -85,7 +85,7 @@ impl Source {
     fn threads(&self, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
         for (doing, nanos) in &minute.threads {
             let (activity, taken) = activity(doing.place);
-            let by = if doing.place == Place::Fault { "page fault" } else { &doing.by };
+            let by = if doing.place == Place::Elsewhere { "no call" } else { &doing.by };
             part.row(&rows::ThreadBudget {
                 hostname: &self.host,
                 capture: &self.run,
@@ -163,7 +163,7 @@ fn activity(place: Place) -> (&'static str, bool) {
     match place {
         Place::User => ("runs", false),
         Place::Syscall => ("calls", false),
-        Place::Blocked | Place::Fault => ("blocked", false),
+        Place::Blocked | Place::Elsewhere => ("blocked", false),
         // Whether it had been woken before is not kept.
         Place::Ready => ("preempted", true),
         Place::Hard | Place::Soft => ("interrupted", true),

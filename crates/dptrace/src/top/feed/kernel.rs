@@ -37,6 +37,8 @@ impl Kernel {
             events: None,
             triggers: Vec::new(),
             count_upcalls: false,
+            // They would cost every program of the machine time, for as long as this runs.
+            page_faults: false,
             progress: step,
         };
         Ok(Self { tracer: live::attach(&facts, options)?.tracer })
@@ -75,13 +77,13 @@ fn thread(sample: &ThreadSample) -> Thread {
     let budget = &sample.budget;
     let mut parts: Share<Spent> = Share::default();
     for (part, nanos) in [
-        (Spent::Own, budget.user),
-        (Spent::Calls, budget.in_calls()),
+        (Spent::Own, budget.user + budget.fault_cpu),
+        (Spent::Calls, budget.in_calls() + budget.reclaim_cpu),
         (Spent::Blocked, budget.blocked()),
         (Spent::Waited, budget.ready),
         (Spent::Hard, budget.hard),
         (Spent::Soft, budget.soft),
-        (Spent::Stopped, budget.stopped),
+        (Spent::Stopped, budget.stopped + budget.frozen),
     ] {
         parts.add(part, nanos);
     }

@@ -1,0 +1,41 @@
+//! What was around the threads in a window: the limits of their control groups, and the hypervisor below the machine.
+
+use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
+use kernel_delay::live::steal::{self, Steal};
+
+/// What there was before a window.
+pub(super) struct Before {
+    limits: CpuLimits,
+    steal: Steal,
+}
+
+/// What came in the window.
+pub(super) struct Around {
+    limits: Vec<CpuLimit>,
+    stolen: Vec<(u32, u64)>,
+}
+
+impl Before {
+    /// Reads what there is for these processes.
+    pub(super) fn read(pids: &[u32]) -> Self {
+        Self { limits: CpuLimits::read(pids), steal: Steal::read() }
+    }
+
+    /// Returns what came since then.
+    pub(super) fn since(&self, pids: &[u32]) -> Around {
+        Around { limits: self.limits.since(pids), stolen: self.steal.since() }
+    }
+}
+
+impl Around {
+    /// Returns the lines that stand behind the verdict of a window of this many nanoseconds.
+    pub(super) fn lines(&self, window: u64) -> Vec<String> {
+        cpu_limits::lines(&self.limits).into_iter().chain(steal::line(&self.stolen, window)).collect()
+    }
+
+    /// Adds the same to an object for programs.
+    pub(super) fn add_to(&self, object: &mut serde_json::Value) {
+        object["cpu_limits"] = cpu_limits::json(&self.limits);
+        object["steal"] = steal::json(&self.stolen);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a hypervisor took of the CPUs for others: of a thread's budget that is time of whatever the thread did, which no event shows.
+
+use std::collections::HashMap;
+
+use host::busy::stolen;
+use serde_json::{Value, json};
+
+/// Nanoseconds in the hundredths of a second that the kernel counts it in.
+const TICK: u64 = 1_000_000_000 / 100;
+/// Below this part of a CPU's time, in percent, it is not said.
+const WORTH_A_WORD: u64 = 1;
+/// How many CPUs are named.
+const NAMED: usize = 3;
+
+/// What the hypervisor had taken before a window.
+#[derive(Debug)]
+pub struct Steal {
+    before: HashMap<u32, u64>,
+}
+
+impl Steal {
+    /// Reads it.
+    pub fn read() -> Self {
+        Self { before: stolen() }
+    }
+
+    /// Returns the nanoseconds since then of each CPU that lost any, the one with the most first.
+    pub fn since(&self) -> Vec<(u32, u64)> {
+        grown(&self.before, &stolen())
+    }
+}
+
+fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64)> {
+    let of =
+        |(&cpu, &after): (&u32, &u64)| (cpu, after.saturating_sub(before.get(&cpu).copied().unwrap_or(after)) * TICK);
+    let mut all: Vec<(u32, u64)> = after.iter().map(of).filter(|(_, nanos)| *nanos > 0).collect();
+    all.sort_unstable_by_key(|&(cpu, nanos)| (std::cmp::Reverse(nanos), cpu));
+    all
+}
+
+/// Returns a line, if one of the CPUs lost more than a hundredth of a window of this many nanoseconds.
+pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
+    stolen.first().filter(|(_, most)| most.saturating_mul(100) >= window.saturating_mul(WORTH_A_WORD))?;
+    let named = stolen.iter().take(NAMED).map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
+    let named: Vec<String> = named.collect();
+    let more = if stolen.len() > NAMED { ", ..." } else { "" };
+    Some(format!(
+        "a hypervisor took {}{more} for others: the budgets have that in whatever ran there, and it is no delay of this kernel's",
+        named.join(", ")
+    ))
+}
+
+/// The same for programs, of all CPUs.
+pub fn json(stolen: &[(u32, u64)]) -> Value {
+    stolen.iter().map(|(cpu, nanos)| json!({ "cpu": cpu, "ns": nanos })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stolen_since_is_reported_if_it_is_much() {
+        let (before, after) = ([(0, 100), (1, 7), (2, 0)], [(0, 101), (1, 27), (2, 0), (3, 50)]);
+        let grown = grown(&before.into(), &after.into());
+        assert_eq!(grown, [(1, 200_000_000), (0, 10_000_000)], "of one that was not there nothing is known");
+        let line_of = |window| line(&grown, window);
+        let text = line_of(1_000_000_000).unwrap();
+        assert!(text.starts_with("a hypervisor took 200 ms of CPU 1, 10.0 ms of CPU 0 for others:"), "{text}");
+        assert_eq!((line_of(20_000_000_001), line(&[], 1)), (None, None));
+        assert_eq!(json(&grown)[0]["ns"], 200_000_000);
+    }
+}
