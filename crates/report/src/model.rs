@@ -17,9 +17,13 @@ pub struct Report {
     pub span: u64,
     /// Whether there are events of the kernel: without them, parts are left out.
     pub has_kernel: bool,
+    /// What no chart of it shows, in sentences: they come before the answer.
+    pub unseen: Vec<String>,
     /// The answer, the most important first.
     pub verdicts: Vec<Verdict>,
-    /// What took the time of the requests that these are about.
+    /// Which requests are in no part of it, in sentences.
+    pub left_out: Vec<String>,
+    /// What took the time of the requests that the first verdict is about.
     pub spent: Spent,
     /// What is missing or not known.
     pub notes: Vec<String>,
@@ -57,6 +61,8 @@ pub struct Verdict {
 /// Where the time of the slowest requests went.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
+    /// Whose they are, as the verdict names them; empty if that goes without saying.
+    pub of: String,
     /// How many requests these are.
     pub requests: u64,
     /// How long they took together.

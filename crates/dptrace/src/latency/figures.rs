@@ -9,7 +9,7 @@ use ::capture::Meta;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
-use spdk_trace::{TickRate, Trace};
+use spdk_trace::{TickRate, Ticks, Trace};
 
 use super::CONNECTION;
 use super::excluded::Queues;
@@ -39,13 +39,15 @@ pub(crate) struct Found {
     pub(crate) left_out: u64,
 }
 
-/// Reads a trace once; it may be a capture's.
+/// Reads a trace once; it may be a capture's. Only records at times for which `counts` returns true are looked at: objects that were
+/// created before are in no figure.
 pub(crate) fn figures(
     trace: &Trace,
     meta: Option<&Meta>,
     rate: TickRate,
     annotator: Option<&Annotator>,
     specs: &[ObjectSpec],
+    counts: impl Fn(Ticks) -> bool,
 ) -> anyhow::Result<Found> {
     let tpoints = trace.tpoints().all();
     let queues = Queues::new(specs)?;
@@ -68,9 +70,12 @@ pub(crate) fn figures(
         if read.is_multiple_of(PIECE) {
             interrupt::step();
         }
+        let counts = counts(record.tsc);
         for tracker in [&mut all, &mut each] {
             tracker.observe(record);
-            tracker.record(record, &context);
+            if counts {
+                tracker.record(record, &context);
+            }
         }
         ControlFlow::Continue(())
     });

@@ -284,7 +284,7 @@ pub(crate) fn requests_of(real: &RealTrace) -> Requests {
 #[cfg(test)]
 pub(crate) fn summary_of(real: &RealTrace) -> Requests {
     let (trace, annotator) = (&real.trace, Some(&real.annotator));
-    let found = figures::figures(trace, None, trace.tick_rate(), annotator, &real.specs).unwrap();
+    let found = figures::figures(trace, None, trace.tick_rate(), annotator, &real.specs, |_| true).unwrap();
     let is_of_hosts = |group: &::report::Group| group.first == "TCP_REQ_NEW";
     let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
     let connections = found

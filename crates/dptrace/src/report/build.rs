@@ -10,7 +10,6 @@ use spdk_trace::TickRate;
 use super::ReportArgs;
 use super::collect::Collector;
 use super::{facts, gaps, spent, waterfall};
-use crate::failure::note;
 use crate::input::Place;
 use crate::latency::figures::{self, Found};
 use crate::target::printable;
@@ -20,6 +19,7 @@ use crate::timeline::missing;
 use crate::timeline::pass::Passed;
 use crate::timeline::report::{unseen, verdicts};
 use crate::timeline::source::{Source, Ticker};
+use crate::timeline::words::Share;
 
 /// Problems of a trace that are named.
 const MOST_PROBLEMS: usize = 8;
@@ -32,7 +32,11 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
     let specs = args.objects.of(&Place::File(args.file.clone())).specs()?;
     let source = &inputs.source;
     let figures = match &source.trace {
-        Some(trace) => figures::figures(trace, source.meta.as_ref(), rate(source), inputs.annotator.as_ref(), &specs)?,
+        Some(trace) => {
+            // The requests of all parts of the page are the same.
+            let counts = |tsc| source.kernel.as_ref().is_none_or(|kernel| source.ticker.at(tsc) >= kernel.start);
+            figures::figures(trace, source.meta.as_ref(), rate(source), inputs.annotator.as_ref(), &specs, counts)?
+        }
         None => Found::default(),
     };
     let title = format!("{} {}", if args.file.is_dir() { "Capture" } else { "Trace" }, printable(&args.file));
@@ -58,27 +62,24 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     inputs.pass("second of two passes", setting, &mut collector);
     let mut notes = source.notes.clone();
     notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
+    notes.extend(missing::of(source, &passed));
     let left_out = missing::of_requests(source, &passed, &first);
-    for missing in &left_out {
-        note(missing);
-    }
-    notes.extend(missing::of(source, &passed).into_iter().chain(left_out));
     let slow = collector.second.take_slowest();
     let gaps = gaps::of(source);
     let waterfalls = slow.iter().enumerate();
     let waterfalls = waterfalls.map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin)).collect();
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
-    let spent = spent::spent(&found, source);
-    let unseen = unseen(&first, &collector.second, &passed).into_iter();
-    let sentences: Vec<Verdict> = unseen
-        .map(|sentence| Verdict { sentence: format!("{sentence}."), explained: String::new() })
-        .chain(found.into_iter().take(MOST_VERDICTS).map(|it| Verdict {
-            sentence: as_sentence(&it.sentence(source)),
-            explained: explained(&it.explained(), source),
-        }))
-        .collect();
+    // Those of whole requests come first.
+    let spent = found.first().filter(|it| !it.subject.is_part).map(|it| spent::spent(it, source)).unwrap_or_default();
+    let sentence = |it: &crate::timeline::verdict::Verdict<'_>| Verdict {
+        sentence: as_sentence(&it.sentence(source)),
+        explained: explained(&it.explained(), source),
+    };
+    let sentences: Vec<Verdict> = found.iter().take(MOST_VERDICTS).map(sentence).collect();
     let verdicts = if sentences.is_empty() { without_requests(&threads.intruders) } else { sentences };
+    let unseen = unseen(&first, &collector.second, &passed).iter().map(|text| as_sentence(text)).collect();
+    let left_out = left_out.iter().map(|text| as_sentence(text)).collect();
     let holes = gaps::holes(&gaps, &passed, axis);
     let Found { groups, mut connections, left_out: connections_left_out } = figures;
     let is_part = |first_point: &str| {
@@ -97,7 +98,9 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
         offset: axis.begin.0.saturating_sub(passed.begin.0),
         span: axis.span(),
         has_kernel: source.kernel.is_some(),
+        unseen,
         verdicts,
+        left_out,
         spent,
         notes,
         heat: collector.heat.finish(axis.span(), holes),
@@ -161,10 +164,16 @@ fn as_sentence(text: &str) -> String {
 fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
     let Some(most) = intruders.first() else { return Vec::new() };
     let on = most.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
-    let verb = if most.activity == Activity::Stopped { "they were" } else { "most of it went to" };
+    let all = intruders.iter().map(|it| it.total).sum();
+    let how = match Share::of(true, most.total, all) {
+        Share::Largest => "the largest part ",
+        _ if intruders.len() > 1 => "mainly ",
+        _ => "",
+    };
+    let who = if most.activity == Activity::Stopped { "being stopped" } else { &most.name };
     let sentence = format!(
-        "There is no trace, and so no request. Of the threads' time, {verb} {}{on}: {} in all, {} at once",
-        most.name,
+        "There is no trace, and so no request. Others had {} of the threads' time, {how}{who}{on}: {} in all, {} at once.",
+        screen::time(all),
         screen::time(most.total),
         screen::time(most.longest)
     );

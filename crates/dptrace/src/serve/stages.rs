@@ -272,7 +272,7 @@ mod tests {
         stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
         groups.second();
         let mut compared = 0;
-        for kind in figures(&trace, None, rate, None, &specs).unwrap().groups {
+        for kind in figures(&trace, None, rate, None, &specs, |_| true).unwrap().groups {
             for stage in kind.stages {
                 let name = format!("{} -> {}", stage.from, stage.to);
                 let mut ours = metrics::Histogram::default();

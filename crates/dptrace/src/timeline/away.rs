@@ -7,7 +7,7 @@ use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, T
 
 use super::json::{activity, quoted};
 use super::source::Source;
-use super::words;
+use super::words::{self, Share};
 
 /// Limit on the threads that have a sentence.
 const MAX_NAMED: usize = 4;
@@ -66,7 +66,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     };
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
-        let how = if nanos.saturating_mul(2) > all { "mainly" } else { "the largest part of it" };
+        let how = if Share::of(true, *nanos, all) == Share::Largest { "the largest part of it" } else { "mainly" };
         format!(", {how} because of {name}")
     });
     let name = source.thread(tid, times.first().map_or(BootNanos(0), |away| away.from));

@@ -11,7 +11,7 @@ use super::inputs::Inputs;
 use super::pass::Kept;
 use super::second::{blamed, kernel_of, unknown};
 use super::source::Source;
-use super::words;
+use super::words::{self, Share};
 
 /// By which a request is known again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,9 +151,10 @@ impl Judged {
         let Some(culprit) = self.culprit.as_ref().filter(|it| words::explains(it.at_most, self.length)) else {
             return self.no_blame();
         };
-        let is_alone = words::is_named_alone(culprit.is_taken, culprit.at_most, self.at_most);
+        let share = Share::of(culprit.is_taken, culprit.at_most, self.at_most);
+        let is_alone = share == Share::All;
         let all = if is_alone { (culprit.at_least, culprit.at_most) } else { (self.at_least, self.at_most) };
-        words::taken_by(&culprit.name, is_alone, all)
+        words::taken_by(&culprit.name, share, all)
     }
 
     fn no_blame(&self) -> String {
@@ -163,9 +164,9 @@ impl Judged {
         } else if self.unknown.saturating_mul(2) > self.length {
             format!("no event explains {} of it", time(self.unknown))
         } else if self.at_most == 0 {
-            "no time to the kernel".to_owned()
+            "no time to others".to_owned()
         } else {
-            format!("hardly any time to the kernel (at most {})", time(self.at_most))
+            format!("hardly any time to others (at most {})", time(self.at_most))
         };
         let Some((from, to, length)) = &self.stage else { return why };
         if self.unfinished { why } else { format!("{why}; {} of it in {from} -> {to}", time(*length)) }
@@ -184,18 +185,18 @@ mod tests {
         let stage = Some(("A".to_owned(), "B".to_owned(), 900_000));
         let quiet = Judged { length: 1_000_000, has_kernel: true, stage, ..Judged::default() };
         let blamed = |at_least, at_most, culprit| Judged { at_least, at_most, culprit, ..quiet.clone() }.blame();
-        assert_eq!(quiet.blame(), "no time to the kernel; 900 us of it in A -> B");
+        assert_eq!(quiet.blame(), "no time to others; 900 us of it in A -> B");
         assert_eq!(
             blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 700_000)),
             "at most 700 us of it rustc on CPU 0"
         );
         assert_eq!(
             blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 300_000)),
-            "at most 800 us of it other threads and interrupts, first of all rustc on CPU 0"
+            "at most 800 us of it other threads and interrupts, the largest part rustc on CPU 0"
         );
         assert_eq!(
             blamed(10, 900, culprit("timer tick", true, 10, 900)),
-            "hardly any time to the kernel (at most 900 ns); 900 us of it in A -> B"
+            "hardly any time to others (at most 900 ns); 900 us of it in A -> B"
         );
         let own = culprit("its own call nanosleep, which blocked", false, 500_000, 500_000);
         assert_eq!(blamed(0, 0, own), "500 us of it its own call nanosleep, which blocked");

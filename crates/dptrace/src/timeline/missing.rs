@@ -69,24 +69,35 @@ pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
 /// Says which requests are left out: those from before the kernel's events, those that wait by design, and those of groups for which
 /// there is no room.
 pub(crate) fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
+    let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
+    let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
+    let all = counted + first.early + first.excluded + first.left_out;
     let begin = source.kernel.as_ref().map(|kernel| time(passed.after_begin(kernel.start)));
     let before = begin.map(|begin| format!(" from before the kernel's events begin, {begin} after the first record,"));
     let excluded =
         format!("left out: {}, or without an answer; dptrace latency --summary has them", Excluded::Admin.in_title());
     let notes = [
-        before.and_then(|before| left(first.early, &before, "left out")),
-        left(first.excluded, "", &excluded),
-        of_groups(first.left_out),
+        before.and_then(|before| left(first.early, all, &before, "left out")),
+        left(first.excluded, all, "", &excluded),
+        left(first.left_out, all, "", NO_ROOM),
     ];
     notes.into_iter().flatten().collect()
 }
 
 /// Says how many requests are in no table.
 pub(crate) fn of_groups(left_out: u64) -> Option<String> {
-    left(left_out, "", "in no table: there are too many groups; --by with another field makes fewer")
+    left(left_out, 0, "", NO_ROOM)
 }
 
-fn left(count: u64, which: &str, what: &str) -> Option<String> {
-    let (requests, are) = (counted(count, "request"), if count == 1 { "is" } else { "are" });
+/// Why requests are in no table.
+const NO_ROOM: &str = "in no table: there are too many groups; --by with another field makes fewer";
+
+/// Says that some of all requests are left out, with their share if that is a hundredth or more; 0 for all if these are not known.
+fn left(count: u64, all: u64, which: &str, what: &str) -> Option<String> {
+    let are = if count == 1 { "is" } else { "are" };
+    let requests = match count.saturating_mul(100).checked_div(all) {
+        Some(share) if share > 0 => format!("{count} of {} ({share} %)", counted(all, "request")),
+        _ => counted(count, "request"),
+    };
     (count > 0).then(|| format!("{requests}{which} {are} {what}"))
 }

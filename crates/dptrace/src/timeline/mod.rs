@@ -1,6 +1,7 @@
 //! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
 
 mod away;
+pub(crate) mod causes;
 pub(crate) mod first;
 pub(crate) mod inputs;
 mod json;
@@ -101,8 +102,8 @@ pub(crate) struct TimelineArgs {
 
 const EXAMPLES: &str = "\
 What delayed a request has two bounds. A stage that ends by the thread's own work
-is late by exactly what the kernel took of the thread. One that waits for a device
-or the network is late by at most what the kernel took meanwhile, and at least by
+is late by exactly what others took of the thread. One that waits for a device
+or the network is late by at most what others took meanwhile, and at least by
 what of that lies just before the end and beyond the usual time of that stage.
 
 Examples:
@@ -145,9 +146,6 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
 fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let source = &inputs.source;
     let (mut first, passed) = first::survey(inputs, args.slowest);
-    for missing in missing::of_requests(source, &passed, &first) {
-        note(&missing);
-    }
     let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
     let usual = std::mem::take(&mut first.survey).finish();
     let detail_over = first.slowest_from().max(over);
@@ -164,8 +162,16 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let begin = passed.begin;
     let (by, all) = (&inputs.by[..], args.all);
     let sentences = report::unseen(&first, &second, &passed);
+    let left_out = missing::of_requests(source, &passed, &first);
     let lines = first.still_open.json(source, passed.end) + &away::json(source, &second.away, begin);
-    let report = Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, lines };
+    if args.json {
+        // Of a text they are a part.
+        for missing in &left_out {
+            note(missing);
+        }
+    }
+    let report =
+        Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, left_out, lines };
     if args.json { json::json(&report) } else { text::text(&report) }
 }
 

@@ -31,7 +31,9 @@ pub(crate) struct Report<'a> {
     pub(crate) usual: Usual,
     /// Sentences before the verdicts ([`unseen`]).
     pub(crate) sentences: Vec<String>,
-    /// Lines of JSON with what the sentences say.
+    /// Sentences behind them: which requests are left out.
+    pub(crate) left_out: Vec<String>,
+    /// Lines of JSON with what the sentences before them say.
     pub(crate) lines: String,
 }
 

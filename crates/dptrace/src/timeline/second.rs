@@ -28,7 +28,7 @@ pub(crate) struct Band {
 }
 
 /// Who took time of a request. Threads of one name on one CPU are one: a compiler has many.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Culprit {
     /// As the subject of a sentence.
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct Culprit {
 }
 
 /// How much somebody took.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blamed {
     /// Of how many requests, and how long these took together.
     pub(crate) requests: u64,

@@ -59,6 +59,9 @@ impl Page<'_> {
             self.wrapped(sentence, "");
         }
         self.sentences(&report.verdicts);
+        for sentence in &report.left_out {
+            self.wrapped(sentence, "");
+        }
         let same = stalls::first_of_each(&report.slowest);
         if !report.slowest.is_empty() {
             self.table(report, &same);
@@ -238,7 +241,7 @@ impl Page<'_> {
         };
         let (least, most) = kernel_of_stage(stage);
         let taken =
-            if most > 0 { format!("; delayed by the kernel: {}", words::bounds(least, most)) } else { String::new() };
+            if most > 0 { format!("; delayed by others: {}", words::bounds(least, most)) } else { String::new() };
         let line = format!("{done}{taken}");
         for line in wrap(&line, self.width() - 6) {
             let _ = writeln!(self.text, "      {}", self.screen.paint(QUIET, line));

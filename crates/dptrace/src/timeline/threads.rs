@@ -130,7 +130,7 @@ impl Threads {
             return Vec::new();
         }
         let mut lines =
-            vec![String::new(), screen.paint(HEAD, "the longest times that the kernel took".to_owned()).to_string()];
+            vec![String::new(), screen.paint(HEAD, "the longest times that others took".to_owned()).to_string()];
         let head = format!("{:>TIME$} {:>TIME$}  {} what", "at", "took", pad("thread", NAME));
         lines.push(screen.paint(HEAD, head).to_string());
         for Reverse((length, Reverse(from), tid)) in self.longest.into_sorted_vec() {

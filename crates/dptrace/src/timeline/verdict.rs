@@ -3,10 +3,16 @@
 use screen::{counted, time};
 use timeline::StageKind;
 
+use super::causes::{self, Cause, What};
 use super::first::{Subject, Times};
 use super::second::{BANDS, Blamed, Loss, Sum, scaled};
 use super::source::Source;
-use super::words;
+use super::words::{self, OTHERS, Share};
+
+/// What is not taken of stages that the thread's own work ends.
+pub(crate) const OWN_CODE: &str = "its own code";
+/// What is not taken of the other stages.
+pub(crate) const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
 
 /// A band says something if it has that many requests.
 const FEW: u64 = 5;
@@ -57,39 +63,74 @@ impl<'a> Verdict<'a> {
         most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
     }
 
+    /// The requests that it is about, as a sentence names them.
+    pub(crate) fn requests(&self, source: &Source) -> String {
+        words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first))
+    }
+
     /// The sentence.
     pub(crate) fn sentence(&self, source: &Source) -> String {
-        let of = words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first));
+        let of = self.requests(source);
         let value = self.value();
         let head = match self.band {
             Some(band) => format!("{} of {of} is {}", BANDS[band].name, time(value)),
             None if self.times.whole.count() == 1 => format!("the only one of {of} took {}", time(value)),
             None => format!("the slowest of {} of {of} took {}", self.times.whole.count(), time(value)),
         };
-        let sum = self.sum();
-        let culprits = sum.culprits();
-        let Some((culprit, blamed)) =
-            culprits.first().filter(|(_, blamed)| words::explains(blamed.at_most, self.late()))
-        else {
-            return format!("{head}{}{}", self.nothing(source), self.where_else(source, 0));
-        };
-        let is_taken = culprit.activity.is_taken();
-        let is_alone = words::is_named_alone(is_taken, blamed.at_most, sum.kernel.at_most);
-        let all = if is_alone { blamed } else { &sum.kernel };
-        let taken = words::taken_by(&culprit.name, is_alone, all.of_one(value));
-        let (many, rest) = (in_how_many(all, sum), self.where_else(source, all.at_most));
-        let comma = if is_alone || many.is_empty() { "" } else { "," };
-        format!("{head}: {taken}{comma}{many}{rest}")
+        if source.kernel.is_none() {
+            return format!("{head}{}", self.where_else(source, 0));
+        }
+        let causes = causes::of(self.sum());
+        let largest = causes.first().and_then(|cause| self.not_taken(cause));
+        let culprit = causes.iter().find(|cause| matches!(cause.what, What::Culprit { .. }));
+        let culprit = culprit.filter(|cause| words::explains(cause.took.1, self.late()));
+        let (taken, explained) = culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
+        // What is not known could be what they took.
+        let is_unknown = culprit.is_none() && self.sum().unknown.saturating_mul(2) > self.late();
+        let unknown = causes.iter().find(|cause| is_unknown && cause.what == What::Unknown);
+        let said = if is_unknown { unknown.and_then(|cause| self.not_taken(cause)) } else { Some(taken) };
+        let mut parts: Vec<String> = largest.into_iter().chain(said).collect();
+        parts.dedup();
+        format!("{head}: {}{}", parts.join("; "), self.where_else(source, explained))
     }
 
-    /// Of how many of the slow ones the kernel took at least half of what they took longer than the median.
+    /// Says what the largest cause took, if that is none that took the CPU.
+    fn not_taken(&self, cause: &Cause<'_>) -> Option<String> {
+        let took = time(scaled(cause.took.1, self.sum().length, self.value()));
+        match cause.what {
+            What::Culprit { .. } => None,
+            What::OwnCode => Some(format!("{took} of it {OWN_CODE}")),
+            What::DeviceOrOwnCode => Some(format!("{took} of it {DEVICE_OR_OWN_CODE}")),
+            What::Unknown => Some(format!("no event explains {took} of it")),
+        }
+    }
+
+    /// Says what the largest culprit took, alone or with others; returns how much that explains, too.
+    fn taken(&self, cause: &Cause<'_>) -> (String, u64) {
+        let (sum, value) = (self.sum(), self.value());
+        let What::Culprit { name, activity, each } = &cause.what else { return (String::new(), 0) };
+        let share = Share::of(activity.is_taken(), cause.took.1, sum.kernel.at_most);
+        let (who, all, share) = match &each[..] {
+            [(culprit, blamed)] if share == Share::All => (&culprit.name, blamed, share),
+            [(culprit, _)] => (&culprit.name, &sum.kernel, share),
+            // In how many requests it was on one of these CPUs is not known.
+            _ => (name, &sum.kernel, if share == Share::All { Share::Most } else { share }),
+        };
+        let is_alone = share == Share::All;
+        let taken = words::taken_by(who, share, all.of_one(value));
+        let many = in_how_many(all, sum);
+        let comma = if is_alone || many.is_empty() { "" } else { "," };
+        (format!("{taken}{comma}{many}"), all.at_most)
+    }
+
+    /// Of how many of the slow ones others took at least half of what they took longer than the median.
     pub(crate) fn explained(&self) -> String {
         let Sum { requests, explained, perhaps, .. } = *self.sum();
         if requests == 1 {
             return match (explained, perhaps) {
-                (1, _) => "the kernel took at least half of what the slowest object took longer than the median",
-                (_, 1) => "the kernel may have taken half of what the slowest object took longer than the median",
-                _ => "the kernel took less than half of what the slowest object took longer than the median",
+                (1, _) => "others took at least half of what the slowest object took longer than the median",
+                (_, 1) => "others may have taken half of what the slowest object took longer than the median",
+                _ => "others took less than half of what the slowest object took longer than the median",
             }
             .to_owned();
         }
@@ -103,7 +144,7 @@ impl<'a> Verdict<'a> {
             (0, may) => format!("perhaps {may}"),
             (sure, may) => format!("{sure} (perhaps {may})"),
         };
-        format!("of {which}, {lost} lost at least half of the time beyond the median to the kernel")
+        format!("of {which}, {lost} lost at least half of the time beyond the median to others")
     }
 
     /// How much longer than the median the requests of the band took together.
@@ -112,20 +153,14 @@ impl<'a> Verdict<'a> {
         sum.length.saturating_sub(sum.requests.saturating_mul(self.times.whole.quantile(0.5)))
     }
 
-    /// That the kernel took nothing, or that this is not known.
-    fn nothing(&self, source: &Source) -> String {
+    /// Says that nobody took anything.
+    fn nothing(&self) -> String {
         let sum = self.sum();
-        if source.kernel.is_none() {
-            return String::new();
+        if sum.kernel.at_most == 0 {
+            return format!("{OTHERS} took nothing of it");
         }
-        let of_it = |part| time(scaled(part, sum.length, self.value()));
-        if sum.unknown.saturating_mul(2) > self.late() {
-            format!(": no event explains {} of it", of_it(sum.unknown))
-        } else if sum.kernel.at_most == 0 {
-            ": the kernel took nothing of it".to_owned()
-        } else {
-            format!(": the kernel took hardly anything of it (at most {})", of_it(sum.kernel.at_most))
-        }
+        let most = time(scaled(sum.kernel.at_most, sum.length, self.value()));
+        format!("{OTHERS} took hardly anything of it (at most {most})")
     }
 
     /// The stage in which they are late, if that is not explained.

@@ -91,15 +91,49 @@ pub(crate) fn bounds(at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// What was taken of a time, at least and at most, and by whom: by that one alone, or first of all.
-pub(crate) fn taken_by(who: &str, is_alone: bool, (at_least, at_most): (u64, u64)) -> String {
-    let others = if is_alone { "" } else { "other threads and interrupts, first of all " };
-    format!("{} of it {others}{who}", bounds(at_least, at_most))
+/// Who takes the time of a thread that could run.
+pub(crate) const OTHERS: &str = "other threads and interrupts";
+
+/// How much of what was taken one took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// It is named alone.
+    All,
+    /// More than half.
+    Most,
+    /// Less, and more than anybody else.
+    Largest,
 }
 
-/// Whether one took most, or is the thread's own doing; otherwise there were many together.
-pub(crate) fn is_named_alone(is_taken: bool, its: u64, all: u64) -> bool {
-    !is_taken || u128::from(its) * 10 >= u128::from(all) * 6
+impl Share {
+    /// Returns which share a part of a whole is that is larger than all others. Most of it, or what others did not take, is named alone;
+    /// otherwise there were many together.
+    pub(crate) fn of(is_taken: bool, part: u64, whole: u64) -> Self {
+        match u128::from(part) * 100 {
+            _ if !is_taken => Self::All,
+            part if part >= u128::from(whole) * 60 => Self::All,
+            part if part > u128::from(whole) * 50 => Self::Most,
+            _ => Self::Largest,
+        }
+    }
+
+    /// The word before who took it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Most => "mainly ",
+            Self::Largest => "the largest part ",
+        }
+    }
+}
+
+/// What was taken of a time, at least and at most, and by whom.
+pub(crate) fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
+    let bounds = bounds(at_least, at_most);
+    match share {
+        Share::All => format!("{bounds} of it {who}"),
+        _ => format!("{bounds} of it {OTHERS}, {}{who}", share.word()),
+    }
 }
 
 /// Whether what was taken explains a part of a time: less than a 20th explains nothing.

@@ -72,7 +72,7 @@ fn one_stage(it: &mut Drawing, scale: &Scale, stage: &WaterStage, start: &str, y
     it.words((LEFT - 82.0, y + 12.5), "", Anchor::End, &shorten(&label, NAME));
     it.words((LEFT - 12.0, y + 12.5), "strong", Anchor::End, &time(stage.length));
     let (from, to) = (scale.x(stage.at), scale.x(stage.at.saturating_add(stage.length)));
-    let lost = words::lost(stage.lost).map_or_else(String::new, |lost| format!("; the kernel took {lost} of it"));
+    let lost = words::lost(stage.lost).map_or_else(String::new, |lost| format!("; others took {lost} of it"));
     let title = format!("{} → {}: {}{lost}; ends by {}", stage.from, stage.to, time(stage.length), stage.ends);
     it.rectangle([from, y + 4.0, (to - from).max(LEAST), ROW - 7.0], "stage", &title);
 }

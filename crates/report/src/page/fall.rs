@@ -58,7 +58,7 @@ fn bars(request: &Waterfall) -> (String, u32) {
     let bottom = TOP + stages * ROW + threads * THREAD;
     axis(&mut text, length, bottom);
     for (y, stage) in (TOP..).step_by(ROW as usize).zip(&request.stages) {
-        let lost = words::lost(stage.lost).map_or_else(String::new, |lost| format!("; the kernel took {lost} of it"));
+        let lost = words::lost(stage.lost).map_or_else(String::new, |lost| format!("; others took {lost} of it"));
         let title = format!("{} → {}: {}{lost}; ends by {}", stage.from, stage.to, time(stage.length), stage.ends);
         rectangle(&mut text, (stage.at, stage.length, length), (y + 4, ROW - 7), "stage", &title);
     }

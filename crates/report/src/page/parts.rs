@@ -68,14 +68,16 @@ fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> St
 }
 
 fn verdict(report: &Report) -> Part {
-    let mut inside = String::new();
+    let mut inside = joined(&report.unseen, |text| format!("<p class=\"first\">{}</p>\n", html(text)));
+    let left_out = joined(&report.left_out, |text| format!("<p>{}</p>\n", html(text)));
     match report.verdicts.split_first() {
         None => inside.push_str(
             "<p class=\"first\">No request is in it from its begin to its end: there is nothing to explain.</p>",
         ),
         Some((first, rest)) => {
             let _ =
-                write!(inside, "<p class=\"first\">{}</p>\n<p>{}</p>", html(&first.sentence), html(&first.explained));
+                write!(inside, "<p class=\"first\">{}</p>\n<p>{}</p>\n", html(&first.sentence), html(&first.explained));
+            inside.push_str(&left_out);
             inside.push_str(&spent(&report.spent, report.has_kernel));
             inside.push_str(&others(rest));
         }
@@ -135,17 +137,15 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
             lost(cause.took).unwrap_or_default(),
         ]
     };
+    let of = if spent.of.is_empty() { String::new() } else { format!(" of {}", html(&spent.of)) };
     let which = match spent.requests {
-        1 => "slowest request".to_owned(),
-        count => format!("{} slowest requests", grouped(count)),
+        1 => format!("slowest request{of}"),
+        count => format!("{} slowest requests{of}", grouped(count)),
     };
     let head = [if has_kernel { "what took it" } else { "stage" }, "part", "", "time"];
     let table = table(&head, spent.causes.iter().map(row), "What took the time of the slowest requests");
-    let these = if spent.requests == 1 {
-        "It"
-    } else {
-        "Of each group, those at or beyond the percentile in its verdict, or its slowest one. Together they"
-    };
+    let these =
+        if spent.requests == 1 { "It" } else { "Those at or beyond the percentile in the verdict. Together they" };
     format!(
         "<h3>Where the time of the {which} went</h3>\n<p class=\"quiet small\">{these} took {}.</p>\n<div class=\"causes\">{table}</div>\n",
         time(spent.length)
@@ -198,7 +198,12 @@ fn figures(report: &Report) -> Part {
     };
     let head = ["kind", "whole ones", "mean", "p50", "p90", "p99", "p99.9", "max"];
     let inside = table(&head, report.groups.iter().map(row), "Figures of each kind of object");
-    ("figures", "Figures", section("figures", "", "How long they took", "From the first record to the last.", &inside))
+    let text = if report.has_kernel {
+        "Those that began when the kernel's events had begun: the requests of all charts here."
+    } else {
+        "From the first record to the last."
+    };
+    ("figures", "Figures", section("figures", "", "How long they took", text, &inside))
 }
 
 /// A small square of an activity's colour.
@@ -355,7 +360,7 @@ fn slowest(report: &Report) -> Part {
 
 fn of_request(rank: usize, it: &Waterfall) -> String {
     let open = if rank < OPEN { " open" } else { "" };
-    let took = it.lost.and_then(lost).map(|lost| format!("{lost} of it taken by the kernel"));
+    let took = it.lost.and_then(lost).map(|lost| format!("{lost} of it taken by others"));
     let on = Some(html(&it.ran_on)).filter(|on| !on.is_empty());
     let at = Some(format!("{} after the begin", time(it.at)));
     let whose = it.whose.as_deref().map(html);
@@ -379,7 +384,7 @@ fn of_request(rank: usize, it: &Waterfall) -> String {
         row.extend(has_kernel.then(|| lost(stage.lost).unwrap_or_else(|| "–".to_owned())));
         row
     };
-    let head_row: &[&str] = &["stage", "at", "took", "ends by", "the kernel took"][..if has_kernel { 5 } else { 4 }];
+    let head_row: &[&str] = &["stage", "at", "took", "ends by", "others took"][..if has_kernel { 5 } else { 4 }];
     format!(
         "<details class=\"request\" id=\"request-{}\"{open}><summary>{head}</summary>\n<div class=\"within\">\
          {}{culprits}{left_out}\n\
@@ -407,7 +412,7 @@ fn stages() -> Part {
 }
 
 fn connections(report: &Report) -> Part {
-    let kernel = report.has_kernel.then_some(("kernel", "lost to kernel", ""));
+    let kernel = report.has_kernel.then_some(("kernel", "lost to others", ""));
     let columns = [
         ("name", "connection", ""),
         ("kind", "kind", "left"),
@@ -432,7 +437,7 @@ fn connections(report: &Report) -> Part {
          <noscript><p>This table is filled by a script, which did not run.</p></noscript>"
     );
     let remark = if report.has_kernel {
-        " Lost to kernel: the part of the time of its requests that the kernel took, at most."
+        " Lost to others: the part of the time of its requests that other threads, interrupts and stops took, at most."
     } else {
         ""
     };
@@ -448,12 +453,12 @@ fn about(report: &Report) -> Part {
         "Percentiles are those of <b>dptrace latency</b>: exact for up to a few thousand values, to three digits for more. ",
     );
     text.push_str(if report.has_kernel {
-        "What delayed a request has two bounds: a stage that ends by the thread's own work is late by exactly what the kernel took of \
-         the thread; one that waits for a device or the network by at most what the kernel took meanwhile, and at least by what of \
+        "What delayed a request has two bounds: a stage that ends by the thread's own work is late by exactly what others (other \
+         threads, interrupts, stops) took of the thread; one that waits for a device or the network by at most what they took meanwhile, and at least by what of \
          that lies just before the end and beyond the usual time of that stage. Time that no event explains is hatched, and nobody is \
          blamed for it."
     } else {
-        "Parts that need the kernel's events (what threads did, who ran instead, what the kernel took of a request) are left out: \
+        "Parts that need the kernel's events (what threads did, who ran instead, what others took of a request) are left out: \
          <b>dptrace capture</b> records them."
     });
     ("about", "About", section("about", "", "About this report", &text, &format!("<dl>{facts}</dl>")))

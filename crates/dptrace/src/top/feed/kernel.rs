@@ -111,9 +111,9 @@ fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option
     let others =
         [took("hard interrupts", Spent::Hard), took("soft interrupts", Spent::Soft), took("a stop", Spent::Stopped)];
     let (name, nanos) = instead.iter().chain(&others).max_by_key(|(_, nanos)| *nanos)?;
-    let is_alone = words::is_named_alone(true, *nanos, parts.taken());
-    let all = if is_alone { *nanos } else { parts.taken() };
-    words::explains(all, window).then(|| words::taken_by(name, is_alone, (all, all)))
+    let share = words::Share::of(true, *nanos, parts.taken());
+    let all = if share == words::Share::All { *nanos } else { parts.taken() };
+    words::explains(all, window).then(|| words::taken_by(name, share, (all, all)))
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
         parts.add(Spent::Soft, 50);
         let instead = |yes: u64| [("yes [1]".to_owned(), yes), ("cat [2]".to_owned(), 250 - yes)];
         assert_eq!(blame(&parts, 1000, &instead(200)).as_deref(), Some("200 ns of it yes [1]"));
-        let many = "300 ns of it other threads and interrupts, first of all yes [1]";
+        let many = "300 ns of it other threads and interrupts, the largest part yes [1]";
         assert_eq!(blame(&parts, 1000, &instead(150)).as_deref(), Some(many));
         assert_eq!(blame(&parts, 100_000, &instead(250)), None);
         assert_eq!(blame(&Share::default(), 1000, &[]), None);

@@ -1,0 +1,104 @@
+//! What took the time of the slow requests of one group: whoever had the CPU, the threads' own calls and code, devices and peers.
+//! Verdicts name the first of these, and a report has a bar for each.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use timeline::{Activity, StageKind};
+
+use super::second::{Blamed, Culprit, Sum};
+
+/// What took a part of the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What<'a> {
+    /// A thread, an interrupt, or a call of the thread's own; its name is without CPUs.
+    Culprit {
+        /// As the subject of a sentence.
+        name: String,
+        activity: Activity,
+        /// One on each CPU.
+        each: Vec<&'a (Culprit, Blamed)>,
+    },
+    /// The code of the thread that serves the requests.
+    OwnCode,
+    /// A device or a peer, or that code: which of them is not known.
+    DeviceOrOwnCode,
+    /// No event explains it.
+    Unknown,
+}
+
+/// A cause of the time of slow requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause<'a> {
+    pub(crate) what: What<'a>,
+    /// How much it took of all of them, in nanoseconds, at least and at most.
+    pub(crate) took: (u64, u64),
+    /// The stage in which most of that was, if it is no culprit.
+    pub(crate) stage: Option<StageKind>,
+}
+
+/// Returns the causes, the one that took most first.
+pub(crate) fn of(sum: &Sum) -> Vec<Cause<'_>> {
+    let mut by: BTreeMap<String, Vec<&(Culprit, Blamed)>> = BTreeMap::new();
+    for found in sum.by.values() {
+        by.entry(without_cpu(&found.0)).or_default().push(found);
+    }
+    let rests = [(true, What::OwnCode), (false, What::DeviceOrOwnCode)];
+    let rests = rests.into_iter().filter_map(|(is_own, what)| of_rest(sum, is_own, what));
+    let unknown = Cause { what: What::Unknown, took: (sum.unknown, sum.unknown), stage: None };
+    let mut causes: Vec<Cause<'_>> = by.into_iter().filter_map(culprit).chain(rests).chain([unknown]).collect();
+    causes.retain(|cause| cause.took.1 > 0);
+    // The sort is stable: of what is equal, names come in their order.
+    causes.sort_by_key(|cause| Reverse((cause.took.1, cause.took.0)));
+    causes
+}
+
+fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<'_>> {
+    each.sort_by_key(|(culprit, _)| culprit.cpu);
+    let activity = each.first()?.0.activity;
+    let took = each.iter().fold((0_u64, 0_u64), |(least, most), (_, blamed)| {
+        (least.saturating_add(blamed.at_least), most.saturating_add(blamed.at_most))
+    });
+    Some(Cause { what: What::Culprit { name, activity, each }, took, stage: None })
+}
+
+/// The same name on several CPUs is one cause.
+fn without_cpu(culprit: &Culprit) -> String {
+    match culprit.cpu {
+        Some(cpu) => culprit.name.replacen(&format!(" on CPU {}", cpu.0), "", 1),
+        None => culprit.name.clone(),
+    }
+}
+
+/// What nothing took of the stages of one kind of end, and the stage that had most of it.
+fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> {
+    let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
+    let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));
+    let ((stage, _), _) = of().max_by_key(|(_, length)| **length)?;
+    Some(Cause { what, took: (if is_own { all } else { 0 }, all), stage: Some(*stage) })
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::{Cpu, Tid};
+
+    use super::*;
+
+    #[test]
+    fn a_name_on_two_cpus_is_one_cause_and_own_code_is_one_too() {
+        let mut sum = Sum { requests: 2, length: 1_000, unknown: 70, ..Sum::default() };
+        for (cpu, at_most) in [(0, 200), (1, 250)] {
+            let name = format!("rustc on CPU {cpu}");
+            let culprit = Culprit { name: name.clone(), activity: Activity::Waits(Tid(7)), cpu: Some(Cpu(cpu)) };
+            sum.by.insert(name, (culprit, Blamed { at_most, ..Blamed::default() }));
+        }
+        sum.rest.insert(((1, 2), true), 400);
+        sum.rest.insert(((2, 3), true), 10);
+        sum.rest.insert(((3, 4), false), 0);
+        let causes = of(&sum);
+        let took: Vec<_> = causes.iter().map(|cause| (cause.took, cause.stage)).collect();
+        assert_eq!(took, [((0, 450), None), ((410, 410), Some((1, 2))), ((70, 70), None)]);
+        assert!(matches!(&causes[0].what, What::Culprit { name, each, .. } if name == "rustc" && each.len() == 2));
+        assert_eq!((&causes[1].what, &causes[2].what), (&What::OwnCode, &What::Unknown));
+    }
+}
