@@ -75,6 +75,33 @@ fn check_away(off: &OffCpu, away: &Value) {
     assert!(list(away, "times").iter().filter(|it| number(it, "in_flight") == 0).count() > 40);
 }
 
+/// A part of the text between two others.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).unwrap_or_else(|| panic!("no {begin}..{end}")).0
+}
+
+/// 1,644 of the 5,956 requests of this capture began before the kernel's events: they are in no part of the page, and that is said
+/// where the verdict is.
+#[test]
+fn a_report_is_about_the_same_requests_everywhere_and_its_headline_names_the_first_bar() {
+    let Some(dir) = unpacked("rival-late.tar.xz") else { return };
+    let (capture, page) = (dir.path().join("d_rival/cap"), dir.path().join("page.html"));
+    dptrace().arg("report").arg(&capture).arg("-o").arg(&page).assert().success();
+    let page = std::fs::read_to_string(page).unwrap();
+    let verdict = between(&page, "id=\"verdict\"", "</section>");
+    let sentence = between(verdict, "<p class=\"first\">p99.9 of cnode1 (TCP_REQ) is ", "</p>");
+    assert!(sentence.contains(" other threads and interrupts, the largest part rustc on CPU 0"), "{sentence}");
+    let first_bar = between(between(verdict, "<tbody>", "</tbody>"), "<td>", "</td>");
+    assert!(first_bar.starts_with("rustc "), "{first_bar}");
+    assert!(verdict.contains("<p>1644 of 5956 requests (27 %) from before the kernel"), "{verdict}");
+    let text = dptrace().arg("timeline").arg(&capture).assert().success();
+    let text = String::from_utf8_lossy(&text.get_output().stdout).into_owned();
+    let count: u64 =
+        between(&text, "\n\n", " objects r from TCP_REQ_NEW").rsplit('\n').next().unwrap().parse().unwrap();
+    let figures = between(&page, "id=\"figures\"", "</section>");
+    assert_eq!((count, figures.contains("4,311"), figures.contains("5,95")), (4_311, true, false), "{figures}");
+}
+
 /// In this capture 19,662 events stand behind one that was written 70 ms too early. Read as they come, a request that was off
 /// the CPU for 8.71 of its 8.92 ms had lost "at most 4.97 ms".
 #[test]
