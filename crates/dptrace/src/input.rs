@@ -22,6 +22,7 @@ use crate::process::{self, Role, Takes};
 use crate::target::printable;
 use crate::trace_files::{NAME_BASE, SHM, trace_of, traces, what_is_there};
 use crate::user_file;
+use crate::whole_file::Access;
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
@@ -190,6 +191,14 @@ impl Place {
         match self {
             Self::File(path) => printable(path),
             Self::Piped(_) => "standard input".to_owned(),
+        }
+    }
+
+    /// Returns who may read what is made of it: of a capture, which the user alone may read, it is the user alone.
+    pub(crate) fn access(&self) -> Access {
+        match self {
+            Self::File(path) if capture::open::is_capture(path) => Access::Owner,
+            Self::File(_) | Self::Piped(_) => Access::Umask,
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ impl Connection {
         let connection = Self { socket, kind, until };
         connection.limit(Timeout::Send)?;
         // The link leads to the socket that is held, and is never too long for an address.
-        let address = SocketAddrUnix::new(foreign::link_to(&held))?;
+        let address = SocketAddrUnix::new(proc::own_descriptor(held.as_fd()))?;
         net::connect(&connection.socket, &address).map_err(late)?;
         Ok(connection)
     }

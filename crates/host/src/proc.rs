@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -122,6 +123,11 @@ pub fn task(pid: Pid, tid: Pid) -> PathBuf {
 
 /// The program of this process, as a path that the kernel follows for us even where the file is gone.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Returns the link by which the kernel leads to what a descriptor of this process holds (proc_pid_fd(5)).
+pub fn own_descriptor(held: BorrowedFd<'_>) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
+}
 
 /// The folder of this process, and of its first thread. By its name and not by a number, which is another process's where
 /// `/proc` is that of another PID namespace.

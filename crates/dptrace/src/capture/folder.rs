@@ -1,8 +1,8 @@
 //! The folder of a capture: made for it, readable by the user alone, and its files.
 
 use std::cell::RefCell;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
@@ -15,6 +15,7 @@ use host::proc::{self, Stat};
 use super::open::META;
 use crate::failure::usage;
 use crate::target::printable;
+use crate::whole_file::{Access, WholeFile, sync_folder};
 
 /// The folder.
 pub(crate) struct Folder {
@@ -37,7 +38,6 @@ impl Folder {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {
-                // Not every folder that can be written can be opened: then the system stores it in its own time.
                 let _ = sync_folder(
                     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")),
                 );
@@ -78,7 +78,7 @@ impl Folder {
     /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other, also after a power failure.
     pub(crate) fn write_meta(&self, meta: &Meta) -> io::Result<()> {
         self.await_aside();
-        write_meta(&self.path, &meta.to_json()?)
+        WholeFile::write_whole(&self.path.join(META), Access::Owner, meta.to_json()?.as_bytes())
     }
 
     /// The same while the capture goes on: a disk may need seconds for it, so another thread waits for that. If it fails, the one that
@@ -86,9 +86,9 @@ impl Folder {
     pub(crate) fn write_meta_aside(&self, meta: &Meta) {
         self.await_aside();
         let Ok(text) = meta.to_json() else { return };
-        let path = self.path.clone();
+        let path = self.path.join(META);
         let writing = Builder::new().name("meta".to_owned()).spawn(move || {
-            let _ = write_meta(&path, &text);
+            let _ = WholeFile::write_whole(&path, Access::Owner, text.as_bytes());
         });
         *self.aside.borrow_mut() = writing.ok();
     }
@@ -97,29 +97,6 @@ impl Folder {
         if let Some(writing) = self.aside.take() {
             let _ = writing.join();
         }
-    }
-}
-
-/// Writes `meta.json` in that folder so that the disk has it, then gives it its name.
-fn write_meta(folder: &Path, text: &str) -> io::Result<()> {
-    let (path, new) = (folder.join(META), folder.join("meta.json.new"));
-    // One of an earlier try.
-    let _ = fs::remove_file(&new);
-    let written = new_file(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&new, &path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })?;
-    sync_folder(folder)
-}
-
-/// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)).
-fn sync_folder(path: &Path) -> io::Result<()> {
-    match File::open(path)?.sync_all() {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
     }
 }
 
@@ -149,6 +126,7 @@ pub(crate) fn process_name(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

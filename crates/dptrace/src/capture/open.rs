@@ -89,7 +89,12 @@ pub(crate) fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
     let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
     let folder = path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })?;
-    (is_part && folder.join(META).is_file()).then(|| folder.to_owned())
+    (is_part && is_capture(folder)).then(|| folder.to_owned())
+}
+
+/// Returns whether a path is the folder of a capture.
+pub(crate) fn is_capture(path: &Path) -> bool {
+    path.join(META).is_file()
 }
 
 /// The files of a capture, and what each is, if the path is a folder.

@@ -17,6 +17,7 @@ use crate::capture;
 use crate::failure::{note, usage};
 use crate::output::Output;
 use crate::target::printable;
+use crate::whole_file::Access;
 use crate::{names, user_file, utc};
 
 /// The file that describes the others.
@@ -41,17 +42,17 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     let metadata = Metadata::parse(&text).with_context(reading)?;
     let files = files(folder)?;
     let streams = streams(&metadata, &files)?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     if args.list_tpoints || args.info {
         let text = if args.info { info(&metadata, &streams, args.screen()) } else { kinds(&metadata) };
         output.buffer.extend_from_slice(text.as_bytes());
-        output.flush()?;
-        return Ok(());
+        return Ok(output.finish()?);
     }
     check(&filter, &metadata)?;
     let form = if args.format() == FormatName::Ndjson { Form::Json } else { Form::Text };
     let named: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    list(args, &filter, (Merged::new(streams), &named), form, &mut output)
+    list(args, &filter, (Merged::new(streams), &named), form, &mut output)?;
+    Ok(output.finish()?)
 }
 
 /// Options that mean nothing here.
