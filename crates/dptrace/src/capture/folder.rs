@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
 use ::capture::Meta;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use host::Pid;
 use host::proc::{self, Stat};
 
 use super::open::META;
+use super::summary::size;
 use crate::failure::usage;
 use crate::target::printable;
 use crate::whole_file::{Access, WholeFile, sync_folder};
@@ -52,10 +53,9 @@ impl Folder {
         &self.path
     }
 
-    /// The bytes that are free for us where it is, if the file system says so (`f_bavail`, statvfs(3)).
+    /// Returns the bytes that are free for us where it is, if the file system says so.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let found = rustix::fs::statvfs(&self.path).ok()?;
-        Some(found.f_bavail.saturating_mul(found.f_frsize))
+        free_bytes(&self.path)
     }
 
     /// Makes a file in it.
@@ -64,10 +64,16 @@ impl Folder {
         new_file(&path).with_context(|| format!("creating {}", printable(&path)))
     }
 
-    /// Cuts that many bytes off the end of a file in it.
+    /// Takes room on the disk until the value is dropped, if the file system can.
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<WholeFile> {
+        let reserve = WholeFile::create(&self.path.join("reserve"), Access::Owner).ok()?;
+        rustix::fs::fallocate(reserve.file(), rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
+        Some(reserve)
+    }
+
+    /// Cuts a file in it to this length.
     pub(crate) fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(self.path.join(name))?;
-        file.set_len(file.metadata()?.len().saturating_sub(bytes))
+        OpenOptions::new().write(true).open(self.path.join(name))?.set_len(bytes)
     }
 
     /// Has the disk keep which files there are in it.
@@ -98,6 +104,28 @@ impl Folder {
             let _ = writing.join();
         }
     }
+}
+
+/// Refuses to begin a capture that has less room than this: returns an error that says what to do. A folder that is missing, or a file
+/// system that states nothing, is no reason.
+pub(crate) fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result<()> {
+    let parent = path.and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match free_bytes(parent) {
+        Some(free) if free < needed => bail!(
+            "{} are free on the disk of {}, and a capture needs {} at least ({why}): free some, or name a folder on another disk \
+             with -o",
+            size(free),
+            printable(parent),
+            size(needed)
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the bytes that are free for us on a folder's disk, if the file system says so (`f_bavail`, statvfs(3)).
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
