@@ -348,7 +348,15 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = if is_of_application(path) { open_application(path) } else { user_file::open(path) }?;
+        Self::of(if is_of_application(path) { open_application(path) } else { user_file::open(path) }?)
+    }
+
+    /// Opens a member of a capture's folder.
+    pub(crate) fn open_member(path: &Path) -> io::Result<Self> {
+        Self::of(user_file::open_member(path)?)
+    }
+
+    fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-pub(crate) use host::user_file::{open, read, read_stream, read_to};
+pub(crate) use host::user_file::{check_holes, open, open_member, read, read_member, read_stream, read_to};
 
 /// The most that is read of a script, in bytes: more than anybody writes, and than bpftrace takes.
 pub(crate) const SCRIPT: u64 = 16 << 20;

@@ -278,14 +278,13 @@ fn begin(path: PathBuf, old: Option<&fs::Metadata>, access: Access) -> io::Resul
     if path.file_name().is_none() || path.as_os_str().as_bytes().ends_with(b"/") {
         return Err(ErrorKind::IsADirectory.into());
     }
-    let (file, hidden) = match without_name(folder_of(&path), access)? {
-        Some(file) => (file, None),
-        None => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let create = |name: &Path| Ok(File::from(openat(CWD, name, flags, access.mode())?));
-            let (name, file) = with_hidden_name(&path, create)?;
-            (file, Some(name))
-        }
+    let (file, hidden) = if let Some(file) = without_name(folder_of(&path), access)? {
+        (file, None)
+    } else {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let create = |name: &Path| Ok(File::from(openat(CWD, name, flags, access.mode())?));
+        let (name, file) = with_hidden_name(&path, create)?;
+        (file, Some(name))
     };
     let target = Target { path, hidden, replaces: old.is_some(), is_published: false };
     let file = WholeFile { file, target: Some(target) };
@@ -322,7 +321,7 @@ fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io
         let hidden = folder_of(path).join(name);
         match make(&hidden) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            made => return made.map(|made| (hidden, made)),
+            done => return done.map(|value| (hidden, value)),
         }
     }
     Err(ErrorKind::AlreadyExists.into())

@@ -121,6 +121,18 @@ pub fn task(pid: Pid, tid: Pid) -> PathBuf {
     folder_of(pid).join("task").join(tid.to_string())
 }
 
+/// Returns the effective user of a process, in our own user namespace (`Uid:` in proc_pid_status(5)).
+pub fn effective_user(folder: &Path) -> io::Result<u32> {
+    let status = text(folder.join("status"))?;
+    user_in(&status).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its user is not stated"))
+}
+
+/// The second number of `Uid:`. A thread's name has no line ends in this file.
+fn user_in(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The program of this process, as a path that the kernel follows for us even where the file is gone.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
@@ -345,6 +357,12 @@ mod tests {
     fn a_process_has_a_user() {
         assert_eq!(user(Pid(std::process::id())), Some(rustix::process::getuid().as_raw()));
         assert_eq!(user(Pid(u32::MAX)), None);
+    }
+
+    #[test]
+    fn the_user_is_the_effective_one() {
+        assert_eq!(user_in("Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n"), Some(2));
+        assert_eq!(user_in("Uid:\tx\n"), None);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn report(reader: &Reader, dir: &Path) {
 pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let reading = |file: &str| format!("reading {}", printable(dir.join(file)));
     let meta = dir.join(META);
-    let meta = match FileSource::open(&meta) {
+    let meta = match FileSource::open_member(&meta) {
         Ok(source) => source,
         Err(error) if error.kind() == ErrorKind::NotFound && dir.join("metadata").is_file() => {
             bail!("{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these", printable(dir))
@@ -56,7 +56,7 @@ pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
         }
         Err(error) => return Err(error).with_context(|| reading(META)),
     };
-    let part = |file: &str| match FileSource::open(&dir.join(file)) {
+    let part = |file: &str| match FileSource::open_member(&dir.join(file)) {
         Ok(source) => Ok(Some(Arc::new(source) as Source)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| reading(file)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use host::Pid;
-use host::control::{Connection, Listening, SocketKind};
+use host::control::{Connection, Listening, SocketKind, Whose};
 use pmd::{Framer, NoAnswer, Question, Text, answered_text, parse};
 use sys::clock::{Moment, monotonic_nanos};
 
@@ -114,7 +114,7 @@ impl Asked {
     fn show(&self, question: Question, answers: &mut Answers) -> bool {
         let Some(path) = &self.control else { return false };
         let asked = monotonic_nanos();
-        let answer = ask(self.pid, path, question);
+        let answer = ask(self.pid, path, Whose::Process, question);
         let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
             Ok(text) => parse(&text),
             Err(why) => {
@@ -164,9 +164,9 @@ impl Asking {
 }
 
 /// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
-pub(super) fn ask(pid: u32, path: &Path, question: Question) -> Result<Vec<u8>, String> {
+pub(super) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
     let asked = || {
-        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, LIMIT)?;
+        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
         connection.send(question.request().as_bytes())?;
         let (mut answer, mut framer) = (Vec::new(), Framer::default());
         loop {

@@ -64,13 +64,15 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
-/// A socket by its path below a root directory, out of which no link leads: it is held, and not connected to.
-pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<OwnedFd> {
+/// A socket by its path below a root directory, out of which no link leads, with its owner in our own user namespace: it is held, and not
+/// connected to.
+pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32)> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let held = resolve(&root, path, inside, walk::Links::Follow)?;
-    match FileType::from_raw_mode(fstat(&held)?.st_mode) {
-        FileType::Socket => Ok(held),
+    let stat = fstat(&held)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket => Ok((held, stat.st_uid)),
         _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is no socket")),
     }
 }
@@ -124,6 +126,11 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
 }
 
 impl Opened {
+    /// Gives up the file.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+
     /// A name of the very file, for as long as it is open.
     pub(crate) fn link(&self) -> PathBuf {
         own_descriptor(self.file.as_fd())
