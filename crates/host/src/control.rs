@@ -23,8 +23,8 @@ use crate::foreign;
 use crate::proc;
 use crate::process::Pid;
 
-/// The most that is taken of an answer.
-pub const LONGEST_ANSWER: usize = 64 << 20;
+/// The most that is taken of an answer: the history of a hundred threads that poll has some 10 MiB.
+pub const LONGEST_ANSWER: usize = 32 << 20;
 /// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB; `MAX_OUTPUT_LEN`).
 const PIECE: usize = 256 << 10;
 /// The flag of a socket that listens, in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
@@ -164,7 +164,7 @@ impl Connection {
     /// Nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
     pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
         if into.len() > LONGEST_ANSWER {
-            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 64 MiB"));
+            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 32 MiB"));
         }
         let start = into.len();
         into.resize(start + PIECE, 0);

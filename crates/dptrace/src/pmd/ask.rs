@@ -19,6 +19,9 @@ pub(super) const LIMIT: Duration = Duration::from_secs(2);
 /// Time between two questions for the history, which has a second.
 const AGAIN: Duration = Duration::from_millis(800);
 
+/// Limit on the milliseconds that are kept of all answers, of about 60 bytes each.
+const MAX_MILLISECONDS: usize = 4 << 20;
+
 /// What a text says, and when it was asked for, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub(super) struct Shown {
@@ -42,6 +45,20 @@ pub(super) struct Answers {
     pub(super) hertz: f64,
     /// What is missing, and why.
     pub(super) notes: Vec<String>,
+}
+
+impl Answers {
+    /// Returns whether more of the history is kept; if not, a note says so.
+    fn has_room(&mut self) -> bool {
+        let kept: usize = self.perf.iter().map(|shown| shown.text.milliseconds()).sum();
+        let has_room = kept < MAX_MILLISECONDS;
+        if !has_room {
+            let note =
+                format!("{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample");
+            self.notes.push(note);
+        }
+        has_room
+    }
 }
 
 /// Who is asked.
@@ -89,7 +106,7 @@ impl Asked {
         }
         is_there = is_there && self.figures(&mut answers);
         while ends.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
-            is_there = is_there && self.show(Question::Perf, &mut answers);
+            is_there = is_there && answers.has_room() && self.show(Question::Perf, &mut answers);
         }
         if is_ovs && self.control.is_some() {
             // One that did not answer may do so now.
