@@ -400,6 +400,11 @@ fn what_is_no_rpc_is_an_error() {
     let target = Target::start(&["--connections", "4"]);
     for (name, text, part) in [
         ("endless", Vec::new(), "more than 262144 values"),
+        (
+            "objects",
+            format!("{{\"id\":1,\"result\":[{}0]}}", "{\"id\":0},".repeat(800_000)).into_bytes(),
+            "more than 262144 values",
+        ),
         // Of members that nobody asked for, nothing is kept.
         ("long", format!("{{\"x\":[{}]}}", "{\"\":0},".repeat(2 << 20)).into_bytes(), "longer than 8 MiB"),
         ("closed", b"{\"jsonrpc\":".to_vec(), "the answer to"),
