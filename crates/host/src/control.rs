@@ -282,7 +282,7 @@ mod tests {
             error.to_string()
         };
         // A process that listens nowhere.
-        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut other = testkit::command("sleep").arg("60").spawn().unwrap();
         let message = connect(Pid(other.id()), &theirs, Whose::Process);
         other.kill().unwrap();
         other.wait().unwrap();
