@@ -246,6 +246,34 @@ fn links_are_followed_and_what_is_no_file_is_written_directly() {
     assert_eq!(run(dir.path(), "cat fifo & true", words, "fifo").stdout, expected);
 }
 
+/// A file without a name can't get one where there is no /proc (and some file systems have no such files): it has a hidden name then,
+/// which goes with a failure, too.
+#[test]
+fn without_files_that_have_no_name_nothing_hidden_is_left_either() {
+    let Some(_turn) = kernel() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    fs::write(&out, OLD).unwrap();
+    let without_proc = |first: &str| {
+        let script = format!("umount -l /proc || exit 77; {first}; exec \"$@\"");
+        let mut command = testkit::command("unshare");
+        command.args(["--mount", "sh", "-c", &script, "sh", PROGRAM, "objects", "-o"]).arg(&out);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let failed = without_proc(ENDS[0]);
+    if failed.status.code() == Some(77) {
+        return crate::common::kernel::skip("mount", "nothing can be unmounted here");
+    }
+    assert!(!failed.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{failed:?}");
+    let done = without_proc("true");
+    assert!(done.status.success() && fs::read_to_string(&out).unwrap() != OLD, "{done:?}");
+    // What is left of a kill here, a later run does not trip over.
+    let killed = without_proc(ENDS[1]);
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert!(!killed.status.success() && left == 2, "{killed:?}: {left}");
+    assert!(without_proc("true").status.success() && fs::read_dir(dir.path()).unwrap().count() == 2);
+}
+
 /// What one may not write, one does not replace either.
 #[test]
 fn a_file_that_may_not_be_written_is_not_replaced() {
