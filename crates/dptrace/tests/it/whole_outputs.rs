@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::common::kernel::{PROGRAM, kernel, until};
 use crate::common::live::{Application, Follow};
-use crate::common::scenes::{sample, write_absences};
+use crate::common::scenes::{add_rings, sample, write_absences};
 
 /// What an old file has.
 const OLD: &str = "an old file\n";
@@ -137,6 +137,14 @@ fn what_is_made_of_a_capture_is_for_its_user_alone() {
     write_absences(&folder, begin, b"other");
     for words in OF_CAPTURES {
         check(dir.path(), words, 0o600);
+    }
+    add_rings(&folder);
+    for words in [&["trace", "-i", "x.capture", "-o", "OUT"], &["latency", "-i", "x.capture", "-o", "OUT"]] {
+        let done = run(dir.path(), "true", words, "of_trace");
+        assert!(done.status.success(), "{words:?}: {done:?}");
+        let out = dir.path().join("of_trace");
+        assert_eq!(mode(&out), 0o600, "{words:?}");
+        fs::remove_file(out).unwrap();
     }
     let done = run(dir.path(), "true", &["export", "x.capture", "--parquet", "OUT"], "tables");
     assert!(done.status.success(), "{done:?}");

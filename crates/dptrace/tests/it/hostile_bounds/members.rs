@@ -5,15 +5,12 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use capture::{Around, RingsWriter, When};
+use capture::When;
 use rustix::fs::{CWD, Mode, mkfifoat};
-use spdk_trace::{Copied, Follower, Lcore, Ticks};
 use tempfile::TempDir;
-use timeline::{Anchor, BootNanos};
 
 use super::limited;
-use crate::common::scenes::write_absences;
-use crate::common::small;
+use crate::common::scenes::{add_rings, write_absences};
 
 /// What dptrace may take of address space here, in MiB: the program, its stacks and its buffers.
 const SMALL: u64 = 150;
@@ -42,20 +39,6 @@ fn capture() -> (TempDir, PathBuf) {
     let begin = When { utc: "2026-11-23T06:32:00Z".to_owned(), boot_nanos: 1_000_000 };
     write_absences(&folder, begin, b"other");
     (dir, folder)
-}
-
-/// Adds a trace without polls to a capture.
-fn add_rings(folder: &Path) {
-    let trace = small::builder().build();
-    let follower = Follower::new(&trace).unwrap();
-    let mut writer = RingsWriter::begin(fs::File::create(folder.join("trace.rings")).unwrap()).unwrap();
-    Around::begin(&trace, &follower, &mut writer).unwrap();
-    let lcores: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
-    for at in [1_000_000, 9_000_000] {
-        writer.poll(&Copied::default(), &lcores, BootNanos(at)).unwrap();
-        writer.anchor(Anchor { ticks: Ticks(at), nanos: BootNanos(at), bracket: Ticks(1) }).unwrap();
-    }
-    writer.flush().unwrap();
 }
 
 /// A folder with a trace of DPDK, and the file of its events, which has none yet.
