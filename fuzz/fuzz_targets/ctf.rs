@@ -38,7 +38,7 @@ fn head() -> Vec<u8> {
 
 /// All events of the streams in one form, and how many there were.
 fn written(metadata: &Metadata, streams: &[&[u8]], form: Form) -> (String, usize) {
-    let streams = streams.iter().filter_map(|bytes| Stream::new(metadata, bytes).ok()).collect();
+    let streams = streams.iter().filter_map(|bytes| Stream::new(metadata, *bytes).ok()).collect();
     let mut merged = Merged::new(streams);
     let (mut out, mut writer, mut count) = (Vec::new(), Writer::new(form), 0);
     while let Some((nth, event)) = merged.next() {

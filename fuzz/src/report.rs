@@ -159,8 +159,10 @@ impl Source<'_> {
             offset: self.number(),
             span,
             has_kernel: self.byte() % 2 == 0,
+            unseen: self.list(Self::name),
             verdicts: self.list(|it| Verdict { sentence: it.name(), explained: it.name() }),
-            spent: Spent { requests: self.number(), length: self.number(), causes: self.list(cause) },
+            left_out: self.list(Self::name),
+            spent: Spent { of: self.name(), requests: self.number(), length: self.number(), causes: self.list(cause) },
             notes: self.list(Self::name),
             heat: heat.finish(span, holes),
             lanes: self.lanes(),
@@ -187,7 +189,8 @@ pub fn made_of(text: &str, numbers: &[u8]) -> Report {
 /// If it is not well formed: an element that is not closed, an attribute without quotes, an unknown entity, a character that
 /// does something to those who read the source.
 pub fn elements(document: &str) -> BTreeSet<String> {
-    let is_obeyed = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_obeyed =
+        |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     assert!(!document.contains(is_obeyed), "a control character");
     let (mut found, mut open, mut rest) = (BTreeSet::new(), Vec::new(), document);
     rest = rest.strip_prefix("<!doctype html>\n").unwrap_or(rest);

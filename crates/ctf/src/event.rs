@@ -1,7 +1,9 @@
 //! A stream: the events of one thread.
 
 use std::fmt;
+use std::io::{ErrorKind, Read};
 
+use crate::input::Input;
 use crate::layout::{Field, Integer, Kind, Layout, Scalar};
 use crate::metadata::{EventKind, Metadata};
 
@@ -36,26 +38,26 @@ impl Value<'_> {
 }
 
 /// Bytes that are laid out, with the order of their numbers.
-#[derive(Clone, Copy, Debug)]
-struct Laid<'b> {
+#[derive(Clone, Debug)]
+struct Laid<'b, B> {
     layout: &'b Layout,
     /// All of the layout.
-    bytes: &'b [u8],
+    bytes: B,
     is_big_endian: bool,
 }
 
 /// What stands at the begin of a stream: the CPU on which its thread began, and the thread's name.
-#[derive(Clone, Copy, Debug)]
-pub struct Head<'b>(Laid<'b>);
+#[derive(Clone, Debug)]
+pub struct Head<'b>(Laid<'b, Box<[u8]>>);
 
 /// An event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Event<'b> {
     /// Its time in nanoseconds since 1970 (UTC).
     pub nanos: i64,
     /// Its kind.
     pub kind: &'b EventKind,
-    fields: Laid<'b>,
+    fields: Laid<'b, Box<[u8]>>,
 }
 
 /// Why a file is no stream of this trace.
@@ -76,13 +78,15 @@ pub enum Problem {
     Cut(usize),
     /// An event of a kind that is not described.
     UnknownKind(usize, u64),
+    /// The file can't be read any more.
+    Unreadable(usize, ErrorKind),
 }
 
-/// A stream that is read event by event.
-#[derive(Clone, Debug)]
+/// A stream that is read event by event: no more of it is in memory than an event needs.
+#[derive(Debug)]
 pub struct Stream<'b> {
     metadata: &'b Metadata,
-    bytes: &'b [u8],
+    input: Input<'b>,
     head: Head<'b>,
     at: usize,
     /// The clock at the last event.
@@ -91,31 +95,33 @@ pub struct Stream<'b> {
 }
 
 impl<'b> Stream<'b> {
-    /// A stream of the trace that `metadata` describes.
-    pub fn new(metadata: &'b Metadata, bytes: &'b [u8]) -> Result<Self, StreamError> {
-        let laid = |layout: &'b Layout, at: usize| {
-            let bytes = bytes.get(at..at.checked_add(layout.size)?)?;
-            Some(Laid { layout, bytes, is_big_endian: metadata.is_big_endian })
-        };
-        let begin = laid(&metadata.packet_header, 0).ok_or(StreamError::Short)?;
+    /// Begins to read a stream of the trace that `metadata` describes.
+    pub fn new(metadata: &'b Metadata, source: impl Read + 'b) -> Result<Self, StreamError> {
+        let (mut input, is_big_endian) = (Input::new(source), metadata.is_big_endian);
+        let layout = &metadata.packet_header;
+        let bytes = input.peek(layout.size).ok_or(StreamError::Short)?;
+        let begin = Laid { layout, bytes, is_big_endian };
         let magic = begin.integer("magic").unwrap_or_default();
         if magic != MAGIC {
             return Err(StreamError::Magic(magic));
         }
-        let uuid = begin.layout.fields.iter().find(|field| field.name == "uuid").map(|field| begin.of(field));
+        let uuid = layout.fields.iter().find(|field| field.name == "uuid").map(|field| begin.of(field));
         if let (Some(uuid), Some(expected)) = (uuid.and_then(|field| field.get(..16)), metadata.uuid)
             && uuid != expected
         {
             return Err(StreamError::OtherTrace);
         }
-        let context = metadata.packet_context.next(begin.bytes.len());
-        let head = Head(laid(&metadata.packet_context, context).ok_or(StreamError::Short)?);
-        Ok(Self { metadata, bytes, head, at: context + head.0.bytes.len(), ticks: 0, problem: None })
+        let (context, layout) = (metadata.packet_context.next(layout.size), &metadata.packet_context);
+        let at = context.checked_add(layout.size).ok_or(StreamError::Short)?;
+        let bytes = input.peek(at).and_then(|bytes| bytes.get(context..)).ok_or(StreamError::Short)?;
+        let head = Head(Laid { layout, bytes: bytes.into(), is_big_endian });
+        input.pass(at);
+        Ok(Self { metadata, input, head, at, ticks: 0, problem: None })
     }
 
     /// What stands at its begin.
-    pub fn head(&self) -> Head<'b> {
-        self.head
+    pub fn head(&self) -> &Head<'b> {
+        &self.head
     }
 
     /// Why it was not read to its end, if so; known once there is no event left.
@@ -125,39 +131,45 @@ impl<'b> Stream<'b> {
 
     /// The event at the place where reading is, which goes behind it. Nothing changes where it is not all there.
     fn read(&mut self) -> Result<Event<'b>, Problem> {
-        let at = self.metadata.event_header.next(self.at);
-        let cut = Problem::Cut(at);
-        let laid = |layout: &'b Layout, at: usize| {
-            let bytes = self.bytes.get(at..at.checked_add(layout.size)?)?;
-            Some(Laid { layout, bytes, is_big_endian: self.metadata.is_big_endian })
-        };
-        let head = laid(&self.metadata.event_header, at).ok_or(cut)?;
+        let (metadata, is_big_endian) = (self.metadata, self.metadata.is_big_endian);
+        let layout = &metadata.event_header;
+        let at = layout.next(self.at);
+        let bytes = part(&mut self.input, at - self.at, layout.size).ok_or(Problem::Cut(at));
+        let head = Laid { layout, bytes: bytes?, is_big_endian };
         let id = head.integer("id").unwrap_or_default();
-        let kind = self.metadata.kinds.get(&id).ok_or(Problem::UnknownKind(at, id))?;
-        let begin = kind.fields.next(at + head.bytes.len());
-        let fields = laid(&kind.fields, begin).ok_or(cut)?;
-        if let Some((at, clock)) = head.layout.clock() {
-            self.ticks = following(self.ticks, head.unsigned(at, clock), clock.bytes);
-        }
-        self.at = begin + fields.bytes.len();
-        Ok(Event { nanos: self.metadata.clock.nanos(self.ticks), kind, fields })
+        let kind = metadata.kinds.get(&id).ok_or(Problem::UnknownKind(at, id))?;
+        let ticks = layout.clock().map(|(at, clock)| following(self.ticks, head.unsigned(at, clock), clock.bytes));
+        let begin = kind.fields.next(at + layout.size);
+        let bytes = part(&mut self.input, begin - self.at, kind.fields.size).ok_or(Problem::Cut(at))?;
+        let fields = Laid { layout: &kind.fields, bytes: bytes.into(), is_big_endian };
+        let end = begin + kind.fields.size;
+        self.input.pass(end - self.at);
+        (self.at, self.ticks) = (end, ticks.unwrap_or(self.ticks));
+        Ok(Event { nanos: metadata.clock.nanos(self.ticks), kind, fields })
     }
+}
+
+/// Returns some bytes of those that come next, of which the first ones are left out.
+fn part<'i>(input: &'i mut Input<'_>, begin: usize, count: usize) -> Option<&'i [u8]> {
+    input.peek(begin.checked_add(count)?)?.get(begin..)
 }
 
 impl<'b> Iterator for Stream<'b> {
     type Item = Event<'b>;
 
     fn next(&mut self) -> Option<Event<'b>> {
-        if self.problem.is_some() || self.at >= self.bytes.len() {
+        if self.problem.is_some() {
             return None;
         }
-        match self.read() {
-            Ok(event) => Some(event),
-            Err(problem) => {
-                self.problem = Some(problem);
-                None
-            }
+        let event = if self.input.peek(1).is_some() { Some(self.read()) } else { None };
+        // What was not read is not cut.
+        let failed = self.input.failed().map(|kind| Problem::Unreadable(self.at, kind));
+        match event {
+            Some(Ok(event)) => return Some(event),
+            Some(Err(problem)) => self.problem = failed.or(Some(problem)),
+            None => self.problem = failed,
         }
+        None
     }
 }
 
@@ -173,9 +185,9 @@ fn following(last: u64, low: u64, bytes: usize) -> u64 {
     if value < last { value.wrapping_add(span) } else { value }
 }
 
-impl<'b> Laid<'b> {
-    fn of(&self, field: &Field) -> &'b [u8] {
-        self.bytes.get(field.at..).unwrap_or_default()
+impl<B: AsRef<[u8]>> Laid<'_, B> {
+    fn of(&self, field: &Field) -> &[u8] {
+        self.bytes.as_ref().get(field.at..).unwrap_or_default()
     }
 
     fn integer(&self, name: &str) -> Option<u64> {
@@ -185,12 +197,12 @@ impl<'b> Laid<'b> {
 
     /// The bytes of an integer as an unsigned one.
     fn unsigned(&self, at: usize, integer: Integer) -> u64 {
-        let bytes = self.bytes.get(at..).and_then(|rest| rest.get(..integer.bytes)).unwrap_or_default();
+        let bytes = self.bytes.as_ref().get(at..).and_then(|rest| rest.get(..integer.bytes)).unwrap_or_default();
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
         if self.is_big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
     }
 
-    fn scalar(&self, at: usize, scalar: Scalar) -> Value<'b> {
+    fn scalar(&self, at: usize, scalar: Scalar) -> Value<'_> {
         match scalar {
             Scalar::Integer(integer) => {
                 let value = self.unsigned(at, integer);
@@ -209,7 +221,7 @@ impl<'b> Laid<'b> {
         }
     }
 
-    fn value(&self, field: &Field) -> Value<'b> {
+    fn value(&self, field: &Field) -> Value<'_> {
         match field.kind {
             Kind::One(scalar) => self.scalar(field.at, scalar),
             Kind::Text { bytes } => {
@@ -223,14 +235,14 @@ impl<'b> Laid<'b> {
         }
     }
 
-    fn values(self) -> impl Iterator<Item = (&'b str, Value<'b>)> {
-        self.layout.fields.iter().map(move |field| (field.name.as_str(), self.value(field)))
+    fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
+        self.layout.fields.iter().map(|field| (field.name.as_str(), self.value(field)))
     }
 }
 
-impl<'b> Head<'b> {
+impl Head<'_> {
     /// All that stands there, by name.
-    pub fn values(&self) -> impl Iterator<Item = (&'b str, Value<'b>)> {
+    pub fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.0.values()
     }
 
@@ -240,7 +252,7 @@ impl<'b> Head<'b> {
     }
 
     /// The thread's name.
-    pub fn thread(&self) -> &'b [u8] {
+    pub fn thread(&self) -> &[u8] {
         match self.values().find(|(name, _)| *name == "name") {
             Some((_, Value::Text(text))) => text,
             _ => b"",
@@ -248,9 +260,9 @@ impl<'b> Head<'b> {
     }
 }
 
-impl<'b> Event<'b> {
+impl Event<'_> {
     /// Its fields, by name.
-    pub fn values(&self) -> impl Iterator<Item = (&'b str, Value<'b>)> {
+    pub fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.fields.values()
     }
 }
@@ -273,6 +285,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut(at) => write!(f, "it is cut off within the event at {at:#x}"),
+            Self::Unreadable(at, kind) => write!(f, "it can't be read behind {at:#x}: {kind}"),
             Self::UnknownKind(at, id) => {
                 write!(f, "the event at {at:#x} has the id {id}, which the metadata does not describe")
             }

@@ -8,11 +8,13 @@
 //! ```
 //!
 //! Of the format this is what DPDK writes since 20.05 (its `eal_common_trace_ctf.c`): one packet a file, fields whose lengths are
-//! fixed. What is beyond is refused by name and line, and not guessed. This crate opens no file, and what it reads is foreign: no
+//! fixed. What is beyond is refused by name and line, and not guessed. Of a
+//! stream, no more is in memory than an event needs. This crate opens no file, and what it reads is foreign: no
 //! input makes it fail otherwise than by an error.
 #![forbid(unsafe_code)]
 
 mod event;
+mod input;
 mod layout;
 mod merged;
 mod metadata;

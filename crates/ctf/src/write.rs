@@ -30,7 +30,7 @@ impl Writer {
     }
 
     /// Adds the line of an event.
-    pub fn event(&mut self, out: &mut Vec<u8>, head: Head<'_>, event: &Event<'_>) {
+    pub fn event(&mut self, out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
         match self.form {
             Form::Text => self.text(out, head, event),
             Form::Json => json(out, head, event),
@@ -38,7 +38,7 @@ impl Writer {
         self.last = Some(event.nanos);
     }
 
-    fn text(&self, out: &mut Vec<u8>, head: Head<'_>, event: &Event<'_>) {
+    fn text(&self, out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
         let (seconds, nanos) = (event.nanos.div_euclid(SECOND).rem_euclid(86_400), event.nanos.rem_euclid(SECOND));
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         push(out, format_args!("[{hour:02}:{minute:02}:{second:02}.{nanos:09}] "));
@@ -126,7 +126,7 @@ fn general(value: f64) -> String {
     }
 }
 
-fn json(out: &mut Vec<u8>, head: Head<'_>, event: &Event<'_>) {
+fn json(out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
     push(out, format_args!("{{\"time_ns\":{},\"event\":", event.nanos));
     string(out, event.kind.name.as_bytes());
     if let Some(cpu) = head.cpu() {

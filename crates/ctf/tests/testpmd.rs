@@ -17,7 +17,7 @@ fn read(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
 }
 
 fn written(metadata: &Metadata, streams: &[Vec<u8>], form: Form) -> (String, Vec<Problem>) {
-    let streams = streams.iter().map(|bytes| Stream::new(metadata, bytes).unwrap()).collect();
+    let streams = streams.iter().map(|bytes| Stream::new(metadata, bytes.as_slice()).unwrap()).collect();
     let mut merged = Merged::new(streams);
     let (mut out, mut writer) = (Vec::new(), Writer::new(form));
     while let Some((nth, event)) = merged.next() {
@@ -130,7 +130,7 @@ fn what_is_cut_or_unknown_is_reported_and_the_rest_is_read() {
     for (at, message) in [(0, "it is no stream of CTF 1.8"), (4, "UUIDs differ")] {
         let mut other = whole.clone();
         other[at] ^= 1;
-        let error = Stream::new(&metadata, &other).unwrap_err().to_string();
+        let error = Stream::new(&metadata, other.as_slice()).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
     assert!(Stream::new(&metadata, &whole[..55]).is_err());

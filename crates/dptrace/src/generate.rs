@@ -11,6 +11,7 @@ use objects::{ProbeArg, WantedProbe};
 use crate::failure::{note, usage};
 use crate::output::{self, Output};
 use crate::specs::SpecArgs;
+use crate::whole_file::Access;
 
 /// `dptrace generate`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -43,12 +44,12 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     output::refuse_inputs(args.output.as_deref(), args.specs.files())?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     for probe in &wanted {
         output.buffer.extend_from_slice(line(probe).as_bytes());
         output.buffer.push(b'\n');
     }
-    output.flush()?;
+    output.finish()?;
     let untimed: Vec<_> = wanted.iter().filter(|probe| !probe.ticks).map(|probe| probe.name).collect();
     if !untimed.is_empty() {
         note(&format!(

@@ -22,6 +22,7 @@ use crate::process::{self, Role, Takes};
 use crate::target::printable;
 use crate::trace_files::{NAME_BASE, SHM, trace_of, traces, what_is_there};
 use crate::user_file;
+use crate::whole_file::Access;
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
@@ -193,6 +194,14 @@ impl Place {
         }
     }
 
+    /// Returns who may read what is made of it: of a capture, which the user alone may read, it is the user alone.
+    pub(crate) fn access(&self) -> Access {
+        match self {
+            Self::File(path) if capture::open::is_capture(path) => Access::Owner,
+            Self::File(_) | Self::Piped(_) => Access::Umask,
+        }
+    }
+
     /// Reads the trace: a raw file whole, and of a JSON document its tables. Its records can be asked for once; `again`,
     /// if more often.
     pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
@@ -339,7 +348,15 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = if is_of_application(path) { open_application(path) } else { user_file::open(path) }?;
+        Self::of(if is_of_application(path) { open_application(path) } else { user_file::open(path) }?)
+    }
+
+    /// Opens a member of a capture's folder.
+    pub(crate) fn open_member(path: &Path) -> io::Result<Self> {
+        Self::of(user_file::open_member(path)?)
+    }
+
+    fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }

@@ -46,6 +46,7 @@ mod trace_files;
 mod user_file;
 mod utc;
 mod watch;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::failure::usage;
 use crate::names;
 use crate::output::Output;
+use crate::whole_file::Access;
 
 /// How specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +62,7 @@ fn about(text: &str) -> String {
 }
 
 fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {
-    let mut output = Output::open(path)?;
+    let mut output = Output::whole(path, Access::Umask)?;
     output.buffer = text;
-    Ok(output.flush()?)
+    Ok(output.finish()?)
 }

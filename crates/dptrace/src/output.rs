@@ -1,10 +1,12 @@
 //! Where output goes: one large buffer in front of standard output or a file.
+//!
+//! A file is whole or absent: it is put in its place by [`Output::finish`], and if a command fails before that, an old file stays as it
+//! was. One that grows while it is read ([`Output::open`]) is put there with its first bytes.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use rustix::fs::FileType;
@@ -14,6 +16,7 @@ use crate::failure::usage;
 use crate::interrupt;
 use crate::progress;
 use crate::target::printable;
+use crate::whole_file::{Access, WholeFile};
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -31,13 +34,18 @@ pub(crate) struct Output {
     is_file: bool,
 }
 
-type Writer = Box<dyn Write + Send>;
+/// Where the bytes go.
+enum Writer {
+    Stream(Box<dyn Write + Send>),
+    /// A file that is put in its place when it is whole.
+    Whole(WholeFile),
+    /// A file that is put in its place with its first bytes.
+    Growing(WholeFile),
+}
 
 /// Who writes what was gathered.
 enum Sink {
     Here(Writer),
-    /// A file that is created or replaced when there is something to write, or when it is known that all went well.
-    Later(PathBuf),
     /// A thread: full buffers go there, and come back empty.
     Thread {
         full: SyncSender<Vec<u8>>,
@@ -46,35 +54,33 @@ enum Sink {
 }
 
 impl Output {
-    /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
-    /// replaced.
+    /// Opens an output that can be read while it grows: to standard output (also by the name `-`, as for the input), or to the file of
+    /// that name. An old file is replaced with the first bytes, so a command that fails before that leaves it alone; what was written
+    /// then stays, however the command ends.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let (writer, name, is_file): (Writer, _, _) = match file(path) {
-            None => (Box::new(io::stdout()), "standard output".to_owned(), is_regular(&io::stdout())),
+        Self::to(path, Access::Umask, Writer::Growing)
+    }
+
+    /// Opens an output to standard output, or to a file that is whole or absent: [`Self::finish`] puts it in its place.
+    pub(crate) fn whole(path: Option<&Path>, access: Access) -> anyhow::Result<Self> {
+        Self::to(path, access, Writer::Whole)
+    }
+
+    fn to(path: Option<&Path>, access: Access, writer: fn(WholeFile) -> Writer) -> anyhow::Result<Self> {
+        let (writer, name, is_file) = match file(path) {
+            None => (Writer::Stream(Box::new(io::stdout())), "standard output".to_owned(), is_regular(&io::stdout())),
             Some(path) => {
-                let created = create(path)?;
-                let is_file = is_regular(&created);
-                (Box::new(created), printable(path), is_file)
+                let created = WholeFile::create(path, access)?;
+                let is_file = is_regular(created.file());
+                (writer(created), printable(path), is_file)
             }
         };
         Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name, is_file })
     }
 
-    /// The same, but the file is created when it is first written to: what turns out to be a mistake before that leaves the
-    /// file of an earlier run alone.
-    pub(crate) fn later(path: Option<&Path>) -> anyhow::Result<Self> {
-        match file(path) {
-            None => Self::open(None),
-            Some(path) => {
-                let (sink, name) = (Sink::Later(path.to_owned()), printable(path));
-                Ok(Self { buffer: empty_buffer(), sink, name, is_file: false })
-            }
-        }
-    }
-
     /// Opens an output to nobody: only its buffer is of interest, as far as it was not flushed.
     pub(crate) fn discarded() -> Self {
-        let (sink, name) = (Sink::Here(Box::new(io::sink())), String::new());
+        let (sink, name) = (Sink::Here(Writer::Stream(Box::new(io::sink()))), String::new());
         Self { buffer: Vec::new(), sink, name, is_file: true }
     }
 
@@ -94,11 +100,7 @@ impl Output {
 
     /// Empties the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if let Sink::Later(path) = &self.sink {
-            self.sink = Sink::Here(Box::new(create(path)?));
-        }
         match &mut self.sink {
-            Sink::Later(_) => Ok(()),
             Sink::Here(writer) => {
                 if !self.is_file {
                     // Without its lock, which a message of another thread would wait for.
@@ -116,6 +118,17 @@ impl Output {
         }
     }
 
+    /// Empties the buffer, and puts a file in its place once the disk has all of it.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        match self.sink {
+            Sink::Here(Writer::Whole(file) | Writer::Growing(file)) => {
+                file.commit().map_err(|error| failed(&self.name, &error))
+            }
+            Sink::Here(Writer::Stream(_)) | Sink::Thread { .. } => Ok(()),
+        }
+    }
+
     /// Runs with a thread that writes what is gathered meanwhile: what is gathered next need not wait for the kernel. All
     /// is written when this returns.
     pub(crate) fn in_background<T>(&mut self, gather: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
@@ -128,7 +141,7 @@ impl Output {
             let thread = scope.spawn(move || write_all(writer, &to_write, &written));
             let gathered = gather(self);
             // The channel ends, and with it the thread.
-            self.sink = Sink::Here(Box::new(io::sink()));
+            self.sink = Sink::Here(Writer::Stream(Box::new(io::sink())));
             let (writer, result) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.sink = Sink::Here(writer);
             result.map_err(|error| failed(&self.name, &error)).and(gathered)
@@ -138,10 +151,6 @@ impl Output {
 
 fn is_regular(fd: &impl AsFd) -> bool {
     rustix::fs::fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file())
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    File::create(path).map_err(|error| io::Error::new(error.kind(), format!("creating {}: {error}", printable(path))))
 }
 
 fn file(path: Option<&Path>) -> Option<&Path> {
@@ -184,9 +193,17 @@ fn write_all(mut writer: Writer, full: &Receiver<Vec<u8>>, written: &Sender<Vec<
 }
 
 fn write(writer: &mut Writer, buffer: &[u8]) -> io::Result<()> {
+    let out: &mut dyn Write = match writer {
+        Writer::Stream(stream) => stream,
+        Writer::Whole(file) | Writer::Growing(file) => file,
+    };
     let mut pieces = buffer.chunks(interrupt::piece());
-    pieces.try_for_each(|piece| interrupt::writing(|| writer.write_all(piece)))?;
-    interrupt::writing(|| writer.flush())
+    pieces.try_for_each(|piece| interrupt::writing(|| out.write_all(piece)))?;
+    interrupt::writing(|| out.flush())?;
+    match writer {
+        Writer::Growing(file) if !buffer.is_empty() => file.publish(),
+        _ => Ok(()),
+    }
 }
 
 /// The kind is kept: a reader who went away is no failure.

@@ -1,9 +1,9 @@
 //! How much is read of files that the user names.
 
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
-pub(crate) use host::user_file::{open, read, read_stream, read_to};
+pub(crate) use host::user_file::{check_holes, open, open_member, read, read_member, read_stream, read_to};
 
 /// The most that is read of a script, in bytes: more than anybody writes, and than bpftrace takes.
 pub(crate) const SCRIPT: u64 = 16 << 20;
@@ -20,10 +20,7 @@ pub(crate) const START: u64 = 512;
 
 /// The first bytes of a regular file.
 pub(crate) fn start(path: &Path) -> io::Result<Vec<u8>> {
-    if !path.metadata()?.is_file() {
-        return Err(ErrorKind::InvalidInput.into());
-    }
     let mut bytes = Vec::new();
-    open(path)?.take(START).read_to_end(&mut bytes)?;
+    open_member(path)?.take(START).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

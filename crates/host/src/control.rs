@@ -1,14 +1,15 @@
 //! Unix sockets at which a process answers questions: which ones it listens at, and connections to them with a time limit.
 //!
 //! A path is the one that the process has bound, so it is looked up below the process's root, by `foreign`. It is connected to with
-//! the user's own rights: what the user may not ask, dptrace does not ask for him. Who answers is not known for sure, since the
-//! process's owner can replace the socket: answers are untrusted.
+//! the user's own rights: what the user may not ask, dptrace does not ask for him. The process's owner chose the path and can put a link
+//! there that leads to the socket of somebody else, which root may use and he may not: so a socket is connected to only if it belongs to
+//! the user of the process. Who answers is untrusted all the same.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,8 +23,8 @@ use crate::foreign;
 use crate::proc;
 use crate::process::Pid;
 
-/// The most that is taken of an answer.
-pub const LONGEST_ANSWER: usize = 64 << 20;
+/// The most that is taken of an answer: the history of a hundred threads that poll has some 10 MiB.
+pub const LONGEST_ANSWER: usize = 32 << 20;
 /// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB; `MAX_OUTPUT_LEN`).
 const PIECE: usize = 256 << 10;
 /// The flag of a socket that listens, in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
@@ -36,6 +37,15 @@ pub enum SocketKind {
     Stream,
     /// Each is received on its own: `SOCK_SEQPACKET`.
     Packets,
+}
+
+/// Whose socket is connected to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// The process's own: it listens there now.
+    Process,
+    /// The process's user's: another process of that user may listen there, as the database of Open vSwitch does.
+    User,
 }
 
 /// A socket at which a process listens.
@@ -107,16 +117,24 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// There is no such socket, the user may not connect to it, or nobody accepts in time.
-    pub fn open(pid: Pid, path: &Path, kind: SocketKind, limit: Duration) -> io::Result<Self> {
+    /// There is no such socket, it is somebody else's, the user may not connect to it, or nobody accepts in time.
+    pub fn open(pid: Pid, path: &Path, kind: SocketKind, whose: Whose, limit: Duration) -> io::Result<Self> {
         let until = Instant::now() + limit;
-        let held = with_file_access(|| foreign::socket_below(&proc::folder(pid).join("root"), path))?;
+        let folder = proc::folder(pid);
+        if whose == Whose::Process && !listening(pid)?.iter().any(|socket| socket.path == path && socket.kind == kind) {
+            return Err(refused(pid, "does not listen there"));
+        }
+        let (held, owner) = with_file_access(|| foreign::socket_below(&folder.join("root"), path))?;
+        // The kernel makes the file for the user who binds the socket (unix(7)).
+        if proc::effective_user(&folder)? != owner {
+            return Err(refused(pid, "has another user than the socket"));
+        }
         let socket_type = if kind == SocketKind::Stream { SocketType::STREAM } else { SocketType::SEQPACKET };
         let socket = net::socket_with(AddressFamily::UNIX, socket_type, SocketFlags::CLOEXEC, None)?;
         let connection = Self { socket, kind, until };
         connection.limit(Timeout::Send)?;
         // The link leads to the socket that is held, and is never too long for an address.
-        let address = SocketAddrUnix::new(foreign::link_to(&held))?;
+        let address = SocketAddrUnix::new(proc::own_descriptor(held.as_fd()))?;
         net::connect(&connection.socket, &address).map_err(late)?;
         Ok(connection)
     }
@@ -146,7 +164,7 @@ impl Connection {
     /// Nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
     pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
         if into.len() > LONGEST_ANSWER {
-            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 64 MiB"));
+            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 32 MiB"));
         }
         let start = into.len();
         into.resize(start + PIECE, 0);
@@ -174,6 +192,10 @@ impl Connection {
         }
         Ok(set_socket_timeout(&self.socket, what, Some(left))?)
     }
+}
+
+fn refused(pid: Pid, why: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, format!("process {} {why}: it is not connected to", pid.0))
 }
 
 /// A call that ran out of time says that it would block.
@@ -221,7 +243,8 @@ mod tests {
             client.write_all(b"answer").unwrap();
             question
         });
-        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_mins(1)).unwrap();
+        let connection =
+            Connection::open(own, &path, SocketKind::Stream, Whose::Process, Duration::from_mins(1)).unwrap();
         connection.send(b"ask?").unwrap();
         assert_eq!(server.join().unwrap(), *b"ask?");
         let mut answer = Vec::new();
@@ -236,12 +259,45 @@ mod tests {
         let _listener = UnixListener::bind(&path).unwrap();
         let own = Pid(std::process::id());
         // The time may be over before it is open.
-        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_millis(50));
+        let connection = Connection::open(own, &path, SocketKind::Stream, Whose::User, Duration::from_millis(50));
         let error = connection.and_then(|connection| connection.receive(&mut Vec::new())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         // What is no socket is not connected to.
         fs::write(folder.path().join("file"), "").unwrap();
         let file = folder.path().join("file");
-        assert!(Connection::open(own, &file, SocketKind::Stream, Duration::from_secs(1)).is_err());
+        assert!(Connection::open(own, &file, SocketKind::Stream, Whose::User, Duration::from_secs(1)).is_err());
+    }
+
+    /// A hostile process names a socket of somebody else, or puts a link to it in the place of its own.
+    #[test]
+    fn a_socket_of_somebody_else_is_not_connected_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let [mine, theirs] = ["mine.ctl", "theirs.sock"].map(|name| folder.path().join(name));
+        let listener = UnixListener::bind(&theirs).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let connect = |pid, path: &Path, whose| {
+            let error = Connection::open(pid, path, SocketKind::Stream, whose, Duration::from_secs(1)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+            assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+            error.to_string()
+        };
+        // A process that listens nowhere.
+        let mut other = testkit::command("sleep").arg("60").spawn().unwrap();
+        let message = connect(Pid(other.id()), &theirs, Whose::Process);
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(message.contains("does not listen there"), "{message}");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        // We listen at a path at which there is now a link to a socket of another user.
+        let _own = UnixListener::bind(&mine).unwrap();
+        fs::remove_file(&mine).unwrap();
+        std::os::unix::fs::symlink(&theirs, &mine).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(65_534), None).unwrap();
+        for whose in [Whose::Process, Whose::User] {
+            let message = connect(Pid(std::process::id()), &mine, whose);
+            assert!(message.contains("has another user"), "{message}");
+        }
     }
 }

@@ -39,8 +39,7 @@ impl Process {
             if file.real.file_name() != path.file_name() {
                 return Err(io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link"));
             }
-            let status = proc::text(self.folder().join("status"))?;
-            if file.owner != 0 && effective_user(&status) != Some(file.owner) {
+            if file.owner != 0 && proc::effective_user(self.folder())? != file.owner {
                 return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
             }
             if known == Some(file.length) {
@@ -60,11 +59,6 @@ fn last_number(status: &str, name: &str) -> Option<u32> {
     field(status, name)?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// The second number of `Uid:`, in our own user namespace.
-fn effective_user(status: &str) -> Option<u32> {
-    field(status, "Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{chown, symlink};
@@ -75,9 +69,7 @@ mod tests {
     #[test]
     fn numbers_of_the_status() {
         let status = "Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n";
-        assert_eq!(effective_user(status), Some(2));
         assert_eq!(last_number(status, "NSpid:"), Some(7));
-        assert_eq!(effective_user("Uid:\tx\n"), None);
     }
 
     /// A file that is removed with the test.

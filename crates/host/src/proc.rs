@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -120,8 +121,25 @@ pub fn task(pid: Pid, tid: Pid) -> PathBuf {
     folder_of(pid).join("task").join(tid.to_string())
 }
 
+/// Returns the effective user of a process, in our own user namespace (`Uid:` in proc_pid_status(5)).
+pub fn effective_user(folder: &Path) -> io::Result<u32> {
+    let status = text(folder.join("status"))?;
+    user_in(&status).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its user is not stated"))
+}
+
+/// The second number of `Uid:`. A thread's name has no line ends in this file.
+fn user_in(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The program of this process, as a path that the kernel follows for us even where the file is gone.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Returns the link by which the kernel leads to what a descriptor of this process holds (proc_pid_fd(5)).
+pub fn own_descriptor(held: BorrowedFd<'_>) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
+}
 
 /// The folder of this process, and of its first thread. By its name and not by a number, which is another process's where
 /// `/proc` is that of another PID namespace.
@@ -360,6 +378,12 @@ mod tests {
     fn a_process_has_a_user() {
         assert_eq!(user(Pid(std::process::id())), Some(rustix::process::getuid().as_raw()));
         assert_eq!(user(Pid(u32::MAX)), None);
+    }
+
+    #[test]
+    fn the_user_is_the_effective_one() {
+        assert_eq!(user_in("Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n"), Some(2));
+        assert_eq!(user_in("Uid:\tx\n"), None);
     }
 
     #[test]

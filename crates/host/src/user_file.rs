@@ -1,9 +1,17 @@
-//! Files that the user names, to be read as a whole, up to a limit.
+//! Files that the user names, to be read as a whole, up to a limit; and members of folders that he names, which are regular files.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal as _, Read};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
+
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+
+use crate::foreign;
+
+/// Bytes of holes that a file may have beside as many bytes as it has on the disk.
+const MAX_HOLES: u64 = 16 << 20;
 
 /// Opens a file, a pipe, a socket or a terminal. A directory has no bytes, and a device has no end.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -20,17 +28,66 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// All of a file, or an error if it has more than `most` bytes.
+/// Opens a member of a folder, such as a capture, which others may have made: a regular file, links followed. Opening never waits, as it
+/// would at a pipe.
+pub fn open_member(path: &Path) -> io::Result<File> {
+    foreign::named(path).map(foreign::Opened::into_file).map_err(|error| {
+        if foreign::is_no_file(&error) {
+            let text = "it is no regular file (a pipe, a device, a socket or a folder): only files are read here";
+            return io::Error::new(ErrorKind::InvalidInput, text);
+        }
+        error
+    })
+}
+
+/// All of a file, or an error if it has more than `most` bytes, or is mostly holes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_all(open(path)?, most)
+}
+
+/// The same of a member of a folder.
+pub fn read_member(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_all(open_member(path)?, most)
+}
+
+fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     if length > most {
         return Err(too_long(most));
     }
+    check_holes(&file)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length as usize + 1).map_err(|_| ErrorKind::OutOfMemory)?;
     read_to(&mut bytes, file, most)?;
     Ok(bytes)
+}
+
+/// Returns an error if most of a regular file is holes: a file of some bytes can claim any length, and holes read as zeros.
+pub fn check_holes(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    let length = about.len();
+    if !about.is_file() || length <= MAX_HOLES || about.blocks().saturating_mul(512) >= length {
+        return Ok(());
+    }
+    let (mut data, mut at) = (0, 0);
+    while at < length {
+        let begin = match seek(file, SeekFrom::Data(at)) {
+            Ok(begin) => begin,
+            // There is no data behind this (lseek(2)).
+            Err(Errno::NXIO) => break,
+            // A file system that knows no holes.
+            Err(_) => return Ok(()),
+        };
+        at = seek(file, SeekFrom::Hole(begin))?.max(begin + 1);
+        data += at - begin;
+    }
+    seek(file, SeekFrom::Start(0))?;
+    if length.saturating_sub(data) <= data.saturating_add(MAX_HOLES) {
+        return Ok(());
+    }
+    let message =
+        format!("it claims {length} bytes, and has {data} on the disk: the rest are holes, which are not read");
+    Err(io::Error::new(ErrorKind::InvalidData, message))
 }
 
 /// All that comes from a stream, or an error if that is more than `most` bytes.
@@ -55,6 +112,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn holes_are_no_content() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"some bytes\n").unwrap();
+        // Few holes are read as zeros.
+        file.set_len(1 << 20).unwrap();
+        assert_eq!(read(&path, 1 << 30).unwrap().len(), 1 << 20);
+        file.set_len(1 << 29).unwrap();
+        let error = read(&path, 1 << 30).unwrap_err().to_string();
+        assert!(error.contains("it claims 536870912 bytes"), "{error}");
+        // One that is nothing but a hole.
+        File::create(&path).unwrap().set_len(1 << 29).unwrap();
+        assert!(read(&path, 1 << 30).is_err());
+    }
+
+    #[test]
     fn what_has_no_end_is_refused_and_what_is_long_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -66,6 +141,9 @@ mod tests {
         assert_eq!(read(Path::new("/proc/self/maps"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(read(Path::new("/dev/zero"), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(read(dir.path(), 4).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert_eq!(read_member(Path::new("/dev/zero"), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(read_member(dir.path(), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(read_member(&path, 5).unwrap(), b"12345");
         assert_eq!(read_stream(io::repeat(0), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 }

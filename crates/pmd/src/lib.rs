@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by the names of their lines and columns (2.17 to 4.0) |
 //! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones of them |
+//! | `answer` | what is kept of answers in JSON |
 //! | `cause` | why a stretch was slow, from the kernel's intervals |
 //! | `figures` | what a thread says of itself over a time, and what is left without the time in which it did not run |
 //! | `rpc` | the questions, none of which changes anything, and how answers are read |
@@ -17,6 +18,7 @@
 //! It opens no file and no socket, and reads no clock. Texts are untrusted: whatever can't be read in them is left out.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod cause;
 mod figures;
 mod history;

@@ -3,7 +3,11 @@
 //!
 //! Each question is one that changes nothing: there is no way to ask another one.
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use crate::answer::{FirstOf, Loose, Map, Row, Rows};
 
 /// A question to a daemon of Open vSwitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +87,8 @@ impl Framer {
 /// The answer has none.
 pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
     match result(answer)? {
-        Value::String(text) => Ok(text),
-        _ => Err(NoAnswer::Malformed),
+        Loose::Text(text) => Ok(text),
+        Loose::Null | Loose::Other => Err(NoAnswer::Malformed),
     }
 }
 
@@ -94,24 +98,29 @@ pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
 ///
 /// The answer has none.
 pub fn answered_settings(answer: &[u8]) -> Result<Vec<(String, String)>, NoAnswer> {
-    let result = result(answer)?;
-    // A map is `["map", [[key, value], ...]]` (RFC 7047, section 5.1).
-    let map = result.pointer("/0/rows/0/other_config/1").and_then(Value::as_array).ok_or(NoAnswer::Malformed)?;
-    let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
-    Ok(map.iter().filter_map(pair).collect())
+    let rows: FirstOf<Rows> = result(answer)?;
+    let settings = rows.0.and_then(|Rows { rows }| rows.0).map(|Row { other_config: Map(pairs) }| pairs);
+    settings.ok_or(NoAnswer::Malformed)
 }
 
-fn result(answer: &[u8]) -> Result<Value, NoAnswer> {
-    let mut answer: Value = serde_json::from_slice(answer).map_err(|_| NoAnswer::Malformed)?;
-    match answer.get("error") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(error)) => return Err(NoAnswer::Refused(error.trim().to_owned())),
-        Some(error) => return Err(NoAnswer::Refused(error.to_string())),
+/// Reads a result: of all else in the answer, nothing is kept.
+fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
+    #[derive(Deserialize)]
+    struct Answer<T> {
+        #[serde(default)]
+        error: Loose,
+        result: Option<T>,
     }
-    answer.get_mut("result").map(Value::take).ok_or(NoAnswer::Malformed)
+    let found: Result<Answer<T>, _> = serde_json::from_slice(answer);
+    match found {
+        Ok(Answer { error: Loose::Null, result: Some(result) }) => Ok(result),
+        Ok(Answer { error: Loose::Text(error), .. }) => Err(NoAnswer::Refused(error.trim().to_owned())),
+        Ok(Answer { error: Loose::Other, .. }) => Err(NoAnswer::Refused("an error that is no text".to_owned())),
+        Ok(_) | Err(_) => Err(NoAnswer::Malformed),
+    }
 }
 
-/// What DPDK's telemetry answers to a question: what stands behind the question's own name.
+/// What DPDK's telemetry answers to a question: what stands behind the question's own name. Its messages have at most some KiB.
 pub fn telemetry(answer: &[u8]) -> Option<Value> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let (_, value) = answer.as_object()?.iter().next()?;
@@ -121,6 +130,7 @@ pub fn telemetry(answer: &[u8]) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::MAX_SETTINGS;
 
     #[test]
     fn answers_end_where_they_end() {
@@ -138,6 +148,28 @@ mod tests {
         assert_eq!(answered_text(answer), Err(NoAnswer::Refused("\"no/such\" is not a valid command".to_owned())));
         assert_eq!(answered_text(b"{}"), Err(NoAnswer::Malformed));
         assert_eq!(answered_text(b"\xff"), Err(NoAnswer::Malformed));
+    }
+
+    /// Of what nobody asked for, nothing is kept, however much it is.
+    #[test]
+    fn answers_with_more_than_was_asked_for_are_read() {
+        let answer = br#"{"x":[{"":0}],"result":"text","error":null,"id":{"y":[[]]}}"#;
+        assert_eq!(answered_text(answer), Ok("text".to_owned()));
+        assert_eq!(answered_text(br#"{"result":[{"":0},{"":0}]}"#), Err(NoAnswer::Malformed));
+        let error = br#"{"result":null,"error":[{"":0}]}"#;
+        assert_eq!(answered_text(error), Err(NoAnswer::Refused("an error that is no text".to_owned())));
+        assert_eq!(answered_text(br#"{"result":null,"error":null}"#), Err(NoAnswer::Malformed));
+        for answer in
+            [&br#"{"result":[]}"#[..], br#"{"result":[{}]}"#, br#"{"result":[{"rows":[{"other_config":7}]}]}"#]
+        {
+            assert_eq!(answered_settings(answer), Err(NoAnswer::Malformed), "{}", String::from_utf8_lossy(answer));
+        }
+        let more = br#"{"result":[{"rows":[{"other_config":["map",[["a","b","c"],7,["d"],[["e"],"f"],["g","h"]],9],"z":1},{}]},8]}"#;
+        assert_eq!(answered_settings(more), Ok(vec![("a".into(), "b".into()), ("g".into(), "h".into())]));
+        let pairs = r#"["k","v"],"#.repeat(MAX_SETTINGS + 9);
+        let many =
+            format!(r#"{{"result":[{{"rows":[{{"other_config":["map",[{}]]}}]}}]}}"#, pairs.trim_end_matches(','));
+        assert_eq!(answered_settings(many.as_bytes()).map(|all| all.len()), Ok(MAX_SETTINGS));
     }
 
     #[test]

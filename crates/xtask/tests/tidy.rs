@@ -32,6 +32,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
     ("dptrace/src/serve/parquet/shelf.rs", "the folder for tables that the user named, to lock it"),
+    ("dptrace/src/whole_file.rs", "what the user names for output: new files in their folders"),
     ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),

@@ -1,20 +1,22 @@
 //! The folder of a capture: made for it, readable by the user alone, and its files.
 
 use std::cell::RefCell;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
 use ::capture::Meta;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use host::Pid;
 use host::proc::{self, Stat};
 
 use super::open::META;
+use super::summary::size;
 use crate::failure::usage;
 use crate::target::printable;
+use crate::whole_file::{Access, WholeFile, sync_folder};
 
 /// The folder.
 pub(crate) struct Folder {
@@ -37,7 +39,6 @@ impl Folder {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {
-                // Not every folder that can be written can be opened: then the system stores it in its own time.
                 let _ = sync_folder(
                     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")),
                 );
@@ -52,10 +53,9 @@ impl Folder {
         &self.path
     }
 
-    /// The bytes that are free for us where it is, if the file system says so (`f_bavail`, statvfs(3)).
+    /// Returns the bytes that are free for us where it is, if the file system says so.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let found = rustix::fs::statvfs(&self.path).ok()?;
-        Some(found.f_bavail.saturating_mul(found.f_frsize))
+        free_bytes(&self.path)
     }
 
     /// Makes a file in it.
@@ -64,10 +64,16 @@ impl Folder {
         new_file(&path).with_context(|| format!("creating {}", printable(&path)))
     }
 
-    /// Cuts that many bytes off the end of a file in it.
+    /// Takes room on the disk until the value is dropped, if the file system can.
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<WholeFile> {
+        let reserve = WholeFile::create(&self.path.join("reserve"), Access::Owner).ok()?;
+        rustix::fs::fallocate(reserve.file(), rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
+        Some(reserve)
+    }
+
+    /// Cuts a file in it to this length.
     pub(crate) fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(self.path.join(name))?;
-        file.set_len(file.metadata()?.len().saturating_sub(bytes))
+        OpenOptions::new().write(true).open(self.path.join(name))?.set_len(bytes)
     }
 
     /// Has the disk keep which files there are in it.
@@ -78,7 +84,7 @@ impl Folder {
     /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other, also after a power failure.
     pub(crate) fn write_meta(&self, meta: &Meta) -> io::Result<()> {
         self.await_aside();
-        write_meta(&self.path, &meta.to_json()?)
+        WholeFile::write_whole(&self.path.join(META), Access::Owner, meta.to_json()?.as_bytes())
     }
 
     /// The same while the capture goes on: a disk may need seconds for it, so another thread waits for that. If it fails, the one that
@@ -86,9 +92,9 @@ impl Folder {
     pub(crate) fn write_meta_aside(&self, meta: &Meta) {
         self.await_aside();
         let Ok(text) = meta.to_json() else { return };
-        let path = self.path.clone();
+        let path = self.path.join(META);
         let writing = Builder::new().name("meta".to_owned()).spawn(move || {
-            let _ = write_meta(&path, &text);
+            let _ = WholeFile::write_whole(&path, Access::Owner, text.as_bytes());
         });
         *self.aside.borrow_mut() = writing.ok();
     }
@@ -100,27 +106,26 @@ impl Folder {
     }
 }
 
-/// Writes `meta.json` in that folder so that the disk has it, then gives it its name.
-fn write_meta(folder: &Path, text: &str) -> io::Result<()> {
-    let (path, new) = (folder.join(META), folder.join("meta.json.new"));
-    // One of an earlier try.
-    let _ = fs::remove_file(&new);
-    let written = new_file(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&new, &path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })?;
-    sync_folder(folder)
+/// Refuses to begin a capture that has less room than this: returns an error that says what to do. A folder that is missing, or a file
+/// system that states nothing, is no reason.
+pub(crate) fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result<()> {
+    let parent = path.and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match free_bytes(parent) {
+        Some(free) if free < needed => bail!(
+            "{} are free on the disk of {}, and a capture needs {} at least ({why}): free some, or name a folder on another disk \
+             with -o",
+            size(free),
+            printable(parent),
+            size(needed)
+        ),
+        _ => Ok(()),
+    }
 }
 
-/// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)).
-fn sync_folder(path: &Path) -> io::Result<()> {
-    match File::open(path)?.sync_all() {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
-    }
+/// Returns the bytes that are free for us on a folder's disk, if the file system says so (`f_bavail`, statvfs(3)).
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn new_file(path: &Path) -> io::Result<File> {
@@ -149,6 +154,7 @@ pub(crate) fn process_name(pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

@@ -81,16 +81,21 @@ struct Written {
     failed: Option<io::Error>,
     /// How many events there are.
     events: u64,
-    /// The time of the last one, and of the last one that is surely in the file.
+    /// The time of the last one.
     last: BootNanos,
+    /// What has reached the file: the time of the last event, the number of events, and bytes.
     flushed: BootNanos,
+    stored: (u64, u64),
 }
 
 /// What came of it.
 pub(super) struct Ended {
-    /// Bytes that are surely written.
+    /// Bytes of the file, which end with a chunk, and the events in them.
     pub(super) bytes: u64,
+    pub(super) events: u64,
     pub(super) totals: anyhow::Result<Totals>,
+    /// Why the last ones could not be written.
+    pub(super) failed: Option<io::Error>,
     /// The last event that was surely written, if others were to follow.
     pub(super) until: Option<BootNanos>,
 }
@@ -139,7 +144,7 @@ impl Watching {
     /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
     pub(super) fn finish(self, room: Option<u64>) -> Ended {
         let Self { recorder, mut written, mut rest, until, later, .. } = self;
-        let mut totals = recorder.finish().map_err(plain).map(|(events, totals)| {
+        let totals = recorder.finish().map_err(plain).map(|(events, totals)| {
             rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
             totals
         });
@@ -147,19 +152,17 @@ impl Watching {
         if let Some(room) = room {
             has_all &= written.write(&rest, room) == rest.len();
             written.flush();
-            if let Some(error) = written.failed.take() {
-                (totals, has_all) = (totals.and(Err(error.into())), false);
-            }
+            has_all &= written.failed.is_none();
         }
-        let totals = totals.map(|totals| Totals { events: written.events, ..totals });
-        Ended { bytes: written.writer.flushed(), totals, until: (!has_all).then_some(written.flushed) }
+        let ((events, bytes), until) = (written.stored, (!has_all).then_some(written.flushed));
+        Ended { bytes, events, totals, failed: written.failed, until }
     }
 }
 
 impl Written {
     fn new(writer: EventsWriter<File>) -> Self {
         let (names, none) = (HashMap::new(), BootNanos::default());
-        Self { writer, names, failed: None, events: 0, last: none, flushed: none }
+        Self { writer, names, failed: None, events: 0, last: none, flushed: none, stored: (0, 0) }
     }
 
     /// Writes the first ones, with the names that they mention, as far as there is room. How many these are.
@@ -191,6 +194,7 @@ impl Written {
         self.note(EventsWriter::flush);
         if self.failed.is_none() {
             self.flushed = self.last;
+            self.stored = (self.events, self.writer.flushed());
         }
     }
 

@@ -8,8 +8,10 @@ pub(crate) mod objects;
 pub(crate) mod open;
 mod recording;
 pub(crate) mod rings;
+mod stored;
 pub(crate) mod summary;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ use crate::rights;
 use crate::shell;
 use crate::specs::SpecArgs;
 use crate::trace::cpus;
-use folder::Folder;
+use folder::{Folder, check_room};
 use kernel::Kernel;
 use objects::Objects;
 use recording::{Limits, Parts};
@@ -111,6 +113,13 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let place = cpus::keep_off(std::iter::once(pid));
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
+    // Slots that were never written have no pages.
+    let pages =
+        |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
+    let ring_bytes = rings.as_ref().map_or(0, pages);
+    let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
+    let why = format!("{} of the trace's rings, and what comes until it ends", summary::size(ring_bytes));
+    check_room(args.output.as_deref(), needed, &why)?;
     // Reading debug information takes its time: nothing else goes on meanwhile.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES);
     let kernel = if args.no_kernel {
@@ -134,6 +143,8 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Bytes that a capture needs beside a copy of the rings: some seconds of records and events.
+const LEAST_ROOM: u64 = 8 << 20;
 /// A smaller limit would end captures that fit.
 const LEAST_LIMIT: u64 = 16 << 20;
 

@@ -46,7 +46,7 @@ pub(crate) fn report(reader: &Reader, dir: &Path) {
 pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let reading = |file: &str| format!("reading {}", printable(dir.join(file)));
     let meta = dir.join(META);
-    let meta = match FileSource::open(&meta) {
+    let meta = match FileSource::open_member(&meta) {
         Ok(source) => source,
         Err(error) if error.kind() == ErrorKind::NotFound && dir.join("metadata").is_file() => {
             bail!("{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these", printable(dir))
@@ -56,7 +56,7 @@ pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
         }
         Err(error) => return Err(error).with_context(|| reading(META)),
     };
-    let part = |file: &str| match FileSource::open(&dir.join(file)) {
+    let part = |file: &str| match FileSource::open_member(&dir.join(file)) {
         Ok(source) => Ok(Some(Arc::new(source) as Source)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| reading(file)),
@@ -89,7 +89,12 @@ pub(crate) fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
     let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
     let folder = path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })?;
-    (is_part && folder.join(META).is_file()).then(|| folder.to_owned())
+    (is_part && is_capture(folder)).then(|| folder.to_owned())
+}
+
+/// Returns whether a path is the folder of a capture.
+pub(crate) fn is_capture(path: &Path) -> bool {
+    path.join(META).is_file()
 }
 
 /// The files of a capture, and what each is, if the path is a folder.

@@ -18,6 +18,7 @@ use super::kernel::{Ended, Kernel, Watching};
 use super::objects::{Objects, Recording};
 use super::open::{KERNEL, OBJECTS, RINGS};
 use super::rings::{Following, Rings};
+use super::stored::{Marks, Stored};
 use super::summary::{self, Result as Came};
 use crate::failure::note;
 use crate::interrupt::{self, Interrupt};
@@ -40,7 +41,7 @@ const SYNC: Duration = Duration::from_mins(1);
 const RESERVED: u64 = 16;
 /// And this part for what comes after the kernel's events: objects, and `meta.json`.
 const RESERVED_LAST: u64 = 64;
-/// How much of the trace's stream makes room for `meta.json` on a full disk.
+/// Bytes that are kept free for the last `meta.json` on a full disk.
 const ROOM: u64 = 1 << 18;
 
 /// How long it may take until something has come of all parts.
@@ -78,6 +79,8 @@ pub(super) fn record(
     describe(&parts, &mut meta);
     // First: whatever else is there then, it is a capture.
     folder.write_meta(&meta)?;
+    // Kept until the end, which must be described on a full disk, too.
+    let reserve = folder.reserve(ROOM);
     let mut lcores = Lcores::of(&parts, pid);
     let mut running = Running::begin(parts, folder, pid, place.has_room())?;
     let interrupt = Interrupt::catch()?;
@@ -97,15 +100,15 @@ pub(super) fn record(
     place.hurry();
     let (why, failure) = match ended {
         Ok(why) => (why, None),
-        Err(error) if is_full(&error) => ("the disk is full".to_owned(), Some(error)),
         Err(error) => (format!("writing failed: {error:#}"), Some(error)),
     };
-    let (came, late) = running.finish(failure.is_none(), limits);
+    let (Came { end, pressure, marks }, late) = running.finish(failure.is_none(), limits);
     let failure = failure.or(late);
-    let Came { end, pressure } = &came;
-    meta.end = Some(End { why: why.clone(), ..end.clone() });
-    write_end(folder, &meta)?;
-    summary::report(&why, &meta, pressure, folder);
+    let why = if failure.as_ref().is_some_and(is_full) { "the disk is full".to_owned() } else { why };
+    meta.end = Some(End { why: why.clone(), ..end });
+    drop(reserve);
+    write_end(folder, &mut meta, &marks)?;
+    summary::report(&why, &meta, &pressure, folder);
     failure.map_or(Ok(()), |error| {
         Err(error.context(format!("writing into {} failed; what was written is readable", printable(folder.path()))))
     })
@@ -156,11 +159,16 @@ impl Lcores {
     }
 }
 
-/// Replaces `meta.json`. On a full disk the end of the trace's stream makes room for it: readers take it for a cut.
-fn write_end(folder: &Folder, meta: &Meta) -> io::Result<()> {
+/// Replaces `meta.json`. If somebody else has taken the room that was kept for it, the end of the trace's stream makes some.
+fn write_end(folder: &Folder, meta: &mut Meta, marks: &Marks) -> io::Result<()> {
     match folder.write_meta(meta) {
         Err(error) if error.kind() == ErrorKind::StorageFull => {
-            folder.shorten(RINGS, ROOM)?;
+            let shorter = marks.shorter_by(ROOM);
+            folder.shorten(RINGS, shorter.bytes)?;
+            if let Some(end) = &mut meta.end {
+                end.bytes -= marks.last().bytes - shorter.bytes;
+                (end.records, end.slots_lost) = (shorter.records, shorter.lost);
+            }
             folder.write_meta(meta)
         }
         written => written,
@@ -289,7 +297,7 @@ impl Running {
             for anchor in self.clocks.iter_mut().flat_map(Clocks::next) {
                 rings.anchor(anchor)?;
             }
-            rings.writer.flush()?;
+            rings.flush()?;
         }
         let room = most.saturating_sub(self.bytes());
         if let Some(kernel) = &mut self.kernel
@@ -362,7 +370,7 @@ impl Running {
         {
             ending.failed = ending.failed.or(Some(error.into()));
         }
-        (Came { end: ending.end, pressure: ending.pressure }, ending.failed)
+        (Came { end: ending.end, pressure: ending.pressure, marks: ending.marks }, ending.failed)
     }
 }
 
@@ -371,6 +379,8 @@ impl Running {
 struct Ending {
     end: End,
     pressure: Pressure,
+    /// What of the trace has reached its file.
+    marks: Marks,
     /// When the last poll of the rings began.
     reached: BootNanos,
     /// Whether the disk takes what is written.
@@ -390,24 +400,26 @@ impl Ending {
             self.failed = end_rings(&mut rings, clocks, room, until);
         }
         self.reached = rings.reached;
-        let (mut stream, records, lost, pressure) = rings.finish();
-        (self.end.records, self.end.slots_lost, self.pressure) = (records, lost, pressure);
-        if !self.works || stream.flush().is_err() {
-            cut(file, stream.flushed());
+        (self.marks, self.pressure) = rings.finish();
+        let Stored { bytes, records, lost } = self.marks.last();
+        if !self.works || self.failed.is_some() {
+            cut(file, bytes);
         }
-        self.end.bytes += stream.flushed();
+        (self.end.records, self.end.slots_lost) = (records, lost);
+        self.end.bytes += bytes;
     }
 
     fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
-        let Ended { bytes, totals, until } = kernel.finish(self.works.then_some(room));
+        let Ended { bytes, events, totals, failed, until } = kernel.finish(self.works.then_some(room));
         self.end.events_until_boot_nanos = until.map(|until| until.0);
-        if !self.works || totals.is_err() {
+        if !self.works || failed.is_some() {
             cut(file, bytes);
         }
-        self.end.bytes += bytes;
+        (self.end.events, self.end.bytes) = (events, self.end.bytes + bytes);
+        self.failed = self.failed.take().or(failed.map(Into::into));
         match totals {
-            Ok(Totals { events, lost, skipped, late }) => {
-                (self.end.events, self.end.events_lost) = (events, lost);
+            Ok(Totals { lost, skipped, late, .. }) => {
+                self.end.events_lost = lost;
                 (self.end.events_skipped, self.end.events_late) = (skipped, late);
             }
             Err(error) => self.failed = self.failed.take().or(Some(error)),
@@ -420,6 +432,7 @@ impl Ending {
             // If that fails, too, a line that is not whole remains: it is left out with a note.
             let _ = written.cut();
         }
+        self.failed = self.failed.take().or(result.err().map(Into::into));
         self.end.object_lines = written.lines;
         self.end.bytes += written.bytes;
     }
@@ -455,7 +468,7 @@ fn end_rings(
         for anchor in clocks.into_iter().flat_map(Clocks::stop) {
             rings.anchor(anchor)?;
         }
-        rings.writer.flush()
+        rings.flush()
     };
     write().err().map(Into::into)
 }

@@ -12,6 +12,7 @@ use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use timeline::{Anchor, BootNanos};
 
+use super::stored::{Marks, Stored};
 use crate::input::FileSource;
 use crate::target::printable;
 use crate::trace::reader::{Batch, Pressure, Reader};
@@ -74,6 +75,7 @@ impl Rings {
             records: 0,
             lost: 0,
             wrote: BTreeSet::new(),
+            marks: Marks::default(),
         })
     }
 }
@@ -93,12 +95,14 @@ pub(super) struct Following {
     /// Nothing came when it was asked last.
     pub(super) is_idle: bool,
     refreshed: Instant,
-    /// Records that were written.
+    /// Records that were handed to the writer.
     pub(super) records: u64,
-    /// Slots that were lost.
+    /// Slots that were lost before these.
     pub(super) lost: u64,
     /// The lcores whose rings were written.
     pub(super) wrote: BTreeSet<Lcore>,
+    /// What of it has reached the file.
+    marks: Marks,
 }
 
 impl Following {
@@ -138,13 +142,20 @@ impl Following {
         self.writer.anchor(anchor)
     }
 
+    /// Writes what was collected.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        self.marks.add(Stored { bytes: self.writer.flushed(), records: self.records, lost: self.lost });
+        Ok(())
+    }
+
     /// Has the reader poll once more, and end.
     pub(super) fn stop(&self) {
         self.reader.stop();
     }
 
-    /// The writer, what was written and lost, and why it was lost.
-    pub(super) fn finish(self) -> (RingsWriter<File>, u64, u64, Pressure) {
-        (self.writer, self.records, self.lost, self.reader.finish())
+    /// Ends the reader; returns what has reached the file, and why slots were lost.
+    pub(super) fn finish(self) -> (Marks, Pressure) {
+        (self.marks, self.reader.finish())
     }
 }

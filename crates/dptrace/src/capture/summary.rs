@@ -4,6 +4,7 @@ use ::capture::{ClockOff, End, FastestHits, JoinError, Meta};
 use screen::counted;
 
 use super::folder::Folder;
+use super::stored::Marks;
 use crate::failure::note;
 use crate::target::printable;
 use crate::trace::reader::Pressure;
@@ -12,6 +13,8 @@ use crate::trace::reader::Pressure;
 pub(super) struct Result {
     pub(super) end: End,
     pub(super) pressure: Pressure,
+    /// What of the trace has reached its file.
+    pub(super) marks: Marks,
 }
 
 /// Reports it.

@@ -22,6 +22,7 @@ use crate::output::{self, Output};
 use crate::record::{RING_BYTES, add_files, report_totals};
 use crate::target::{Files, printable};
 use crate::trace::objects::annotate;
+use crate::whole_file::{Access, Batch};
 use crate::{latency, timeline, trace};
 
 /// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testkit), packed by `gzip -9 -n`: most of its bytes
@@ -115,10 +116,14 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 fn write_sample(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("creating {}", printable(dir)))?;
-    for (name, bytes) in [("demo.trace", &sample_trace()?[..]), ("demo.recording", RECORDING.as_bytes())] {
-        let path = dir.join(name);
-        fs::write(&path, bytes).with_context(|| format!("writing {}", printable(&path)))?;
-        note(&format!("wrote {}", printable(&path)));
+    let (trace, mut batch) = (sample_trace()?, Batch::default());
+    let files = [("demo.trace", &trace[..]), ("demo.recording", RECORDING.as_bytes())];
+    for (name, bytes) in files {
+        batch.add_whole(&dir.join(name), Access::Umask, bytes)?;
+    }
+    batch.commit()?;
+    for (name, _) in files {
+        note(&format!("wrote {}", printable(dir.join(name))));
     }
     Ok(())
 }

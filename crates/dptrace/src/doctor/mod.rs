@@ -13,6 +13,7 @@ use host::system;
 
 use crate::failure::unsupported;
 use crate::output::{self, Output};
+use crate::whole_file::Access;
 use report::{Finding, Report};
 
 /// `dptrace doctor`, as typed.
@@ -49,14 +50,14 @@ Examples:
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let findings: Vec<Finding> = checks::all().map(Finding::of).collect();
     let path = args.output.as_deref();
-    let mut output = Output::open(path)?;
+    let mut output = Output::whole(path, Access::Umask)?;
     if args.json {
         report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
         text(args, &Report { findings: &findings, release: &release, screen: output::screen(path) }, &mut output)?;
     }
-    output.flush()?;
+    output.finish()?;
     let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();
     let Some(commands) = commands::that_cannot_work(&findings) else { return Ok(()) };
     let needs = if commands.contains(' ') { "they need" } else { "it needs" };

@@ -14,6 +14,7 @@ use super::requests::Requests;
 use super::times::Times;
 use crate::timeline::pass::Kept;
 use crate::timeline::source::Source;
+use crate::whole_file::Batch;
 
 /// What all tables need to know.
 pub(super) struct Facts<'a> {
@@ -75,8 +76,8 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    /// Ends all files; rows and bytes of each table. `records` are those that somebody else wrote.
-    pub(super) fn finish(self, records: Option<Records>) -> anyhow::Result<Vec<(u64, u64)>> {
+    /// Ends all files, which go to `batch`; returns rows and bytes of each table. `records` are those that somebody else wrote.
+    pub(super) fn finish(self, records: Option<Records>, batch: &mut Batch) -> anyhow::Result<Vec<(u64, u64)>> {
         self.failed?;
         let (requests, stages) = (self.requests.map(|it| it.files), self.stages);
         let histograms = self.histograms.map(|it| it.finish(&self.facts)).transpose()?;
@@ -85,7 +86,7 @@ impl<'a> Exporter<'a> {
         let records = records.or(self.records).map(|it| it.files);
         // In the order of the tables.
         let all: [Option<Files>; TABLES.len()] = [requests, stages, histograms, budgets, intervals, records];
-        all.into_iter().map(|files| files.map_or(Ok((0, 0)), Files::finish)).collect()
+        all.into_iter().map(|files| files.map_or(Ok((0, 0)), |files| files.finish(batch))).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The files of one table: one for each hour, written under another name until it is whole.
+//! The files of one table: one for each hour, which appear with those of all tables.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tables::{Row, Table, escaped, hour_of, partition};
 
 use super::part::Part;
+use crate::whole_file::{Access, Batch};
 
 /// Hours of which files are open at one time: rows come almost in the order of time.
 const MOST_OPEN: usize = 3;
@@ -16,6 +17,7 @@ pub(super) struct Place {
     pub(super) dir: PathBuf,
     pub(super) host: String,
     pub(super) capture: String,
+    pub(super) access: Access,
 }
 
 /// Writes the rows of one table.
@@ -26,13 +28,15 @@ pub(super) struct Files {
     open: Vec<(i64, Part)>,
     /// How many files each hour has.
     parts: HashMap<i64, u32>,
+    /// The files that are whole.
+    done: Batch,
     pub(super) rows: u64,
     pub(super) bytes: u64,
 }
 
 impl Files {
     pub(super) fn new(place: Place, table: &'static Table) -> Self {
-        Self { place, table, open: Vec::new(), parts: HashMap::new(), rows: 0, bytes: 0 }
+        Self { place, table, open: Vec::new(), parts: HashMap::new(), done: Batch::default(), rows: 0, bytes: 0 }
     }
 
     /// Adds a row, which is of that time: nanoseconds since 1970 in UTC.
@@ -54,22 +58,30 @@ impl Files {
         }
         if self.open.len() >= MOST_OPEN {
             let (_, part) = self.open.remove(0);
-            self.bytes += part.finish()?;
+            self.end(part)?;
         }
         let number = self.parts.entry(hour).or_default();
         *number += 1;
         // The same trace makes the same names: exported again, it replaces its files and no others.
         let name = format!("{}-{number:03}", escaped(&self.place.capture));
         let dir = self.place.dir.join(partition(self.table.name, hour, &self.place.host));
-        self.open.push((hour, Part::create(&dir, &name, self.table)?));
+        self.open.push((hour, Part::create(&dir, &name, self.table, self.place.access)?));
         Ok(())
     }
 
-    /// Ends all files.
-    pub(super) fn finish(mut self) -> anyhow::Result<(u64, u64)> {
+    /// Ends a file.
+    fn end(&mut self, part: Part) -> anyhow::Result<()> {
+        let (file, bytes) = part.finish()?;
+        self.bytes += bytes;
+        Ok(self.done.add(file)?)
+    }
+
+    /// Ends all files, which go to `batch`; returns the number of rows and bytes.
+    pub(super) fn finish(mut self, batch: &mut Batch) -> anyhow::Result<(u64, u64)> {
         for (_, part) in std::mem::take(&mut self.open) {
-            self.bytes += part.finish()?;
+            self.end(part)?;
         }
+        batch.append(self.done)?;
         Ok((self.rows, self.bytes))
     }
 }

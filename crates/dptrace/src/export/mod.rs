@@ -30,6 +30,7 @@ use crate::timeline::missing;
 use crate::timeline::source::{Source, Ticker};
 use crate::trace::objects::ObjectArgs;
 use crate::trace::warn_problems;
+use crate::whole_file::Batch;
 use consumer::Exporter;
 use files::Place;
 use times::Times;
@@ -92,14 +93,16 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let mut written: Vec<(&'static str, u64, u64)> = TABLES.map(|table| (table.name, 0, 0)).to_vec();
-    let mut stems = HashSet::new();
+    let (mut stems, mut batch) = (HashSet::new(), Batch::default());
     for path in &args.files {
-        let exported = one(args, path, &mut stems).with_context(|| format!("exporting {}", printable(path)))?;
+        let exported =
+            one(args, path, &mut stems, &mut batch).with_context(|| format!("exporting {}", printable(path)))?;
         for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
             *rows += more_rows;
             *bytes += more_bytes;
         }
     }
+    batch.commit().context("the tables of an export appear together, or none of them")?;
     let mut output = Output::open(None)?;
     for (name, rows, bytes) in written.into_iter().filter(|(_, rows, _)| *rows > 0) {
         let line = format!("{name:<17} {:>16}  {:>12}\n", counted(rows, "row"), kib(bytes));
@@ -114,8 +117,13 @@ fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
-/// Exports one trace or capture; rows and bytes of each table.
-fn one(args: &ExportArgs, path: &Path, stems: &mut HashSet<String>) -> anyhow::Result<Vec<(u64, u64)>> {
+/// Exports one trace or capture; returns rows and bytes of each table, and adds the files to `batch`.
+fn one(
+    args: &ExportArgs,
+    path: &Path,
+    stems: &mut HashSet<String>,
+    batch: &mut Batch,
+) -> anyhow::Result<Vec<(u64, u64)>> {
     let path = input::named(path);
     let inputs = Inputs::open_for(&path, &args.objects, &requests::FIELDS)?;
     let source = &inputs.source;
@@ -126,7 +134,7 @@ fn one(args: &ExportArgs, path: &Path, stems: &mut HashSet<String>) -> anyhow::R
         note(&format!("{} was exported already: it is named twice", printable(&path)));
         return Ok(vec![(0, 0); TABLES.len()]);
     }
-    let place = Place { dir: args.parquet.clone(), host, capture };
+    let place = Place { dir: args.parquet.clone(), host, capture, access: input::Place::File(path.clone()).access() };
     let wanted = |name: &str| args.tables.is_empty() || args.tables.iter().any(|table| table == name);
     left_out(source, wanted);
     let usual = if source.kernel.is_some() && source.trace.is_some() {
@@ -155,7 +163,7 @@ fn one(args: &ExportArgs, path: &Path, stems: &mut HashSet<String>) -> anyhow::R
         warn_problems(&passed.problems);
         missing::report(source, &passed);
     }
-    exporter.finish(records?)
+    exporter.finish(records?, batch)
 }
 
 /// The host of a capture; of a trace file, this one.

@@ -172,6 +172,7 @@ fn print_all(
             break;
         }
     }
+    printer.finish(status == DONE)?;
     Ok(status)
 }
 

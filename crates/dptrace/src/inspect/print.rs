@@ -7,6 +7,7 @@ use bt_lang::ast::{Block, ExprKind, StmtKind};
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
 
 use crate::output::Output;
+use crate::whole_file::Access;
 
 /// Prints the values of one expression after the other.
 pub(super) struct Printer {
@@ -18,12 +19,13 @@ pub(super) struct Printer {
     /// parentheses that they begin with.
     labelled: Vec<(Span, Span)>,
     failed: std::io::Result<()>,
+    has_printed: bool,
 }
 
 impl Printer {
     pub(super) fn open(shape: Shape, json: bool, path: Option<&Path>) -> anyhow::Result<Self> {
-        let output = Output::open(path)?;
-        Ok(Self { output, shape, json, text: String::new(), labelled: Vec::new(), failed: Ok(()) })
+        let output = Output::whole(path, Access::Umask)?;
+        Ok(Self { output, shape, json, text: String::new(), labelled: Vec::new(), failed: Ok(()), has_printed: false })
     }
 
     /// The values that follow are of this text.
@@ -40,8 +42,14 @@ impl Printer {
 
     /// Writes what was gathered.
     pub(super) fn flush(&mut self) -> anyhow::Result<()> {
+        self.has_printed |= !self.output.buffer.is_empty();
         std::mem::replace(&mut self.failed, Ok(()))?;
         Ok(self.output.flush()?)
+    }
+
+    /// Ends the output. If no expression has a value and something is wrong, an old file stays.
+    pub(super) fn finish(self, is_right: bool) -> anyhow::Result<()> {
+        if self.has_printed || is_right { Ok(self.output.finish()?) } else { Ok(()) }
     }
 
     fn line(&mut self, line: &str) {

@@ -95,6 +95,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     };
     let child = run.samples(subject.held, interval)?;
     warn_lost(&run.tracer.lost()?);
+    run.output.finish()?;
     subject::leave(child)
 }
 

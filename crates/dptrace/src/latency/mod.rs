@@ -121,7 +121,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
-    let show = Show::of(&place, args);
+    let (show, access) = (Show::of(&place, args), place.access());
     let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     // Before the trace is: what its records say from then on holds for what was found.
@@ -132,9 +132,9 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let loaded = place.load_measured()?;
     let next = if args.json { Next::Nothing } else { Next::of(&loaded, path, process) };
     let report = measure(args, &alive, &loaded, (show, &next))?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), access)?;
     output.buffer.extend_from_slice(report.text.as_bytes());
-    output.flush()?;
+    output.finish()?;
     // Below the report, where it is seen.
     loaded.measured.iter().for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
     report.remarks.iter().for_each(|remark| note(remark));

@@ -12,6 +12,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use crate::output::{self, Output};
+use crate::whole_file::Access;
 use target::{Request, What};
 
 /// `dptrace list`, as typed.
@@ -78,13 +79,13 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     let request = Request::of(args)?;
     let read = request.path.iter().map(|path| ("the file that is listed", Path::new(path)));
     output::refuse_inputs(args.output.as_deref(), read)?;
-    let mut output = Output::later(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match &request.what {
         What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
         What::Functions(files, pattern) => functions::list(&request, files, pattern.as_ref(), &mut output)?,
         What::Probes(files, pattern) => probes::list(&request, files, pattern.as_ref(), &mut output)?,
     }
-    Ok(output.flush()?)
+    Ok(output.finish()?)
 }
 
 /// How many names that are near are listed.

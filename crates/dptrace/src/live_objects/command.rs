@@ -16,6 +16,7 @@ use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::read_files;
+use crate::whole_file::Access;
 
 /// `dptrace objects`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -126,13 +127,13 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     }
     let answers = args.rpc.as_deref().map(|socket| Answers::ask(socket, finder.kinds())).transpose()?;
     let answers = answers.unwrap_or_default();
-    let mut output = Output::open(path)?;
+    let mut output = Output::whole(path, Access::Umask)?;
     if args.json {
         table::json(&finder, &snapshot, &answers, &mut output.buffer);
     } else {
         output.buffer.extend_from_slice(table::text(&finder, &snapshot, &answers, output::screen(path)).as_bytes());
     }
-    output.flush()?;
+    output.finish()?;
     snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
     if snapshot.len() == 0 {
         note(&format!("process {pid} has none of these objects: {}", counted(finder.kinds().len() as u64, "kind")));

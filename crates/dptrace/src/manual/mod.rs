@@ -11,6 +11,7 @@ use clap::{Arg, Command};
 
 use crate::help::{self, GROUPS, examples, restored};
 use crate::target::printable;
+use crate::whole_file::{Access, Batch};
 use facts::Facts;
 use roff::Page;
 
@@ -22,12 +23,14 @@ pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
     // `build` gives each command its whole name, for the usage.
     let names: Vec<String> =
         grammar.get_subcommands().filter(|it| is_shown(it)).map(|it| it.get_name().to_owned()).collect();
-    std::fs::write(dir.join("dptrace.1"), program(&mut grammar)).with_context(writing)?;
+    let mut pages = Batch::default();
+    let mut add = |file: String, text: String| pages.add_whole(&dir.join(file), Access::Umask, text.as_bytes());
+    add("dptrace.1".to_owned(), program(&mut grammar)).with_context(writing)?;
     for name in &names {
         let Some(command) = grammar.find_subcommand_mut(name) else { continue };
-        std::fs::write(dir.join(format!("dptrace-{name}.1")), page(command)).with_context(writing)?;
+        add(format!("dptrace-{name}.1"), page(command)).with_context(writing)?;
     }
-    Ok(())
+    pages.commit().with_context(writing)
 }
 
 fn is_shown(command: &Command) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use host::Pid;
-use host::control::{Connection, Listening, SocketKind};
+use host::control::{Connection, Listening, SocketKind, Whose};
 use pmd::{Framer, NoAnswer, Question, Text, answered_text, parse};
 use sys::clock::{Moment, monotonic_nanos};
 
@@ -18,6 +18,9 @@ use super::telemetry::Ports;
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
 /// Time between two questions for the history, which has a second.
 const AGAIN: Duration = Duration::from_millis(800);
+
+/// Limit on the milliseconds that are kept of all answers, of about 60 bytes each.
+const MAX_MILLISECONDS: usize = 4 << 20;
 
 /// What a text says, and when it was asked for, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug)]
@@ -42,6 +45,20 @@ pub(super) struct Answers {
     pub(super) hertz: f64,
     /// What is missing, and why.
     pub(super) notes: Vec<String>,
+}
+
+impl Answers {
+    /// Returns whether more of the history is kept; if not, a note says so.
+    fn has_room(&mut self) -> bool {
+        let kept: usize = self.perf.iter().map(|shown| shown.text.milliseconds()).sum();
+        let has_room = kept < MAX_MILLISECONDS;
+        if !has_room {
+            let note =
+                format!("{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample");
+            self.notes.push(note);
+        }
+        has_room
+    }
 }
 
 /// Who is asked.
@@ -89,7 +106,7 @@ impl Asked {
         }
         is_there = is_there && self.figures(&mut answers);
         while ends.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
-            is_there = is_there && self.show(Question::Perf, &mut answers);
+            is_there = is_there && answers.has_room() && self.show(Question::Perf, &mut answers);
         }
         if is_ovs && self.control.is_some() {
             // One that did not answer may do so now.
@@ -114,7 +131,7 @@ impl Asked {
     fn show(&self, question: Question, answers: &mut Answers) -> bool {
         let Some(path) = &self.control else { return false };
         let asked = monotonic_nanos();
-        let answer = ask(self.pid, path, question);
+        let answer = ask(self.pid, path, Whose::Process, question);
         let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
             Ok(text) => parse(&text),
             Err(why) => {
@@ -164,9 +181,9 @@ impl Asking {
 }
 
 /// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
-pub(super) fn ask(pid: u32, path: &Path, question: Question) -> Result<Vec<u8>, String> {
+pub(super) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
     let asked = || {
-        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, LIMIT)?;
+        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
         connection.send(question.request().as_bytes())?;
         let (mut answer, mut framer) = (Vec::new(), Framer::default());
         loop {

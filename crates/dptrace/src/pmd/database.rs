@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use host::control::Whose;
 use host::{Pid, proc};
 use pmd::{Question, answered_settings};
 
@@ -13,7 +14,8 @@ const DEFAULT: &str = "/var/run/openvswitch/db.sock";
 
 /// The settings, where the daemon's database is reached by a socket of this machine, and answers.
 pub(super) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
-    answered_settings(&ask(pid, &socket(proc::command_line(Pid(pid)))?, Question::Settings).ok()?).ok()
+    let socket = socket(proc::command_line(Pid(pid)))?;
+    answered_settings(&ask(pid, &socket, Whose::User, Question::Settings).ok()?).ok()
 }
 
 /// The socket that the daemon was given: `unix:PATH`, or the usual one if it was given none.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use host::Pid;
-use host::control::{Connection, SocketKind};
+use host::control::{Connection, SocketKind, Whose};
 use pmd::telemetry;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) struct Ports(pub(super) BTreeMap<u64, BTreeMap<&'static str, u64>>);
 impl Ports {
     /// As they are now; none if nobody answers.
     pub(super) fn read(pid: u32, socket: &Path) -> Option<Self> {
-        let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, LIMIT).ok()?;
+        let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
         // It greets with its version.
         connection.receive(&mut Vec::new()).ok()?;
         let ask = |question: &str| -> Option<Value> {

@@ -21,6 +21,7 @@ use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
+use crate::whole_file::{Access, WholeFile};
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -135,8 +136,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     };
     if let Some(path) = &args.emit_object {
         let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
-        return std::fs::write(path, module.to_object().build()?)
-            .with_context(|| format!("writing {}", printable(path)));
+        return Ok(WholeFile::write_whole(path, Access::Umask, &module.to_object().build()?)?);
     }
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
@@ -156,6 +156,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let watch = running.map_or_else(watch, Ok)?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let (why, totals) = record(session, (plan.is_some(), &watch, pid), deadline, interrupt, &mut output)?;
+    output.finish()?;
     match totals {
         Some(totals) => report_totals(&why, &totals),
         None => note(&why),

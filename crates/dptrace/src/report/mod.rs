@@ -16,7 +16,7 @@ use ::report::chart::{self, Chart};
 use clap::{Args, ValueEnum};
 
 use crate::failure::usage;
-use crate::input::Place;
+use crate::input::{self, Place};
 use crate::output::Output;
 use crate::trace::objects::ObjectArgs;
 use crate::trace::refuse_to_overwrite;
@@ -91,7 +91,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
-    let place = Place::File(args.file.clone());
+    let place = Place::File(input::named(&args.file));
     let path = args.output.as_deref().or(args.svg.as_deref()).or(args.png.as_deref());
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {
@@ -103,10 +103,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
         (_, Some(_)) => chart(args.chart, &built)?.png()?,
         (None, None) => ::report::page(&built).into_bytes(),
     };
-    let mut output = Output::later(path)?;
+    let mut output = Output::whole(path, place.access())?;
     output.buffer.extend_from_slice(&bytes);
-    output.flush()?;
-    Ok(())
+    Ok(output.finish()?)
 }
 
 fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {

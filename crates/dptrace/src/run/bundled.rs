@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::failure::usage;
 use crate::output::Output;
+use crate::whole_file::Access;
 
 /// A script that dptrace carries.
 #[derive(Clone, Copy, Debug)]
@@ -144,13 +145,13 @@ pub(crate) struct ScriptsArgs {
 /// `dptrace scripts`: lists them, or prints one.
 pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
     let script = args.name.as_deref().map(wanted).transpose()?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match script {
         Some(script) => output.buffer.extend(script.text.as_bytes()),
         None if args.json => list_json(&mut output)?,
         None => list(&mut output)?,
     }
-    Ok(output.flush()?)
+    Ok(output.finish()?)
 }
 
 fn wanted(name: &str) -> anyhow::Result<Bundled> {

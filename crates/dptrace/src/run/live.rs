@@ -171,6 +171,7 @@ impl Live<'_> {
             self.report_totals(totals);
         }
         self.session.end_command();
+        self.output.finish()?;
         Ok((self.session.exit_status(), self.session))
     }
 

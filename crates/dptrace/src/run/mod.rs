@@ -18,7 +18,6 @@ mod untraced;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use bt_engine::{Benchmark, ParsedScript, Session, TestResult};
 use bt_lang::ast::{Item, ItemKind};
 use bt_runtime::Printer;
@@ -26,7 +25,7 @@ use bt_runtime::Printer;
 use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
-use crate::target::printable;
+use crate::whole_file::{Access, WholeFile};
 use events::Shown;
 use live::Live;
 use params::Wanted;
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     if let Some(path) = &args.emit_object {
         let bytes = script.compiled().module.to_object().build()?;
-        std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)))?;
+        WholeFile::write_whole(path, Access::Umask, &bytes)?;
         return Ok(0);
     }
     if let Some(what) = args.dump {
@@ -136,7 +135,7 @@ fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::
         }
     }
     output.buffer.extend(printer.tests_end(count, &failed).as_bytes());
-    output.flush()?;
+    output.finish()?;
     Ok(u8::from(!failed.is_empty()))
 }
 
@@ -146,7 +145,7 @@ fn benchmark(session: &Session, printer: Printer, mut output: Output) -> anyhow:
     for Benchmark { name, average, runs, .. } in session.benchmark(BENCHMARK_TIME).map_err(engine_error)? {
         output.buffer.extend(printer.benchmark(&name, average, runs).as_bytes());
     }
-    Ok(output.flush()?)
+    Ok(output.finish()?)
 }
 
 /// A script without a probe is no script; what bpftrace says of it is in its tests.
@@ -178,9 +177,9 @@ fn check_processes(args: &RunArgs) -> anyhow::Result<()> {
 }
 
 fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     output.buffer.extend(text.as_bytes());
-    output.flush()?;
+    output.finish()?;
     Ok(0)
 }
 

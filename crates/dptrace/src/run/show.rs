@@ -6,10 +6,11 @@ use bt_abi::Script;
 use super::Lines;
 use super::options::{DumpName, RunArgs};
 use crate::output::Output;
+use crate::whole_file::Access;
 
 /// Prints it.
 pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::Result<()> {
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match what {
         // The syntax tree was printed before there was a script.
         DumpName::Ast => {}
@@ -19,7 +20,7 @@ pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::R
         }
         DumpName::Object => output.buffer.extend(script.module.to_object().build()?),
     }
-    Ok(output.flush()?)
+    Ok(output.finish()?)
 }
 
 fn types(script: &Script) -> String {

@@ -65,7 +65,7 @@ impl Inputs {
     /// A capture, without groups and with no report on its objects.
     pub(crate) fn open_quietly(dir: &Path) -> anyhow::Result<Self> {
         let source = open::source(dir)?;
-        let recording = capture::open::objects(dir).map(|path| user_file::read(&path, user_file::RECORDING));
+        let recording = capture::open::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
         let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
         Self::quietly(source, &String::from_utf8_lossy(&recording))
     }
@@ -78,7 +78,7 @@ impl Inputs {
 
     /// A capture that has just been written, by subsystem, and with no report at all.
     pub(super) fn open_to_judge(dir: &Path, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
-        let recording = capture::open::objects(dir).map(|path| user_file::read(&path, user_file::RECORDING));
+        let recording = capture::open::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
         let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
         let by = vec![SUBSYSTEM.to_owned()];
         Self::with_recording(open::captured_quietly(dir)?, &String::from_utf8_lossy(&recording), specs, by)

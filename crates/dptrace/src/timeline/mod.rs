@@ -117,14 +117,16 @@ Examples:
 pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let path = input::named(&args.dir);
     let written = args.output.as_deref().or(args.perfetto.as_deref());
-    crate::trace::refuse_to_overwrite(&Place::File(path.clone()), &args.objects, written)?;
+    let place = Place::File(path.clone());
+    crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;
     let inputs = Inputs::open(&path, &args.objects, &args.by)?;
     let source = &inputs.source;
     let screen = output::screen(args.output.as_deref());
-    let mut output = Output::open(args.output.as_deref())?;
     if let Some(path) = &args.perfetto {
-        perfetto::command::write(path, args.window, &inputs)?;
-    } else if args.ndjson {
+        return perfetto::command::write(path, args.window, &inputs, place.access());
+    }
+    let mut output = Output::whole(args.output.as_deref(), place.access())?;
+    if args.ndjson {
         intervals(&inputs, &mut output)?;
     } else if source.trace.is_none() {
         if args.json {
@@ -138,8 +140,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
         let text = requests(args, &inputs, screen);
         output.buffer.extend(text.as_bytes());
     }
-    output.flush()?;
-    Ok(())
+    Ok(output.finish()?)
 }
 
 /// Both passes over the requests, as text.

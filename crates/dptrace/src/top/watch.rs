@@ -12,6 +12,7 @@ use super::terminal::{self, Cells, Ours};
 use super::{Audit, Subject};
 use crate::failure::{hold_notes, print_notes};
 use crate::output::Output;
+use crate::whole_file::Access;
 
 /// How long a key is waited for.
 const WAIT: Duration = Duration::from_millis(100);
@@ -117,9 +118,9 @@ fn write(subject: &Subject, model: &Model) -> anyhow::Result<String> {
     let path = |more: &str| PathBuf::from(format!("dptrace-top-{}-{}{more}.json", subject.pid, sample.number));
     let free = (0..1000).map(|n| if n == 0 { path("") } else { path(&format!("-{n}")) }).find(|path| !path.exists());
     let path = free.context("there are a thousand files of that name")?;
-    let mut output = Output::open(Some(&path))?;
+    let mut output = Output::whole(Some(&path), Access::Umask)?;
     output.buffer.extend_from_slice(format!("{}\n", top::json(&subject.title(), sample)).as_bytes());
-    output.flush()?;
+    output.finish()?;
     let capture = format!("dptrace capture -p {} --for 10s", subject.pid);
     Ok(format!("written: {} ({capture} keeps all records and events)", printable::path(&path)))
 }

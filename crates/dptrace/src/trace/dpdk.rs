@@ -17,14 +17,13 @@ use crate::capture;
 use crate::failure::{note, usage};
 use crate::output::Output;
 use crate::target::printable;
+use crate::whole_file::Access;
 use crate::{names, user_file, utc};
 
 /// The file that describes the others.
 const METADATA: &str = "metadata";
 /// The most that is read of the description, in bytes; DPDK's have tens of thousands.
 const MOST_OF_METADATA: u64 = 16 << 20;
-/// The most that is read of one thread's events, in bytes.
-const MOST_OF_STREAM: u64 = 4 << 30;
 
 /// Whether it is such a folder. A capture has a description of its own.
 pub(super) fn is_trace(path: &Path) -> bool {
@@ -37,21 +36,20 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     let filter = args.filter.of_events()?;
     let path = folder.join(METADATA);
     let reading = || format!("reading {}", printable(&path));
-    let text = user_file::read(&path, MOST_OF_METADATA).with_context(reading)?;
+    let text = user_file::read_member(&path, MOST_OF_METADATA).with_context(reading)?;
     let metadata = Metadata::parse(&text).with_context(reading)?;
     let files = files(folder)?;
     let streams = streams(&metadata, &files)?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     if args.list_tpoints || args.info {
-        let text = if args.info { info(&metadata, &streams, args.screen()) } else { kinds(&metadata) };
+        let text = if args.info { info(&metadata, streams, args.screen()) } else { kinds(&metadata) };
         output.buffer.extend_from_slice(text.as_bytes());
-        output.flush()?;
-        return Ok(());
+        return Ok(output.finish()?);
     }
     check(&filter, &metadata)?;
     let form = if args.format() == FormatName::Ndjson { Form::Json } else { Form::Text };
-    let named: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    list(args, &filter, (Merged::new(streams), &named), form, &mut output)
+    list(args, &filter, (Merged::new(streams), &files), form, &mut output)?;
+    Ok(output.finish()?)
 }
 
 /// Options that mean nothing here.
@@ -73,8 +71,8 @@ fn refuse(args: &TraceArgs) -> anyhow::Result<()> {
     }
 }
 
-/// The files of events, in the order of their numbers, with their bytes.
-fn files(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+/// Returns the files of events, in the order of their numbers.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let reading = || format!("reading {}", printable(folder));
     let mut paths = Vec::new();
     for entry in folder.read_dir().with_context(reading)? {
@@ -89,19 +87,17 @@ fn files(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
         bail!("{} has a {METADATA}, but no file of events", printable(folder));
     }
     paths.sort_by_cached_key(|path| (path.as_os_str().len(), path.clone()));
-    let read = |path: PathBuf| {
-        let bytes = user_file::read(&path, MOST_OF_STREAM).with_context(|| format!("reading {}", printable(&path)))?;
-        Ok((path, bytes))
-    };
-    paths.into_iter().map(read).collect()
+    Ok(paths)
 }
 
 /// The streams of these files; what is none is an error, as long as none is left out in silence.
-fn streams<'b>(metadata: &'b Metadata, files: &'b [(PathBuf, Vec<u8>)]) -> anyhow::Result<Vec<Stream<'b>>> {
-    let stream = |(path, bytes): &'b (PathBuf, Vec<u8>)| {
-        Stream::new(metadata, bytes).with_context(|| format!("reading {}", printable(path)))
+fn streams<'b>(metadata: &'b Metadata, files: &[PathBuf]) -> anyhow::Result<Vec<Stream<'b>>> {
+    let stream = |path: &PathBuf| {
+        let file = user_file::open_member(path)?;
+        user_file::check_holes(&file)?;
+        anyhow::Ok(Stream::new(metadata, file)?)
     };
-    files.iter().map(stream).collect()
+    files.iter().map(|path| stream(path).with_context(|| format!("reading {}", printable(path)))).collect()
 }
 
 /// Names that no event has are slips.
@@ -169,7 +165,7 @@ const GATHERED: usize = 128 << 10;
 fn list(
     args: &TraceArgs,
     filter: &EventFilter,
-    (mut events, files): (Merged<'_>, &[&Path]),
+    (mut events, files): (Merged<'_>, &[PathBuf]),
     form: Form,
     output: &mut Output,
 ) -> anyhow::Result<()> {
@@ -184,7 +180,7 @@ fn list(
             continue;
         }
         if let Some(most) = args.tail {
-            last.push_back((stream.head(), event));
+            last.push_back((nth, event));
             if last.len() > most {
                 last.pop_front();
             }
@@ -199,11 +195,11 @@ fn list(
             output.drain()?;
         }
     }
-    for (head, event) in
+    for (nth, event) in
         last.iter().take(args.head.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX)))
     {
         shown += 1;
-        writer.event(&mut output.buffer, *head, event);
+        writer.event(&mut output.buffer, events.streams()[*nth].head(), event);
     }
     output.flush()?;
     for (stream, file) in events.streams().iter().zip(files) {
@@ -220,7 +216,7 @@ fn list(
 }
 
 /// `--info`.
-fn info(metadata: &Metadata, streams: &[Stream<'_>], screen: Screen) -> String {
+fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String {
     let mut text = String::new();
     for (name, value) in &metadata.env {
         let value = ::printable::text(value.as_bytes());
@@ -231,11 +227,10 @@ fn info(metadata: &Metadata, streams: &[Stream<'_>], screen: Screen) -> String {
     line(&mut text, "tracepoints", &metadata.kinds().len().to_string(), screen);
     let head = format!("\n{:>5}  {:<16} {:>11}  {:<28} {}", "lcore", "thread", "events", "first", "last");
     let _ = writeln!(text, "{}", head.trim_end());
-    for stream in streams {
+    for mut stream in streams {
         let (lcore, thread) = (stream.head().cpu(), ::printable::text(stream.head().thread()).into_owned());
         // DPDK writes all bits where a thread is no lcore.
         let lcore = lcore.filter(|lcore| *lcore != u64::from(u32::MAX)).map_or("-".to_owned(), |it| it.to_string());
-        let mut stream = stream.clone();
         let (mut events, mut first, mut last) = (0_u64, None, None);
         for event in stream.by_ref() {
             events += 1;

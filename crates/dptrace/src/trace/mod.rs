@@ -35,6 +35,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::progress;
 use crate::target::printable;
+use crate::whole_file::Access;
 use filter::FilterArgs;
 use follow::{Following, Stop};
 use format::FormatName;
@@ -146,6 +147,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return dpdk::run(args, path);
     }
     mistaken::refuse(&place, args.objects.recordings())?;
+    let access = place.access();
     let live = process.filter(|_| !args.info && !args.list_tpoints);
     let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
     if args.follow || live.is_some() {
@@ -159,22 +161,21 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         && path.is_dir()
         && let Some(text) = captured::without_trace(path, args.json, args.screen())?
     {
-        let mut output = Output::open(args.output.as_deref())?;
+        let mut output = Output::whole(args.output.as_deref(), access)?;
         output.buffer.extend_from_slice(text.as_bytes());
-        output.flush()?;
-        return Ok(());
+        return Ok(output.finish()?);
     }
     // The table's header says which columns there are, before the first record is read.
     let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
     if args.info || args.list_tpoints {
-        return describe(args, &loaded);
+        return describe(args, &loaded, access);
     }
-    list_records(args, &loaded)
+    list_records(args, &loaded, access)
 }
 
 /// `--info` and `--list-tpoints`.
-fn describe(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
-    let mut output = Output::open(args.output.as_deref())?;
+fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
+    let mut output = Output::whole(args.output.as_deref(), access)?;
     let screen = args.screen();
     let known = match (args.info, args.json) {
         (false, _) => None,
@@ -185,10 +186,10 @@ fn describe(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let text = known.as_ref().map_or_else(tpoints, |known| known.text.clone());
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
-    match known {
-        Some(known) if known.records == 0 => nothing_read(loaded, &known.problems),
-        _ => Ok(()),
+    if let Some(known) = known.filter(|known| known.records == 0) {
+        nothing_read(loaded, &known.problems)?;
     }
+    Ok(output.finish()?)
 }
 
 impl TraceArgs {
@@ -228,13 +229,12 @@ struct Resolved {
     filter: Filter,
 }
 
-fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
+fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Resolved { specs, annotator, mut filter } = args.resolve(trace.tpoints(), trace.tick_rate())?;
     let annotator = with_owners(annotator, trace, false);
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
-    // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), access)?;
     let head = Head::of_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
@@ -242,7 +242,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
     warn_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
-        return Ok(());
+        return Ok(output.finish()?);
     }
     if listed.read == 0 {
         nothing_read(loaded, &listed.problems)?;
@@ -253,7 +253,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
             read => format!("none of the {read} records pass the filters{why}"),
         });
     }
-    Ok(())
+    Ok(output.finish()?)
 }
 
 /// The annotator, with the owners of a trace that is all there, and with what its records say of the beginnings and ends of
@@ -373,6 +373,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         stop,
     };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
+    output.finish()?;
     objects.report(without_pointers.as_deref());
     Ok(())
 }

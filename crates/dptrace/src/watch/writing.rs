@@ -23,6 +23,7 @@ use crate::interrupt;
 use crate::target::printable;
 use crate::timeline::judge::{Judged, judge, learn};
 use crate::utc;
+use crate::whole_file::sync_folder;
 
 /// What is to be written.
 pub(super) struct Job {
@@ -187,7 +188,13 @@ impl Desk {
         }
         let (partial, whole) = self.shelf.places(name);
         let written = self.fill(job, &partial);
-        match written.and_then(|written| fs::rename(&partial, &whole).map(|()| written).map_err(Into::into)) {
+        let placed = written.and_then(|written| {
+            fs::rename(&partial, &whole)?;
+            // It is there, also if the disk keeps its name later.
+            let _ = sync_folder(self.shelf.dir());
+            Ok(written)
+        });
+        match placed {
             Ok(written) => Ok(Some(written)),
             Err(error) => {
                 // What can't be removed is removed later, when it is old.
@@ -206,13 +213,17 @@ impl Desk {
         rings.write(&self.source, &mut stream)?;
         interrupt::step();
         let (mut written, mut bytes) = (Written::default(), stream.bytes());
+        stream.finish()?.sync_data()?;
         if let Some(events) = events {
             let mut stream = EventsWriter::begin(folder.file(KERNEL)?)?;
             written = events.write(window.from, &mut stream)?;
             bytes += stream.bytes();
+            stream.finish()?.sync_data()?;
         }
         if !objects.is_empty() {
-            folder.file(OBJECTS)?.write_all(objects.as_bytes())?;
+            let mut file = folder.file(OBJECTS)?;
+            file.write_all(objects.as_bytes())?;
+            file.sync_data()?;
             bytes += objects.len() as u64;
         }
         meta.end = Some(End {

@@ -399,13 +399,22 @@ fn qpairs(connections: &Value, nqn: &str) -> Value {
 fn what_is_no_rpc_is_an_error() {
     let target = Target::start(&["--connections", "4"]);
     for (name, text, part) in [
-        ("endless", Vec::new(), "longer than 8 MiB"),
+        ("endless", Vec::new(), "more than 262144 values"),
+        (
+            "objects",
+            format!("{{\"id\":1,\"result\":[{}0]}}", "{\"id\":0},".repeat(800_000)).into_bytes(),
+            "more than 262144 values",
+        ),
+        // Of members that nobody asked for, nothing is kept.
+        ("long", format!("{{\"x\":[{}]}}", "{\"\":0},".repeat(2 << 20)).into_bytes(), "longer than 8 MiB"),
         ("closed", b"{\"jsonrpc\":".to_vec(), "the answer to"),
         ("web", b"HTTP/1.0 400 Bad Request\r\n\r\n".to_vec(), "expected"),
         ("other", b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(), "is to another question"),
     ] {
         let server = Server::that_says(target.file(name), text);
-        let done = testkit::command(PROGRAM)
+        // Values of JSON took 128 times the bytes of their text.
+        let done = testkit::command("sh")
+            .args(["-c", "ulimit -v 500000; exec \"$@\"", "sh", PROGRAM])
             .args(["objects", "qpair", "-p", &target.pid(), "--rpc"])
             .arg(server.path())
             .output()

@@ -64,3 +64,4 @@ mod trace_filters;
 mod trace_inputs;
 mod trace_named;
 mod watch;
+mod whole_outputs;

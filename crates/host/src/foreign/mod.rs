@@ -11,12 +11,14 @@ mod walk;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat, openat2};
 use rustix::io::Errno;
+
+use crate::proc::own_descriptor;
 
 /// What a file is held by before it is opened.
 const HOLD: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
@@ -62,13 +64,15 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
-/// A socket by its path below a root directory, out of which no link leads: it is held, and not connected to.
-pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<OwnedFd> {
+/// A socket by its path below a root directory, out of which no link leads, with its owner in our own user namespace: it is held, and not
+/// connected to.
+pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32)> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let held = resolve(&root, path, inside, walk::Links::Follow)?;
-    match FileType::from_raw_mode(fstat(&held)?.st_mode) {
-        FileType::Socket => Ok(held),
+    let stat = fstat(&held)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket => Ok((held, stat.st_uid)),
         _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is no socket")),
     }
 }
@@ -99,14 +103,9 @@ fn resolve(root: &OwnedFd, path: &Path, how: ResolveFlags, links: walk::Links) -
 
 /// The path of what is held, as it is seen from the root.
 fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
-    let path = |held: &OwnedFd| std::fs::read_link(link_to(held)).ok();
+    let path = |held: &OwnedFd| std::fs::read_link(own_descriptor(held.as_fd())).ok();
     let (root, path) = (path(root)?, path(held)?);
     Some(Path::new("/").join(path.strip_prefix(root).ok()?))
-}
-
-/// The link by which the kernel leads to what a descriptor holds (proc_pid_fd(5)).
-pub(crate) fn link_to(held: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", held.as_raw_fd())
 }
 
 /// Opens what is held, if it is a file.
@@ -121,15 +120,20 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     }
     // The link leads to the file that is held, whatever has its name by now.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let file = File::from(openat(CWD, link_to(held), flags, Mode::empty())?);
+    let file = File::from(openat(CWD, own_descriptor(held.as_fd()), flags, Mode::empty())?);
     let [length, blocks] = [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
     Ok(Opened { file, real, length, on_disk: blocks.saturating_mul(512), inode: stat.st_ino, owner: stat.st_uid })
 }
 
 impl Opened {
+    /// Gives up the file.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+
     /// A name of the very file, for as long as it is open.
     pub(crate) fn link(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+        own_descriptor(self.file.as_fd())
     }
 
     /// Reads as many bytes as there is room for.

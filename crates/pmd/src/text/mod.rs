@@ -4,14 +4,28 @@
 //! of Open vSwitch, 2.17 to 4.0). So each line is read by its name, each column by its heading, and what has another form is left
 //! out. All three have the same headings of sections, so one parser reads them.
 
-/// The most milliseconds that are read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
+/// Limit on the milliseconds that are read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
 const MOST_MILLISECONDS: usize = 100_000;
+/// Limit on the milliseconds that are read of a text: those of a thousand threads. This and the other limits keep a text of some MiB, which
+/// anybody may have written, from taking many times its size.
+const MAX_ROWS: usize = 1 << 20;
+/// Limit on the threads that are read of a text: machines have fewer CPUs.
+const MAX_SECTIONS: usize = 4096;
+/// Limit on the other lines that are read of a text.
+const MAX_LINES: usize = 1 << 18;
 
 /// What a text says, thread by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// The threads, in the order of the text; the main thread is not one of them.
     pub sections: Vec<Section>,
+}
+
+impl Text {
+    /// Returns the number of milliseconds of all threads.
+    pub fn milliseconds(&self) -> usize {
+        self.sections.iter().flat_map(|section| &section.milliseconds).map(Vec::len).sum()
+    }
 }
 
 /// What a text says of one PMD thread.
@@ -104,10 +118,11 @@ pub fn parse(text: &str) -> Text {
     let (mut sections, mut headings): (Vec<Section>, Option<Vec<&str>>) = (Vec::new(), None);
     // What is of the main thread, or before the first heading, is of no thread.
     let mut is_of_thread = false;
+    let (mut lines, mut rows) = (0, 0);
     for line in text.lines() {
         if let Some(heading) = heading(line) {
-            is_of_thread = heading.is_some();
-            sections.extend(heading);
+            is_of_thread = heading.is_some() && sections.len() < MAX_SECTIONS;
+            sections.extend(heading.filter(|_| is_of_thread));
             headings = None;
             continue;
         }
@@ -119,9 +134,15 @@ pub fn parse(text: &str) -> Text {
                 section.milliseconds.get_or_insert_default();
             }
         } else if let Some(headings) = &headings {
-            section.row(headings, line);
+            rows += 1;
+            if rows <= MAX_ROWS {
+                section.row(headings, line);
+            }
         } else {
-            section.line(line);
+            lines += 1;
+            if lines <= MAX_LINES {
+                section.line(line);
+            }
         }
     }
     Text { sections }

@@ -11,9 +11,11 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use serde::de::DeserializeSeed as _;
 use serde_json::de::IoRead;
-use serde_json::{Deserializer, StreamDeserializer, Value, json};
+use serde_json::{Deserializer, Value, json};
 
+use super::trimmed::{MAX_VALUES, Trimmed};
 use crate::target::printable;
 
 /// The longest that all answers together may take.
@@ -21,14 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of all answers: some tens of thousands of connections. SPDK itself sends at most 32 MiB
 /// (`SPDK_JSONRPC_SEND_BUF_SIZE_MAX`).
 const MOST: u64 = 8 << 20;
+/// Members of each answer.
+const OF_ANSWERS: [&str; 5] = ["id", "result", "error", "message", "code"];
 /// Characters of an error's text that are shown.
 const LONGEST_MESSAGE: usize = 200;
 
 /// A connection to an application.
 pub(super) struct Client {
-    answers: StreamDeserializer<'static, IoRead<BufReader<Bounded>>, Value>,
+    answers: Deserializer<IoRead<BufReader<Bounded>>>,
     requests: UnixStream,
     last: u64,
+    /// Number of values that may still be kept of answers.
+    left: u32,
 }
 
 /// An answer that is an error of the application: other methods may work.
@@ -60,15 +66,19 @@ impl Client {
         requests.set_write_timeout(Some(PATIENCE)).with_context(name)?;
         let stream = requests.try_clone().with_context(name)?;
         let answers = BufReader::new(Bounded { stream, left: MOST, deadline });
-        let answers = Deserializer::from_reader(answers).into_iter();
-        Ok(Self { answers, requests, last: 0 })
+        Ok(Self { answers: Deserializer::from_reader(answers), requests, last: 0, left: MAX_VALUES })
     }
 
-    /// The result of a method.
+    /// The result of a method, of which only members with these names are kept.
     ///
     /// # Errors
     /// [`Refused`] if the application says so; any other error is the end of the connection.
-    pub(super) fn call(&mut self, method: &'static str, params: Option<Value>) -> anyhow::Result<Value> {
+    pub(super) fn call(
+        &mut self,
+        method: &'static str,
+        params: Option<Value>,
+        names: &[&str],
+    ) -> anyhow::Result<Value> {
         self.last += 1;
         let mut request = json!({ "jsonrpc": "2.0", "method": method, "id": self.last });
         if let Some(params) = params {
@@ -77,8 +87,11 @@ impl Client {
         // As a cause of its own, a broken pipe would be taken for one of standard output.
         let sent = self.requests.write_all(request.to_string().as_bytes()).map_err(io::Error::other);
         sent.with_context(|| format!("the answer to {method}: the connection was closed"))?;
-        let Some(answer) = self.answers.next() else { bail!("no answer to {method}: the connection was closed") };
-        let answer = answer.with_context(|| format!("the answer to {method}"))?;
+        let names = [names, &OF_ANSWERS].concat();
+        let answer = match (Trimmed { names: &names, left: &mut self.left }).deserialize(&mut self.answers) {
+            Err(error) if error.is_eof() => bail!("the answer to {method} is not whole: the connection was closed"),
+            answer => answer.with_context(|| format!("the answer to {method}"))?,
+        };
         if answer["id"] != self.last {
             bail!("the answer to {method} is to another question: this is not SPDK's JSON-RPC");
         }

@@ -2,6 +2,7 @@
 //! to list connections, SPDK pauses the admin queues of a subsystem.
 
 mod client;
+mod trimmed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -60,6 +61,17 @@ const CONNECTIONS: Question = Question {
     values: &[("state", "/state"), ("thread", "/thread"), ("peer", "/peer_address"), ("listener", "/listen_address")],
 };
 
+/// Members of an address, and the kind of a subsystem.
+const OF_ALL: [&str; 4] = ["trtype", "traddr", "trsvcid", "subtype"];
+
+impl Question {
+    /// Returns the names of all members that are of interest in an answer.
+    fn names(&self) -> Vec<&'static str> {
+        let places = self.identity.iter().chain(self.values).map(|(_, place)| *place).chain([self.list]);
+        places.flat_map(|place| place.split('/')).filter(|name| !name.is_empty()).chain(OF_ALL).collect()
+    }
+}
+
 /// The most subsystems that are asked for their connections.
 const MOST_SUBSYSTEMS: usize = 1024;
 
@@ -93,7 +105,7 @@ impl Answers {
             if !leads && !is_wanted(question.spec) {
                 continue;
             }
-            let Some(result) = answered(client.call(question.method, None))? else { continue };
+            let Some(result) = answered(client.call(question.method, None, &question.names()))? else { continue };
             if leads {
                 this.ask_connections(&mut client, &result)?;
             }
@@ -106,7 +118,7 @@ impl Answers {
     fn ask_connections(&mut self, client: &mut Client, subsystems: &Value) -> anyhow::Result<()> {
         let nqns = listed(subsystems, "").iter().filter(|subsystem| subsystem["subtype"] != "Discovery");
         for nqn in nqns.filter_map(|subsystem| subsystem["nqn"].as_str()).take(MOST_SUBSYSTEMS) {
-            let asked = client.call(CONNECTIONS.method, Some(json!({ "nqn": nqn })));
+            let asked = client.call(CONNECTIONS.method, Some(json!({ "nqn": nqn })), &CONNECTIONS.names());
             let Some(mut result) = answered(asked)? else { return Ok(()) };
             for connection in result.as_array_mut().into_iter().flatten().filter(|each| each.is_object()) {
                 connection["subnqn"] = nqn.into();

@@ -13,6 +13,7 @@ use super::source::ScriptText;
 use super::{Lines, compiled};
 use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note};
 use crate::output::Output;
+use crate::whole_file::Access;
 use types::Types;
 
 /// Software events by name (`linux/perf_event.h`, `enum perf_sw_ids`), as bpftrace calls them.
@@ -61,7 +62,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
             Some(why) => missing.push(format!("no probe matches {pattern:?}: {why}")),
         }
     }
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     output.buffer.extend(lines.0.as_bytes());
     output.flush()?;
     if let Some(why) = facts.tracepoints_refused() {
@@ -71,7 +72,10 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
         return Err(compiled::unreadable(&why));
     }
     // bpftrace has a status of 0 and no message for these.
-    if is_bpftrace_compat() { Ok(()) } else { report_missing(&missing, found) }
+    if !is_bpftrace_compat() {
+        report_missing(&missing, found)?;
+    }
+    Ok(output.finish()?)
 }
 
 /// Reports the patterns that nothing matches. Where something else was found, that is no failure.

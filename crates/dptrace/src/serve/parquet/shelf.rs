@@ -12,9 +12,10 @@ use anyhow::Context as _;
 use tables::{Table, escaped, hour_of, partition};
 
 use super::{Place, WRITTEN};
-use crate::export::part::{Part, UNFINISHED};
+use crate::export::part::Part;
 use crate::target::printable;
 use crate::utc;
+use crate::whole_file::{self, Access, UNFINISHED};
 
 /// Rows of a group: few, since memory is dear here.
 const GROUP_ROWS: usize = 1 << 13;
@@ -122,9 +123,11 @@ impl Shelf {
         let of = |number| Id { minute, number, table: table as u8 };
         let is_free = |id: &Id| !self.files.contains_key(id) && !self.path(*id).exists();
         let id = (1..=MOST_NUMBER).map(of).find(is_free).context("the clock shows this minute again and again")?;
-        let mut part = Part::create(&self.folder(id), &id.name(), id.table())?.with_group_rows(GROUP_ROWS);
+        let mut part =
+            Part::create(&self.folder(id), &id.name(), id.table(), Access::Umask)?.with_group_rows(GROUP_ROWS);
         rows(&mut part)?;
-        let bytes = part.finish()?;
+        let (file, bytes) = part.finish()?;
+        file.commit().map_err(|error| whole_file::failed(&self.path(id), &error))?;
         self.files.insert(id, bytes);
         self.bytes += bytes;
         Ok(())

@@ -1,6 +1,5 @@
 //! `dptrace timeline --perfetto FILE`: both passes, and what is written where.
 
-use std::fs::File;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::pass::{Kept, Passed};
 use crate::timeline::source::Source;
+use crate::whole_file::{Access, WholeFile};
 
 /// A part of the time, from the first record or event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Whose for Kept {
 }
 
 /// Writes the trace: a first pass finds what is usual, the second one writes.
-pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -> anyhow::Result<()> {
     let source = &inputs.source;
     let (first, passed) = survey(inputs, 0);
     let window = span.map_or(Ok(Window::ALL), |span| span.window(&passed))?;
@@ -53,13 +53,14 @@ pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs) -> anyhow:
     let ends = passed.events_end.into_iter().chain([window.to]).min();
     let known_until = ends.filter(|end| *end < passed.end);
     let facts = Facts { known_until, window, ..facts(source, &passed, &name) };
-    let file = File::create(path).with_context(failed)?;
+    let file = WholeFile::create(path, access)?;
     let mut export = Export::begin(&facts, file).with_context(failed)?;
     let setting = Setting { usual: first.survey.finish(), ..source.setting() };
     inputs.pass("writing the trace", setting, &mut export);
     let limits = export.limits();
     let Written { out: file, requests, events } = export.finish().with_context(failed)?;
-    let mib = file.metadata().with_context(failed)?.len() as f64 / f64::from(1 << 20);
+    let mib = file.file().metadata().with_context(failed)?.len() as f64 / f64::from(1 << 20);
+    file.commit().with_context(failed)?;
     note(&format!(
         "{}: {} and {} of the kernel, {mib:.1} MiB; open it in https://ui.perfetto.dev",
         printable(path),

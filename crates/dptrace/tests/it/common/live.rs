@@ -110,6 +110,11 @@ impl Follow {
         assert!(done.success());
     }
 
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        testkit::end(&mut self.child);
+    }
+
     /// Waits for its end: its status and what it messages on standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         while let Some(line) = self.lines.next() {

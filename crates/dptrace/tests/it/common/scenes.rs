@@ -4,9 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use capture::{Captured, EventsWriter, Meta, NamedThread, Thread, When};
+use capture::{Around, Captured, EventsWriter, Meta, NamedThread, RingsWriter, Thread, When};
+use spdk_trace::{Copied, Follower, Lcore, Ticks};
 use tempfile::TempDir;
-use timeline::{BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
+use timeline::{Anchor, BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
+
+use super::small;
 
 /// What comes of a command that is given in that folder.
 pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
@@ -60,4 +63,18 @@ pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
     writer.events(away.into_iter().chain(again).chain([last])).unwrap();
     writer.flush().unwrap();
     meta
+}
+
+/// Adds a trace without polls to a capture.
+pub(crate) fn add_rings(folder: &Path) {
+    let trace = small::builder().build();
+    let follower = Follower::new(&trace).unwrap();
+    let mut writer = RingsWriter::begin(fs::File::create(folder.join("trace.rings")).unwrap()).unwrap();
+    Around::begin(&trace, &follower, &mut writer).unwrap();
+    let lcores: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
+    for at in [1_000_000, 9_000_000] {
+        writer.poll(&Copied::default(), &lcores, BootNanos(at)).unwrap();
+        writer.anchor(Anchor { ticks: Ticks(at), nanos: BootNanos(at), bracket: Ticks(1) }).unwrap();
+    }
+    writer.flush().unwrap();
 }

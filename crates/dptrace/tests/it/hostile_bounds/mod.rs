@@ -1,7 +1,9 @@
 //! Files and processes that would have work done on them that is more than their size: each command ends, and takes no more
 //! memory than it may. No time is measured: what does not end at all is killed after half a minute, and has failed.
 
+mod daemon;
 mod elf;
+mod members;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};

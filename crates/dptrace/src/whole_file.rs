@@ -1,0 +1,351 @@
+//! Files that are whole or absent: written without a name in the folder where they go, and put in the place of an old file when all
+//! of it is on the disk.
+//!
+//! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that not even a process that is killed leaves a part of it. If the
+//! file system has no such files, it has a hidden name that is removed with the value. A destination that is no regular file (a pipe,
+//! `/dev/null`, a descriptor) has nothing to keep, and is written directly.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, anyhow};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, fchmod, linkat, openat, statfs};
+use rustix::io::Errno;
+
+use crate::target::printable;
+
+/// End of the hidden names of files that are not whole; these names begin with a point.
+pub(crate) const UNFINISHED: &str = ".unfinished";
+/// Limit on the bytes of a destination's name in a hidden name, which has other parts and at most 255 bytes (`NAME_MAX`).
+const MAX_STEM_BYTES: usize = 180;
+/// Limit on the symbolic links of a destination, as the kernel has it (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+/// Limit on the hidden names that are tried: others may have left some.
+const MAX_TRIES: usize = 1000;
+/// Limit on the files of a batch that are open at once; a process may usually have 1024, and each
+/// table of an export has a batch.
+const MAX_HELD: usize = 128;
+/// Limit on the files that an error lists.
+const MAX_LISTED: usize = 10;
+
+/// Number of the next hidden name of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Users who may read a new file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Those whom the umask lets.
+    Umask,
+    /// The user alone: it has data of a capture.
+    Owner,
+}
+
+/// A file that is being written. Dropped before it is published, it leaves nothing, and an old file as it was.
+#[derive(Debug)]
+pub(crate) struct WholeFile {
+    file: File,
+    /// Missing if the destination is written directly.
+    target: Option<Target>,
+}
+
+/// Where a file goes.
+#[derive(Debug)]
+struct Target {
+    path: PathBuf,
+    /// Its name until it is published, if it has one.
+    hidden: Option<PathBuf>,
+    replaces: bool,
+    is_published: bool,
+}
+
+impl Access {
+    fn mode(self) -> Mode {
+        Mode::from_raw_mode(match self {
+            Self::Umask => 0o666,
+            Self::Owner => 0o600,
+        })
+    }
+}
+
+impl WholeFile {
+    /// Begins a file that will go to this path. An old file that the user may not write is not replaced either.
+    pub(crate) fn create(path: &Path, access: Access) -> io::Result<Self> {
+        let (what, created) = match destination(path) {
+            Ok(None) => ("opening", File::create(path).map(|file| Self { file, target: None })),
+            Ok(Some((real, old))) => {
+                let what = if old.is_some() { "writing a new file beside" } else { "creating" };
+                (what, begin(real, old.as_ref(), access))
+            }
+            Err(error) => ("creating", Err(error)),
+        };
+        created.map_err(|error| io::Error::new(error.kind(), format!("{what} {}: {error}", printable(path))))
+    }
+
+    /// Writes a whole file.
+    pub(crate) fn write_whole(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
+        let mut file = Self::create(path, access)?;
+        file.write_all(bytes).and_then(|()| file.commit()).map_err(|error| failed(path, &error))
+    }
+
+    /// Returns the open file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Stores the file on the disk, puts it in its place, and has the disk keep that.
+    pub(crate) fn commit(mut self) -> io::Result<()> {
+        self.store()?;
+        let Some(target) = &mut self.target else { return Ok(()) };
+        if !target.is_published {
+            target.name(&self.file)?;
+            target.publish()?;
+        }
+        sync_folder(folder_of(&target.path))
+    }
+
+    /// Puts a file that grows in its place, with what it has. The disk stores that first if there is an old file to lose.
+    pub(crate) fn publish(&mut self) -> io::Result<()> {
+        if self.target.as_ref().is_some_and(|target| target.replaces && !target.is_published) {
+            self.store()?;
+        }
+        let Some(target) = self.target.as_mut().filter(|target| !target.is_published) else { return Ok(()) };
+        target.name(&self.file)?;
+        target.publish()
+    }
+
+    /// Has the disk store the bytes; a pipe or a device has none.
+    fn store(&self) -> io::Result<()> {
+        if self.target.is_some() { self.file.sync_all() } else { Ok(()) }
+    }
+
+    /// Stores the file, gives it a hidden name, and closes it.
+    fn stage(mut self) -> io::Result<Option<Target>> {
+        self.store()?;
+        let Some(mut target) = self.target.take() else { return Ok(None) };
+        target.name(&self.file)?;
+        Ok(Some(target))
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Target {
+    /// Gives the file a hidden name beside its place, if it has none.
+    fn name(&mut self, file: &File) -> io::Result<()> {
+        if self.hidden.is_none() {
+            let link = host::proc::own_descriptor(file.as_fd());
+            let link_to = |name: &Path| Ok(linkat(CWD, &link, CWD, name, AtFlags::SYMLINK_FOLLOW)?);
+            self.hidden = Some(with_hidden_name(&self.path, link_to)?.0);
+        }
+        Ok(())
+    }
+
+    /// Renames the file, which has a hidden name, to its path.
+    fn publish(&mut self) -> io::Result<()> {
+        if let Some(hidden) = &self.hidden {
+            fs::rename(hidden, &self.path)?;
+            (self.hidden, self.is_published) = (None, true);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            let _ = fs::remove_file(hidden);
+        }
+    }
+}
+
+/// Files that appear together: all of them are on the disk before the first one is put in its place.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    held: Vec<WholeFile>,
+    /// Files beyond [`MAX_HELD`], which are closed and have hidden names.
+    staged: Vec<Target>,
+}
+
+impl Batch {
+    /// Adds a file to which nothing more is written.
+    pub(crate) fn add(&mut self, file: WholeFile) -> io::Result<()> {
+        if self.held.len() < MAX_HELD {
+            self.held.push(file);
+        } else {
+            self.staged.extend(file.stage()?);
+        }
+        Ok(())
+    }
+
+    /// Adds a file with these bytes.
+    pub(crate) fn add_whole(&mut self, path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
+        let mut file = WholeFile::create(path, access)?;
+        file.write_all(bytes).and_then(|()| self.add(file)).map_err(|error| failed(path, &error))
+    }
+
+    /// Adds the files of another batch.
+    pub(crate) fn append(&mut self, other: Self) -> io::Result<()> {
+        self.staged.extend(other.staged);
+        other.held.into_iter().try_for_each(|file| self.add(file))
+    }
+
+    /// Puts all files in their places. The error says which old files were replaced if one can't be.
+    pub(crate) fn commit(self) -> anyhow::Result<()> {
+        let Self { held, mut staged } = self;
+        for file in held {
+            let path = file.target.as_ref().map(|target| printable(&target.path)).unwrap_or_default();
+            staged.extend(file.stage().with_context(|| format!("storing {path}"))?);
+        }
+        for at in 0..staged.len() {
+            if let Err(error) = staged[at].publish() {
+                let (done, path) = (already_there(&staged[..at]), printable(&staged[at].path));
+                return Err(anyhow!(error).context(format!("putting {path} in its place; {done}")));
+            }
+        }
+        let mut folders: Vec<&Path> = staged.iter().map(|target| folder_of(&target.path)).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        for folder in folders {
+            sync_folder(folder).with_context(|| format!("storing the folder {}", printable(folder)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns which files of a batch that failed are in their places.
+fn already_there(done: &[Target]) -> String {
+    let names: Vec<String> = done.iter().take(MAX_LISTED).map(|target| printable(&target.path)).collect();
+    let more = done.len() - names.len();
+    match (names.is_empty(), more) {
+        (true, _) => "no other file was written".to_owned(),
+        (false, 0) => format!("these are new already: {}", names.join(", ")),
+        (false, _) => format!("these are new already: {}, and {more} more", names.join(", ")),
+    }
+}
+
+/// Returns the place that a destination means, links followed, with the regular file that is there; none if the destination is to be
+/// written directly.
+fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)>> {
+    let old = match path.metadata() {
+        Ok(metadata) if metadata.is_file() => Some(metadata),
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let Some(real) = resolved(path)? else { return Ok(None) };
+    // The kernel decides whether the user may write the old file and follow these links (`fs.protected_symlinks`, proc_sys_fs(5)).
+    match openat(CWD, path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(_) | Err(Errno::NOENT) => Ok(Some((real, old))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Follows the links of a destination; none if one of them is the kernel's link to a descriptor, which has no place in a folder.
+fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = folder_of(&path);
+        if statfs(folder)?.f_type as u64 == PROC_SUPER_MAGIC as u64 {
+            return Ok(None);
+        }
+        match fs::read_link(&path) {
+            Ok(next) => path = folder.join(next),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
+                return Ok(Some(path));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Begins a file for that place, with the mode of the user's own old file.
+fn begin(path: PathBuf, old: Option<&fs::Metadata>, access: Access) -> io::Result<WholeFile> {
+    if path.file_name().is_none() || path.as_os_str().as_bytes().ends_with(b"/") {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    let (file, hidden) = if let Some(file) = without_name(folder_of(&path), access)? {
+        (file, None)
+    } else {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let create = |name: &Path| Ok(File::from(openat(CWD, name, flags, access.mode())?));
+        let (name, file) = with_hidden_name(&path, create)?;
+        (file, Some(name))
+    };
+    let target = Target { path, hidden, replaces: old.is_some(), is_published: false };
+    let file = WholeFile { file, target: Some(target) };
+    // Somebody else's mode is no wish of the user's, and rights to be somebody are not passed on.
+    if let Some(old) = old.filter(|old| old.uid() == rustix::process::geteuid().as_raw()) {
+        fchmod(&file.file, Mode::from_raw_mode(old.mode() & 0o777))?;
+    }
+    Ok(file)
+}
+
+/// Makes a file without a name; none if the file system has no such files, or we could not give it a name later.
+fn without_name(folder: &Path, access: Access) -> io::Result<Option<File>> {
+    match openat(CWD, folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, access.mode()) {
+        Ok(file) => {
+            let file = File::from(file);
+            // Without /proc there is no link to it, and naming it by its descriptor needs CAP_DAC_READ_SEARCH (linkat(2)).
+            let has_link = host::proc::own_descriptor(file.as_fd()).symlink_metadata().is_ok();
+            Ok(has_link.then_some(file))
+        }
+        // What file systems and kernels without it return (open(2)); a folder that is missing is found so, too, when a name is tried.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tries hidden names beside a path until one is free.
+fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let stem = path.file_name().unwrap_or_default().as_bytes();
+    let stem = OsStr::from_bytes(&stem[..stem.len().min(MAX_STEM_BYTES)]);
+    for _ in 0..MAX_TRIES {
+        let mut name = OsStr::new(".").to_owned();
+        name.push(stem);
+        name.push(format!(".{}-{}{UNFINISHED}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        let hidden = folder_of(path).join(name);
+        match make(&hidden) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            done => return done.map(|value| (hidden, value)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the folder of a path.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)), and not every folder that can be
+/// written can be read: then the system stores it in its own time.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = match openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::ACCESS) => return Ok(()),
+        folder => File::from(folder?),
+    };
+    match folder.sync_all() {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Returns the error with the file's name; its kind is kept.
+pub(crate) fn failed(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("writing {}: {error}", printable(path)))
+}

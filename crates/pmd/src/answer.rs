@@ -1,0 +1,206 @@
+//! Parts of answers, read as they come: what nobody asked for is passed over, and nothing is kept of it. An answer may be of anybody.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Limit on the settings that are kept.
+pub(crate) const MAX_SETTINGS: usize = 4096;
+
+/// A value of which only text is of interest.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Loose {
+    #[default]
+    Null,
+    Text(String),
+    Other,
+}
+
+/// The first element of a list; none if the list is empty, or there is no list.
+#[derive(Debug)]
+pub(crate) struct FirstOf<T>(pub(crate) Option<T>);
+
+/// The answer to a query of the database.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Rows {
+    pub(crate) rows: FirstOf<Row>,
+}
+
+/// A row of the table `Open_vSwitch`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) other_config: Map,
+}
+
+/// Pairs of text, which stand as `["map", [[key, value], ...]]` (RFC 7047, section 5.1); the first [`MAX_SETTINGS`] of them.
+#[derive(Debug)]
+pub(crate) struct Map(pub(crate) Vec<(String, String)>);
+
+/// The pairs alone.
+struct Pairs(Vec<(String, String)>);
+
+/// A pair, if both are text.
+struct Pair(Option<(String, String)>);
+
+impl<T> Default for FirstOf<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+/// Passes over the rest of a list.
+fn skip<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
+    while list.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Loose, E> {
+                Ok(Loose::Null)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Loose, E> {
+                Ok(Loose::Text(text.to_owned()))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose, A::Error> {
+                skip(list).map(|()| Loose::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Loose::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstOf<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct First<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
+            type Value = FirstOf<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FirstOf<T>, A::Error> {
+                let first = list.next_element()?;
+                if first.is_some() {
+                    skip(list)?;
+                }
+                Ok(FirstOf(first))
+            }
+        }
+        deserializer.deserialize_seq(First(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Map {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Tagged;
+        impl<'de> Visitor<'de> for Tagged {
+            type Value = Map;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of the database")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Map, A::Error> {
+                list.next_element::<IgnoredAny>()?;
+                let Some(Pairs(pairs)) = list.next_element()? else { return Err(A::Error::missing_field("pairs")) };
+                skip(list)?;
+                Ok(Map(pairs))
+            }
+        }
+        deserializer.deserialize_seq(Tagged)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of pairs")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while pairs.len() < MAX_SETTINGS
+                    && let Some(Pair(pair)) = list.next_element()?
+                {
+                    pairs.extend(pair);
+                }
+                skip(list)?;
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Two;
+        impl<'de> Visitor<'de> for Two {
+            type Value = Pair;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a pair")
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Pair, E> {
+                Ok(Pair(None))
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Pair, E> {
+                Ok(Pair(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pair, A::Error> {
+                let one = list.next_element::<Loose>()?;
+                let other = if one.is_some() { list.next_element::<Loose>()? } else { None };
+                if other.is_some() {
+                    skip(list)?;
+                }
+                match (one, other) {
+                    (Some(Loose::Text(name)), Some(Loose::Text(value))) => Ok(Pair(Some((name, value)))),
+                    _ => Ok(Pair(None)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Two)
+    }
+}
