@@ -4,6 +4,8 @@
 //! iteration of more than n - 1, which is what has to be explained. Whatever kept the thread from its own code for at least half of
 //! that is the cause; otherwise it was the thread's own work.
 
+use std::collections::HashMap;
+
 use timeline::{Activity, BootNanos, Interrupt, Interval, Tid};
 
 use crate::history::Stretch;
@@ -11,7 +13,7 @@ use crate::history::Stretch;
 const MILLISECOND: u64 = 1_000_000;
 
 /// What kept a thread from its own code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// It waited for its CPU.
     Waited,
@@ -91,8 +93,8 @@ pub struct Explained {
 }
 
 /// Explains a stretch by the intervals of its thread, which are in the order of time. `offset` is what is added to
-/// `CLOCK_MONOTONIC` to get `CLOCK_BOOTTIME`, the intervals' clock, in nanoseconds.
-pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64) -> Explained {
+/// `CLOCK_MONOTONIC` to get `CLOCK_BOOTTIME`, the intervals' clock, in nanoseconds. Threads of one `name` are one: a compiler has many.
+pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64, name: impl Fn(Tid) -> String) -> Explained {
     let at = |ms: u64| BootNanos(ms.saturating_mul(MILLISECOND).saturating_add(offset));
     let (from, to) = (at(stretch.from), at(stretch.to));
     let mut shares = Shares::new();
@@ -104,7 +106,7 @@ pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64) -> Explai
     shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     // More than this took the iteration that has to be explained.
     let excess = stretch.length().saturating_sub(1).saturating_mul(MILLISECOND);
-    let cause = main_cause(&shares, excess / 2);
+    let cause = main_cause(&shares, excess / 2, name);
     Explained { stretch: *stretch, cause, shares }
 }
 
@@ -126,16 +128,26 @@ fn beginning_in(
     unknown.into_iter().chain(within).map(cut)
 }
 
-/// The longest of the reason that took most, if that is long enough.
-fn main_cause(shares: &Shares, at_least: u64) -> Cause {
+/// The one with the name that took most of the reason that took most, if that is long enough; of threads of one name the one that took
+/// most.
+fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> Cause {
     let all: u64 = shares.iter().map(|(_, nanos)| *nanos).sum();
     if all == 0 || all < at_least {
         return Cause::OwnWork;
     }
-    let of = |reason| shares.iter().filter(move |(cause, _)| cause.reason() == reason).map(|(_, nanos)| *nanos).sum();
-    let longest = shares.iter().max_by_key(|(cause, nanos)| {
-        let reason: u64 = of(cause.reason());
-        (reason, *nanos)
+    let mut reasons: HashMap<Reason, u64> = HashMap::new();
+    let mut names: HashMap<String, u64> = HashMap::new();
+    let name_of = |cause: Cause| if let Cause::Waited(tid) = cause { Some(name(tid)) } else { None };
+    for &(cause, nanos) in shares {
+        *reasons.entry(cause.reason()).or_default() += nanos;
+        if let Some(name) = name_of(cause) {
+            *names.entry(name).or_default() += nanos;
+        }
+    }
+    // Of what is equal, the first one.
+    let longest = shares.iter().rev().max_by_key(|(cause, nanos)| {
+        let of_name = name_of(*cause).and_then(|name| names.get(&name)).unwrap_or(nanos);
+        (reasons.get(&cause.reason()), *of_name, *nanos)
     });
     longest.map_or(Cause::OwnWork, |(cause, _)| *cause)
 }
@@ -158,8 +170,12 @@ mod tests {
         Interval { from: at(from_us), to: at(to_us), activity }
     }
 
+    fn name(tid: Tid) -> String {
+        format!("t{}", tid.0)
+    }
+
     fn cause(from: u64, to: u64, intervals: &[Interval]) -> Cause {
-        explain(&Stretch { from, to, ..Stretch::default() }, intervals, OFFSET).cause
+        explain(&Stretch { from, to, ..Stretch::default() }, intervals, OFFSET, name).cause
     }
 
     #[test]
@@ -191,8 +207,15 @@ mod tests {
             interval(12_000, 13_500, waits(1)),
             interval(13_500, 14_600, waits(2)),
         ];
-        let explained = explain(&Stretch { from: 10, to: 14, ..Stretch::default() }, &intervals, OFFSET);
+        let explained = explain(&Stretch { from: 10, to: 14, ..Stretch::default() }, &intervals, OFFSET, name);
         assert_eq!(explained.cause, Cause::Waited(Tid(1)));
+        // The list has one row for threads of one name, and the longest row is the cause.
+        let of = |tid: u32| interval(12_000 + 600 * u64::from(tid), 12_600 + 600 * u64::from(tid), waits(tid));
+        let intervals = [interval(11_000, 12_000, waits(9)), of(0), of(1)];
+        let same = |tid: Tid| if tid == Tid(9) { "cat".to_owned() } else { "rustc".to_owned() };
+        let stretch = Stretch { from: 10, to: 14, ..Stretch::default() };
+        assert_eq!(explain(&stretch, &intervals, OFFSET, same).cause, Cause::Waited(Tid(0)));
+        assert_eq!(explain(&stretch, &intervals, OFFSET, name).cause, Cause::Waited(Tid(9)));
         let nanos: Vec<u64> = explained.shares.iter().map(|(_, nanos)| *nanos).collect();
         assert_eq!(nanos, [2_000_000, 1_500_000, 1_100_000]);
     }
@@ -206,7 +229,7 @@ mod tests {
     #[test]
     fn a_stretch_that_goes_on_is_cut_at_its_end() {
         let stretch = Stretch { from: 10, to: 50, goes_on: true, ..Stretch::default() };
-        let explained = explain(&stretch, &[interval(10_500, 90_000, Activity::Stopped)], OFFSET);
+        let explained = explain(&stretch, &[interval(10_500, 90_000, Activity::Stopped)], OFFSET, name);
         assert_eq!(explained.shares, [(Cause::Stopped, 39_500_000)]);
     }
 }

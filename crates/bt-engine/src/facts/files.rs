@@ -188,6 +188,7 @@ impl UserFiles {
         let targets = self.targets(target)?;
         let mut known: Vec<String> = Vec::new();
         let mut stripped = None;
+        let mut chosen = None;
         let all = targets.each(|found| {
             let file = self.load(found)?;
             let of_file = self.with_functions(&file, |functions, code| {
@@ -203,13 +204,17 @@ impl UserFiles {
                     vaddr: function.vaddr.0,
                     at: code.function(function, aim),
                 };
-                let candidates = functions.all().iter().filter(|function| names.is_plain() || !function.indirect);
                 let mut fitting: Vec<FunctionPlace> = Vec::new();
-                for function in candidates {
+                for function in functions.all() {
                     let shown = if cpp { function.display_name() } else { (&*function.name).into() };
                     let without = if cpp { shown.split('(').next().unwrap_or_default() } else { &shown };
-                    if names.matches(&shown) || cpp && names.matches(without) {
+                    if !names.matches(&shown) && !(cpp && names.matches(without)) {
+                        continue;
+                    }
+                    if !function.indirect {
                         fitting.push(place(&shown, function));
+                    } else if names.is_plain() {
+                        chosen = chosen.take().or_else(|| functions.choice(&function.name));
                     }
                 }
                 if fitting.is_empty() && known.len() < 200_000 {
@@ -220,6 +225,9 @@ impl UserFiles {
             Ok(of_file)
         })?;
         if all.is_empty() {
+            if let Some(chosen) = chosen {
+                return Err(NotFound { message: chosen.to_string(), absent: false, hints: vec![chosen.hint()] });
+            }
             let place = place_text(target, &targets);
             let message = format!("{place} has no function {function}");
             let mut missing = missing(message, function, known.iter().map(String::as_str));

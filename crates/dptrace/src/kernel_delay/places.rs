@@ -72,6 +72,9 @@ fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<Us
             Ok(at) => Ok(UprobePlace { at, semaphore: None, cookie: 0 }),
             Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
         };
+        if let Some(choice) = functions.choice(name) {
+            return Err(usage(format!("the trigger {name}: {choice}; {}", choice.hint())));
+        }
         let places: Vec<UprobePlace> = functions.named(name).map(place).collect::<anyhow::Result<_>>()?;
         if places.is_empty() {
             if functions.is_stripped() {

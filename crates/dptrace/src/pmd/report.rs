@@ -109,7 +109,8 @@ impl Joined<'_> {
             let slow = history.slow(from, to, self.over).into_iter();
             // What began before the sample is explained in part only.
             let whole = slow.filter(|stretch| stretch.from >= from);
-            whole.map(|stretch| explain(&stretch, &intervals, self.offset)).collect()
+            let name = |tid| thread_name(tid, &self.found.names);
+            whole.map(|stretch| explain(&stretch, &intervals, self.offset, name)).collect()
         };
         let queues = thread.core.and_then(|core| section(self.answers.queues.as_ref()?, core));
         ThreadReport {

@@ -252,6 +252,8 @@ fn probes_that_are_not_there_are_not_listed() {
         ("kprob:*".to_owned(), "there is no kind of probe \"kprob\" to be listed (near: kprobe"),
         ("software:page-falts".to_owned(), "near: page-faults"),
         (format!("uprobe:{own}:maim"), "has no function maim; near: main"),
+        // glibc has one for each kind of processor.
+        ("uprobe:libc:strlen".to_owned(), "strlen is the code that chooses the function when a program starts (IFUNC)"),
     ] {
         let (out, messages) = run(["run", "-l", &pattern], 1);
         assert!(out.is_empty() && messages.contains(words), "{pattern}: {messages}");

@@ -93,6 +93,36 @@ pub struct Functions<'data> {
     stripped: bool,
 }
 
+/// A function that is chosen when a program starts (`STT_GNU_IFUNC`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name, which is that of the code that chooses.
+    pub name: String,
+    /// Functions that it is chosen of, as far as symbol tables have them.
+    pub variants: Vec<String>,
+}
+
+impl Choice {
+    /// Returns what can be probed instead.
+    pub fn hint(&self) -> String {
+        if self.variants.is_empty() {
+            return "the functions that it is chosen of are in no symbol table here: debug symbols have them"
+                .to_owned();
+        }
+        format!("name the one that this machine has, or all of them: {}", self.variants.join(", "))
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} is the code that chooses the function when a program starts (IFUNC): a probe there sees no calls",
+            self.name
+        )
+    }
+}
+
 impl<'data> Functions<'data> {
     /// The functions of a file, with the names of its separate debug file too if there is one.
     ///
@@ -133,6 +163,20 @@ impl<'data> Functions<'data> {
         self.all.iter().filter(move |function| {
             function.name == name || demangled && demangle(&function.name).is_some_and(|found| found == name)
         })
+    }
+
+    /// Says why a function can't be probed by this name, and what can, if the name is that of the code that chooses the function when a
+    /// program starts: a probe there sees no calls.
+    pub fn choice(&self, name: &str) -> Option<Choice> {
+        self.named(name).find(|function| function.indirect)?;
+        // As glibc calls them: `__strlen_avx2` of `strlen`.
+        let beginning = format!("__{}_", name.trim_start_matches('_'));
+        let is_variant = |function: &&Function<'_>| !function.indirect && function.name.starts_with(&beginning);
+        let mut variants: Vec<String> =
+            self.all.iter().filter(is_variant).map(|it| it.name.clone().into_owned()).collect();
+        variants.sort_unstable();
+        variants.dedup();
+        Some(Choice { name: name.to_owned(), variants })
     }
 
     /// The functions whose name, mangled or not, fits the pattern.
