@@ -189,6 +189,13 @@ impl FilePlace {
         &self.path
     }
 
+    /// Returns the path as a process sees it whose root directory is not ours (chroot(2)): the kernel reports its files by our paths. None
+    /// where these are the same, or the process is gone.
+    pub fn path_inside(&self) -> Option<PathBuf> {
+        let root = std::fs::read_link(&self.root).ok().filter(|root| root != Path::new("/"))?;
+        Some(Path::new("/").join(self.path.strip_prefix(root).ok()?))
+    }
+
     /// Whether the file was removed or replaced since the process mapped it.
     pub fn is_deleted(&self) -> bool {
         self.deleted

@@ -208,7 +208,7 @@ impl UserFiles {
                 for function in functions.all() {
                     let shown = if cpp { function.display_name() } else { (&*function.name).into() };
                     let without = if cpp { shown.split('(').next().unwrap_or_default() } else { &shown };
-                    if !names.matches(&shown) && !(cpp && names.matches(without)) {
+                    if !(names.matches(&shown) || cpp && names.matches(without)) {
                         continue;
                     }
                     if !function.indirect {
@@ -396,7 +396,9 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
     // Where /lib is a link to /usr/lib, a process has the latter mapped.
     let is_merged = Path::new("/lib").is_symlink();
     let without_usr = |found: &&Found| found.shown.strip_prefix("/usr").is_some_and(|rest| fits.matches(rest));
-    let fitting = own.iter().filter(|found| fits.matches(&found.shown) || is_merged && without_usr(found));
+    let inside = |found: &&Found| found.place.path_inside().is_some_and(|path| fits.matches(&path.to_string_lossy()));
+    let fits_one = |found: &&Found| fits.matches(&found.shown) || is_merged && without_usr(found) || inside(found);
+    let fitting = own.iter().filter(fits_one);
     let mut files: Vec<Found> = fitting.cloned().collect();
     if maps_more {
         let paths = glob::glob(text).into_iter().flatten().flatten();
@@ -428,7 +430,8 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     let found = |path: &Path| Found { shown: printable(path), place: FilePlace::at(path) };
     if text.contains('/') {
         let path = Path::new(text);
-        let same = |own: &&Found| own.place.path() == path;
+        let same =
+            |own: &&Found| own.place.path() == path || own.place.path_inside().is_some_and(|inside| inside == path);
         return match own.iter().find(same) {
             Some(own) => Ok(vec![own.clone()]),
             None if path.exists() => Ok(vec![Found { shown: text.to_owned(), ..found(path) }]),

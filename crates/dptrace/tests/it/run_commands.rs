@@ -138,6 +138,33 @@ fn a_file_with_several_names_is_probed_once() {
     }
 }
 
+/// A process in a root directory of its own is probed in its own files, by the names that it has for them: the host's file of that name
+/// has no hits of it.
+#[test]
+fn a_process_in_another_root_is_probed_in_its_own_files() {
+    let Some(_alone) = kernel() else { return };
+    let Some(folder) = folder() else { return };
+    let source = "#include <unistd.h>
+        __attribute__((noinline)) void turn(void) { __asm__ volatile(\"\"); }
+        int main(void) { for (;;) { turn(); usleep(1000); } }";
+    let program = compile(folder.path(), "turns", source, &["-static", "-O1"]);
+    let root = folder.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::copy(&program, root.join("turns")).unwrap();
+    let mut turns = testkit::command("chroot").arg(&root).arg("/turns").spawn().unwrap();
+    let pid = turns.id().to_string();
+    while std::fs::read(format!("/proc/{pid}/comm")).unwrap() != b"turns\n" {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let of = |file: &str| format!("uprobe:{file}:turn {{ printf(\"hit\\n\"); exit(); }} interval:s:20 {{ exit(); }}");
+    let seen = ["/turns", "/tur*"].map(|file| run(&["-p", &pid, "-e", &of(file)]));
+    let _ = turns.kill();
+    let _ = turns.wait();
+    for (out, err) in seen {
+        assert!(out.contains("hit"), "{out}{err}");
+    }
+}
+
 /// A process has the files of /lib mapped as those of /usr/lib, if one is a link to the other.
 #[test]
 fn a_pattern_in_lib_means_usr_lib() {
