@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
         assert!(slow.is_sorted_by_key(|stretch| stretch.from));
         for stretch in slow {
             assert!(stretch.length() > 1 && stretch.from < stretch.to, "{stretch:?}");
-            explain(&stretch, &[interval], 0);
+            explain(&stretch, &[interval], 0, |tid| tid.0.to_string());
         }
         for queue in &section.queues {
             assert!(text.contains(&queue.port));
