@@ -55,7 +55,7 @@ impl Budget {
         self.calls.iter().map(|call| call.cpu).sum()
     }
 
-    /// On the CPU for itself: in its own code, in calls, in page faults, in reclaim.
+    /// Returns the time on the CPU for itself: in its own code, in calls, in page faults, in reclaim.
     pub fn on_cpu(&self) -> u64 {
         self.user + self.in_calls() + self.fault_cpu + self.reclaim_cpu
     }

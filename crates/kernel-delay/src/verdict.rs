@@ -132,7 +132,7 @@ fn rest(thread: &ThreadSample) -> String {
     text
 }
 
-/// What the thread was blocked in for longest, and how long.
+/// Returns what the thread was blocked in for longest, and how long.
 pub(crate) fn most_blocked(budget: &Budget) -> (u64, String) {
     let calls = budget.calls.iter().map(|call| (call.blocked, call.slot));
     let others = [

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::process::{PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
 /// A process, held by a descriptor that becomes readable when it ends. Since Linux 5.3.
 #[derive(Debug)]
@@ -266,4 +266,22 @@ pub fn terminate(child: &Child) -> io::Result<()> {
 
 fn joined(starting: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
     starting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts the program panicked")))
+}
+
+/// Number of open files that a process of ours may have beside those that it makes room for.
+const USUAL_FILES: u64 = 512;
+
+/// Makes room for that many more open files than usual: raises this process's limit up to the one that it may not exceed, if it must.
+///
+/// # Errors
+/// If that one is too low.
+pub fn make_room_for_files(more: u64) -> io::Result<()> {
+    let (limit, wanted) = (getrlimit(Resource::Nofile), USUAL_FILES.saturating_add(more));
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|maximum| maximum < wanted) {
+        return Err(rustix::io::Errno::MFILE.into());
+    }
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit })?)
 }

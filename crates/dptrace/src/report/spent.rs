@@ -14,7 +14,7 @@ use crate::timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
 /// Causes that have a row; the others have one together.
 const MOST: usize = 6;
 
-/// Where the time of a verdict's requests went.
+/// Returns where the time of a verdict's requests went.
 pub(super) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
@@ -26,7 +26,7 @@ pub(super) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     Spent { of: verdict.requests(source), requests: sum.requests, length: sum.length, causes }
 }
 
-/// The last ones are one, if there are too many.
+/// Makes the last ones one, if there are too many.
 fn together(causes: &mut Vec<Cause>) {
     if causes.len() <= MOST + 1 {
         return;
@@ -40,7 +40,7 @@ fn plus(a: Lost, b: Lost) -> Lost {
     (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
 }
 
-/// A cause with its name, and what it is to the thread.
+/// Gives a cause its name, and what it is to the thread.
 fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
     let (took, stage) = (cause.took, cause.stage.map(|stage| named(stage, source)));
     let (name, activity, cpus) = match cause.what {
@@ -59,7 +59,7 @@ fn named((from, to): StageKind, source: &Source) -> (String, String) {
     (source.tpoint(from).to_owned(), source.tpoint(to).to_owned())
 }
 
-/// Without the kernel's events only the stages are known.
+/// Returns the stages: without the kernel's events nothing else is known.
 fn of_stages(sum: &Sum, source: &Source) -> Vec<Cause> {
     let mut stages: BTreeMap<StageKind, u64> = BTreeMap::new();
     for ((stage, _), length) in &sum.rest {

@@ -53,6 +53,7 @@ pub(crate) fn of(sum: &Sum) -> Vec<Cause<'_>> {
     causes
 }
 
+/// Sums up what one name took on each CPU.
 fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<'_>> {
     each.sort_by_key(|(culprit, _)| culprit.cpu);
     let activity = each.first()?.0.activity;
@@ -62,7 +63,7 @@ fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<
     Some(Cause { what: What::Culprit { name, activity, each }, took, stage: None })
 }
 
-/// The same name on several CPUs is one cause.
+/// Returns a culprit's name without its CPU: the same name on several CPUs is one cause.
 fn without_cpu(culprit: &Culprit) -> String {
     match culprit.cpu {
         Some(cpu) => culprit.name.replacen(&format!(" on CPU {}", cpu.0), "", 1),
@@ -70,7 +71,7 @@ fn without_cpu(culprit: &Culprit) -> String {
     }
 }
 
-/// What nothing took of the stages of one kind of end, and the stage that had most of it.
+/// Returns what nothing took of the stages of one kind of end, with the stage that had most of it.
 fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> {
     let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
     let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));

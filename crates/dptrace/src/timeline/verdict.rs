@@ -63,7 +63,7 @@ impl<'a> Verdict<'a> {
         most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
     }
 
-    /// The requests that it is about, as a sentence names them.
+    /// Returns what a sentence calls the requests that it is about.
     pub(crate) fn requests(&self, source: &Source) -> String {
         words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first))
     }

@@ -1,6 +1,7 @@
 //! All programs, loaded and attached in their order.
 
 use bpf_session::{Features, Scope, Session, SessionError};
+use sys::process::make_room_for_files;
 use uapi::perf::Counter;
 
 use super::triggers::{self, PlacedTrigger, Prepared};
@@ -104,6 +105,10 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 /// faults these are the ends, since a begin whose end is not seen would never end.
 fn attach_counted(session: &mut Session, programs: &[(usize, &[Counter])]) -> Result<(), SessionError> {
     let cpus = host::cpus::online();
+    let events = programs.iter().map(|(_, counters)| counters.len()).sum::<usize>() * cpus.len();
+    let failed = |source| SessionError::Attach { what: "the events of page faults".to_owned(), source };
+    // Each is an event and its link: on a machine with many CPUs that is more than a process may usually open.
+    make_room_for_files(2 * events as u64).map_err(failed)?;
     for (program, counters) in programs {
         if counters.is_empty() {
             session.attach_loaded_target(*program, &format!("the tracepoint {FAULT_TRACEPOINT}"))?;
