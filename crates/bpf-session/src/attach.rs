@@ -144,7 +144,7 @@ impl Session {
         self.keep(program, event, || format!("the perf event {}:{}", counter.0, counter.1))
     }
 
-    /// As [`Session::attach_counter`], for each event of a program's own code: what the kernel does in a call does not count.
+    /// Attaches like [`Session::attach_counter`], to each event of programs' own code: what the kernel does in a call does not count.
     pub fn attach_user_counter(&mut self, program: usize, counter: Counter, scope: Scope) -> Result<(), SessionError> {
         let event = has_counter(PerfEvent::user_counter(counter, scope))?;
         self.keep(program, event, || format!("the perf event {}:{} of user code", counter.0, counter.1))

@@ -10,9 +10,9 @@ const PIECE_BYTES: usize = 8 << 10;
 pub(crate) struct Input<'b> {
     source: Box<dyn Read + 'b>,
     buffer: Vec<u8>,
-    /// Where the bytes begin in the buffer that were not passed yet.
+    /// Place in the buffer of the first byte that was not passed yet.
     begin: usize,
-    /// Why nothing more can be read.
+    /// Reason for which nothing more can be read.
     failed: Option<ErrorKind>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Output {
     is_file: bool,
 }
 
-/// Where the bytes go.
+/// Destination of the bytes.
 enum Writer {
     Stream(Box<dyn Write + Send>),
     /// A file that is put in its place when it is whole.

@@ -40,7 +40,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Users who may read a new file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Those whom the umask lets.
+    /// Users whom the umask lets.
     Umask,
     /// The user alone: it has data of a capture.
     Owner,
@@ -54,11 +54,11 @@ pub(crate) struct WholeFile {
     target: Option<Target>,
 }
 
-/// Where a file goes.
+/// Destination of a file.
 #[derive(Debug)]
 struct Target {
     path: PathBuf,
-    /// Its name until it is published, if it has one.
+    /// Name until it is published, if it has one.
     hidden: Option<PathBuf>,
     replaces: bool,
     is_published: bool,
@@ -327,8 +327,8 @@ fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Returns the folder of a path.
-fn folder_of(path: &Path) -> &Path {
+/// Returns the folder that a path is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -87,7 +87,7 @@ pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
 /// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CpuLimit {
-    /// Its folder.
+    /// Folder of the group.
     pub folder: PathBuf,
     /// The group's path in its hierarchy; what is not UTF-8 in it is U+FFFD.
     pub group: String,

@@ -39,7 +39,7 @@ pub enum SocketKind {
     Packets,
 }
 
-/// Whose socket is connected to.
+/// Owner that a socket must have to be connected to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
     /// The process's own: it listens there now.

@@ -127,7 +127,7 @@ pub fn effective_user(folder: &Path) -> io::Result<u32> {
     user_in(&status).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its user is not stated"))
 }
 
-/// The second number of `Uid:`. A thread's name has no line ends in this file.
+/// Returns the second number of `Uid:`. A thread's name has no line ends in this file.
 fn user_in(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -40,12 +40,12 @@ pub fn open_member(path: &Path) -> io::Result<File> {
     })
 }
 
-/// All of a file, or an error if it has more than `most` bytes, or is mostly holes.
+/// Reads all of a file; returns an error if it has more than `most` bytes, or is mostly holes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most)
 }
 
-/// The same of a member of a folder.
+/// Reads all of a member of a folder, within the same bounds.
 pub fn read_member(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open_member(path)?, most)
 }

@@ -21,15 +21,15 @@ pub struct CallTime {
 pub struct Budget {
     /// The part of the window in which the thread lived.
     pub window: u64,
-    /// Its own code; with its page faults, if these are not seen ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
+    /// Nanoseconds of its own code; with its page faults, if these are not seen ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
     pub user: u64,
     /// System calls that took time, the one with the most first.
     pub calls: Vec<CallTime>,
-    /// On the CPU in page faults of its own code.
+    /// Nanoseconds on the CPU in page faults of its own code.
     pub fault_cpu: u64,
     /// Blocked in these: they wait for a device, or for memory of others.
     pub fault_blocked: u64,
-    /// On the CPU in reclaim of memory, in a call or in a page fault: there was too little, or the control group's limit was reached.
+    /// Nanoseconds on the CPU in reclaim of memory, in a call or in a page fault: there was too little, or the control group's limit was reached.
     pub reclaim_cpu: u64,
     /// Blocked in that.
     pub reclaim_blocked: u64,

@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// What a thread was stopped by that is frozen with its control group.
+/// Name of what stops a thread that is frozen with its control group.
 const FROZEN: &str = "frozen cgroup";
 
 /// A part of a thread's time.

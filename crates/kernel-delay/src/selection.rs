@@ -23,7 +23,7 @@ const IDLE_PART: u64 = 1000;
 /// How many of the calls that idle threads were blocked in are named.
 const NAMED: usize = 3;
 
-/// What was taken from a thread: waiting for a CPU, interrupts, stops, frozen.
+/// Returns what was taken from a thread: waiting for a CPU, interrupts, stops, frozen.
 pub(crate) fn taken(budget: &Budget) -> u64 {
     budget.ready + budget.hard + budget.soft + budget.stopped + budget.frozen
 }

@@ -14,7 +14,7 @@ use crate::selection::{Selection, View};
 
 /// Below this part of its time, in percent, something is not worth a word.
 const WORTH_A_WORD: f64 = 1.0;
-/// How many of the kernel's functions are named that a thread is stuck in.
+/// Number of the kernel's functions that are named of those in which a thread is stuck.
 const STUCK_IN: usize = 4;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;

@@ -128,7 +128,7 @@ fn beginning_in(
     unknown.into_iter().chain(within).map(cut)
 }
 
-/// The one with the name that took most of the reason that took most, if that is long enough; of threads of one name the one that took
+/// Returns the cause with the name that took most of the reason that took most, if that is long enough; of threads of one name the one that took
 /// most.
 fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> Cause {
     let all: u64 = shares.iter().map(|(_, nanos)| *nanos).sum();

@@ -120,7 +120,7 @@ fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
     }
 }
 
-/// What DPDK's telemetry answers to a question: what stands behind the question's own name. Its messages have at most some KiB.
+/// Returns what DPDK's telemetry answers to a question: what stands behind the question's own name. Its messages have at most some KiB.
 pub fn telemetry(answer: &[u8]) -> Option<Value> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let (_, value) = answer.as_object()?.iter().next()?;

@@ -17,11 +17,11 @@ pub struct Report {
     pub span: u64,
     /// Whether there are events of the kernel: without them, parts are left out.
     pub has_kernel: bool,
-    /// What no chart of it shows, in sentences: they come before the answer.
+    /// Sentences about what no chart of it shows: they come before the answer.
     pub unseen: Vec<String>,
     /// The answer, the most important first.
     pub verdicts: Vec<Verdict>,
-    /// Which requests are in no part of it, in sentences.
+    /// Sentences about the requests that are in no part of it.
     pub left_out: Vec<String>,
     /// What took the time of the requests that the first verdict is about.
     pub spent: Spent,
@@ -61,7 +61,7 @@ pub struct Verdict {
 /// Where the time of the slowest requests went.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
-    /// Whose they are, as the verdict names them; empty if that goes without saying.
+    /// Group that they are of, as the verdict names it; empty if that goes without saying.
     pub of: String,
     /// How many requests these are.
     pub requests: u64,

@@ -152,7 +152,7 @@ impl PerfEvent {
         attr.open_counter(scope)
     }
 
-    /// Each event of a program's own code: the kernel's are left out.
+    /// Makes an event of each one that programs' own code causes: the kernel's are left out.
     pub fn user_counter((kind, config): Counter, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, 1, attr.flags | EXCLUDE_KERNEL);

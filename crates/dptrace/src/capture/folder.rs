@@ -16,7 +16,7 @@ use super::open::META;
 use super::summary::size;
 use crate::failure::usage;
 use crate::target::printable;
-use crate::whole_file::{Access, WholeFile, sync_folder};
+use crate::whole_file::{Access, WholeFile, folder_of, sync_folder};
 
 /// The folder.
 pub(crate) struct Folder {
@@ -39,9 +39,7 @@ impl Folder {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {
-                let _ = sync_folder(
-                    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-                );
+                let _ = sync_folder(folder_of(&path));
                 Ok(Self { path, aside: RefCell::default() })
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
@@ -109,7 +107,7 @@ impl Folder {
 /// Refuses to begin a capture that has less room than this: returns an error that says what to do. A folder that is missing, or a file
 /// system that states nothing, is no reason.
 pub(crate) fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result<()> {
-    let parent = path.and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path.map_or(Path::new("."), folder_of);
     match free_bytes(parent) {
         Some(free) if free < needed => bail!(
             "{} are free on the disk of {}, and a capture needs {} at least ({why}): free some, or name a folder on another disk \

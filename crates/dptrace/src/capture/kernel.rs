@@ -83,7 +83,7 @@ struct Written {
     events: u64,
     /// The time of the last one.
     last: BootNanos,
-    /// What has reached the file: the time of the last event, the number of events, and bytes.
+    /// Part that has reached the file: the time of the last event, the number of events, and bytes.
     flushed: BootNanos,
     stored: (u64, u64),
 }
@@ -94,7 +94,7 @@ pub(super) struct Ended {
     pub(super) bytes: u64,
     pub(super) events: u64,
     pub(super) totals: anyhow::Result<Totals>,
-    /// Why the last ones could not be written.
+    /// Reason for which the last ones could not be written.
     pub(super) failed: Option<io::Error>,
     /// The last event that was surely written, if others were to follow.
     pub(super) until: Option<BootNanos>,

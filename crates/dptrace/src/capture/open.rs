@@ -14,6 +14,7 @@ use crate::failure::note;
 use crate::input::{FileSource, Loaded};
 use crate::measured_rate::Measured;
 use crate::target::printable;
+use crate::whole_file::folder_of as parent_of;
 
 /// What describes a capture: its first file.
 pub(crate) const META: &str = "meta.json";
@@ -88,7 +89,7 @@ fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
 pub(crate) fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
     let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
-    let folder = path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })?;
+    let folder = parent_of(path);
     (is_part && is_capture(folder)).then(|| folder.to_owned())
 }
 

@@ -379,7 +379,7 @@ impl Running {
 struct Ending {
     end: End,
     pressure: Pressure,
-    /// What of the trace has reached its file.
+    /// Part of the trace that has reached its file.
     marks: Marks,
     /// When the last poll of the rings began.
     reached: BootNanos,

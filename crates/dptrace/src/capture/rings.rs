@@ -101,7 +101,7 @@ pub(super) struct Following {
     pub(super) lost: u64,
     /// The lcores whose rings were written.
     pub(super) wrote: BTreeSet<Lcore>,
-    /// What of it has reached the file.
+    /// Part of it that has reached the file.
     marks: Marks,
 }
 

@@ -13,7 +13,7 @@ use crate::trace::reader::Pressure;
 pub(super) struct Result {
     pub(super) end: End,
     pub(super) pressure: Pressure,
-    /// What of the trace has reached its file.
+    /// Part of the trace that has reached its file.
     pub(super) marks: Marks,
 }
 

@@ -3,13 +3,13 @@
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::steal::{self, Steal};
 
-/// What there was before a window.
+/// State of limits and hypervisor before a window.
 pub(super) struct Before {
     limits: CpuLimits,
     steal: Steal,
 }
 
-/// What came in the window.
+/// Limits that were used up, and time that was stolen, in the window.
 pub(super) struct Around {
     limits: Vec<CpuLimit>,
     stolen: Vec<(u32, u64)>,

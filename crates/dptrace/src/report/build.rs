@@ -34,7 +34,7 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
     let figures = match &source.trace {
         Some(trace) => {
             // The requests of all parts of the page are the same.
-            let counts = |tsc| source.kernel.as_ref().is_none_or(|kernel| source.ticker.at(tsc) >= kernel.start);
+            let counts = |tsc| !source.is_early(source.ticker.at(tsc));
             figures::figures(trace, source.meta.as_ref(), rate(source), inputs.annotator.as_ref(), &specs, counts)?
         }
         None => Found::default(),

@@ -8,12 +8,12 @@ use timeline::{Activity, StageKind};
 
 use super::second::{Blamed, Culprit, Sum};
 
-/// What took a part of the time.
+/// Taker of a part of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What<'a> {
     /// A thread, an interrupt, or a call of the thread's own; its name is without CPUs.
     Culprit {
-        /// As the subject of a sentence.
+        /// Subject of a sentence.
         name: String,
         activity: Activity,
         /// One on each CPU.
@@ -31,7 +31,7 @@ pub(crate) enum What<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cause<'a> {
     pub(crate) what: What<'a>,
-    /// How much it took of all of them, in nanoseconds, at least and at most.
+    /// Nanoseconds that it took of all of them, at least and at most.
     pub(crate) took: (u64, u64),
     /// The stage in which most of that was, if it is no culprit.
     pub(crate) stage: Option<StageKind>,

@@ -150,7 +150,7 @@ pub(crate) fn excluded(request: &Request<Kept>) -> Option<Excluded> {
 /// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
 /// capture begins.
 pub(crate) fn is_early(request: &Request<Kept>, source: &Source) -> bool {
-    source.kernel.as_ref().is_some_and(|kernel| request.begin() < kernel.start)
+    source.is_early(request.begin())
 }
 
 impl Consumer<Kept> for First<'_> {

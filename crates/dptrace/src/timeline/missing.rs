@@ -89,7 +89,7 @@ pub(crate) fn of_groups(left_out: u64) -> Option<String> {
     left(left_out, 0, "", NO_ROOM)
 }
 
-/// Why requests are in no table.
+/// Reason for which requests are in no table.
 const NO_ROOM: &str = "in no table: there are too many groups; --by with another field makes fewer";
 
 /// Says that some of all requests are left out, with their share if that is a hundredth or more; 0 for all if these are not known.

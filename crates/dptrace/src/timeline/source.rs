@@ -84,6 +84,11 @@ impl Source {
         }
     }
 
+    /// Returns whether a time is one before the kernel's events begin, if there are any.
+    pub(crate) fn is_early(&self, at: BootNanos) -> bool {
+        self.kernel.as_ref().is_some_and(|kernel| at < kernel.start)
+    }
+
     pub(crate) fn tpoints(&self) -> &[Tpoint] {
         self.trace.as_ref().map_or(&[], |trace| trace.tpoints().all())
     }

@@ -9,9 +9,9 @@ use super::second::{BANDS, Blamed, Loss, Sum, scaled};
 use super::source::Source;
 use super::words::{self, OTHERS, Share};
 
-/// What is not taken of stages that the thread's own work ends.
+/// Name of what nobody took of stages that the thread's own work ends.
 pub(crate) const OWN_CODE: &str = "its own code";
-/// What is not taken of the other stages.
+/// Name of what nobody took of the other stages.
 pub(crate) const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
 
 /// A band says something if it has that many requests.
@@ -123,7 +123,7 @@ impl<'a> Verdict<'a> {
         (format!("{taken}{comma}{many}"), all.at_most)
     }
 
-    /// Of how many of the slow ones others took at least half of what they took longer than the median.
+    /// Says of how many of the slow ones others took at least half of what they took longer than the median.
     pub(crate) fn explained(&self) -> String {
         let Sum { requests, explained, perhaps, .. } = *self.sum();
         if requests == 1 {

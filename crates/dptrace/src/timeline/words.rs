@@ -91,10 +91,10 @@ pub(crate) fn bounds(at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// Who takes the time of a thread that could run.
+/// Name of all that takes the time of a thread that could run.
 pub(crate) const OTHERS: &str = "other threads and interrupts";
 
-/// How much of what was taken one took.
+/// Share of one in what was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     /// It is named alone.
@@ -117,7 +117,7 @@ impl Share {
         }
     }
 
-    /// The word before who took it.
+    /// Returns the word before who took it.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::All => "",
@@ -127,7 +127,7 @@ impl Share {
     }
 }
 
-/// What was taken of a time, at least and at most, and by whom.
+/// Says what was taken of a time, at least and at most, and by whom.
 pub(crate) fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
     let bounds = bounds(at_least, at_most);
     match share {

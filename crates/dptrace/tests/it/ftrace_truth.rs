@@ -75,7 +75,7 @@ fn check_away(off: &OffCpu, away: &Value) {
     assert!(list(away, "times").iter().filter(|it| number(it, "in_flight") == 0).count() > 40);
 }
 
-/// A part of the text between two others.
+/// Returns the part of the text between two others.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).unwrap_or_else(|| panic!("no {begin}..{end}")).0
 }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::target::{Sampling, Target, adds_up, budget, in_some_window, number, thread};
 use super::truth::{named, say, wait_for_go};
 
-/// How many threads take turns while another one waits.
+/// Number of threads that take turns while another one waits.
 const RIVALS: usize = 64;
 
-/// Rivals that give the CPU to one another as often as they can, each with a name of its own.
+/// Starts rivals that give the CPU to one another as often as they can, each with a name of its own.
 pub(super) fn rivals() {
     be_nice(5);
     for number in 0..RIVALS {
@@ -25,7 +25,7 @@ pub(super) fn rivals() {
     say("ready");
 }
 
-/// A thread that needs the CPU and seldom gets it.
+/// Starts a thread that needs the CPU and seldom gets it.
 pub(super) fn patient() {
     be_nice(19);
     named("patient", || {
@@ -58,7 +58,7 @@ fn who_ran_has_a_name_whatever_the_number_of_switches() {
     });
 }
 
-/// Whether the rivals had a turn in this sample: then nearly all of the wait has names.
+/// Returns whether the rivals had a turn in this sample; checks that nearly all of the wait has names then.
 fn is_named(sample: &Value) -> bool {
     adds_up(sample);
     assert_eq!(number(&sample["lost"]["rivals"]), 0);
@@ -75,7 +75,7 @@ fn is_named(sample: &Value) -> bool {
     true
 }
 
-/// A thread that is woken often, on a CPU that is idle or not.
+/// Starts a thread that is woken often, on a CPU that is idle or not.
 pub(super) fn woken() {
     named("woken", || {
         loop {

@@ -16,7 +16,7 @@ fn start(folder: &Path, part: &str) -> Option<Target> {
     Some(target)
 }
 
-/// The one thread of a sample.
+/// Returns the one thread of a sample.
 fn only(sample: &Value) -> &Value {
     adds_up(sample);
     let threads = sample["threads"].as_array().unwrap();
@@ -100,7 +100,7 @@ impl Drop for Freezer {
     }
 }
 
-/// In the first window the group is frozen, and in the second one it is, so that nothing happens there.
+/// Freezes a group in one window, and looks at the next one, in which nothing happens.
 fn frozen(root: &Path, switch: (&'static str, [&'static str; 2])) {
     let target = Target::start("storm_at_once");
     let pid = target.child.id();

@@ -179,7 +179,7 @@ fn storm() {
     }
 }
 
-/// The same from the beginning, by a thread of that name.
+/// Calls without end from the beginning, in a thread of that name.
 fn storm_at_once() {
     named("storm", || {
         loop {

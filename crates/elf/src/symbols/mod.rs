@@ -96,7 +96,7 @@ pub struct Functions<'data> {
 /// A function that is chosen when a program starts (`STT_GNU_IFUNC`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name, which is that of the code that chooses.
+    /// Name, which is that of the code that chooses.
     pub name: String,
     /// Functions that it is chosen of, as far as symbol tables have them.
     pub variants: Vec<String>,

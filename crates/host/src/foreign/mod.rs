@@ -64,7 +64,7 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
-/// A socket by its path below a root directory, out of which no link leads, with its owner in our own user namespace: it is held, and not
+/// Holds a socket by its path below a root directory, out of which no link leads, with its owner in our own user namespace: it is held, and not
 /// connected to.
 pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32)> {
     let root = hold_root(root)?;

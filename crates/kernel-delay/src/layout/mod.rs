@@ -145,17 +145,17 @@ pub struct Thread {
     pub next_histogram: u32,
     /// The bucket of being frozen with its control group.
     pub frozen: u64,
-    /// When the reclaim of memory began that it is in.
+    /// Time at which the reclaim of memory began that it is in.
     pub reclaim_since: u64,
     /// The entry of what that is a part of, as [`Thread::call`].
     pub outer: u32,
-    /// Up to a multiple of eight.
+    /// Padding to a multiple of eight.
     pub pad: u32,
-    /// When it came to the queue that it waits in.
+    /// Time at which it came to the queue that it waits in.
     pub queued: u64,
     /// The CPU that it has a place of, plus 1; 0 if it has none.
     pub place_cpu: u32,
-    /// That place, as an offset in the CPU's `Places`.
+    /// Offset of that place in the CPU's `Places`.
     pub place: u32,
     /// The mark of soft interrupts.
     pub soft_mark: u64,
@@ -232,7 +232,7 @@ pub fn histogram_index(offset: u32) -> Option<usize> {
 
 /// How many entries for calls there are.
 pub const SLOTS: u32 = 512;
-/// How many of them are system calls by their numbers; the others stand for what has no number.
+/// Number of entries that are system calls by their numbers; the others stand for what has no number.
 pub const NUMBERED_SLOTS: u32 = SLOT_RECLAIM;
 /// The entry for reclaim of memory, in a call or in a page fault.
 pub const SLOT_RECLAIM: u32 = 506;
@@ -371,7 +371,7 @@ pub(crate) struct LogEntry {
 
 const _: () = assert!(LOG_LENGTH.is_power_of_two() && size_of::<LogEntry>().is_power_of_two());
 
-/// How many threads that wait for a CPU are each given the time of whoever leaves it. More make each switch dearer: 0.1 us for each
+/// Number of threads that wait for a CPU and are each given the time of whoever leaves it. More make each switch dearer: 0.1 us for each
 /// that waits.
 pub(crate) const PLACES_OF_CPU: usize = 8;
 
@@ -387,11 +387,11 @@ pub(crate) struct Places {
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Place {
-    /// Its number; 0 if the place is free.
+    /// Number of the thread; 0 if the place is free.
     pub(crate) tid: u64,
-    /// From when on nobody's time was given to it; 0 while the place is being taken.
+    /// Time from which on nobody's time was given to it; 0 while the place is being taken.
     pub(crate) from: u64,
-    /// When it was moved to another CPU; 0 if it was not.
+    /// Time at which it was moved to another CPU; 0 if it was not.
     pub(crate) until: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct Attached<'a> {
     pub triggers: Vec<(&'a Trigger, &'static str)>,
     /// Why upcalls are not counted, though they should be.
     pub uncounted_upcalls: Option<SessionError>,
-    /// Why page faults have no times of their own, though they should: then these are times of the threads' own code.
+    /// Reason for which page faults have no times of their own, though they should: then these are times of the threads' own code.
     pub unseen_faults: Option<SessionError>,
 }
 

@@ -64,8 +64,9 @@ impl Tracer {
         let pid = after.process();
         let is_known = after.thread.first != first::NONE && after.thread.resolved != 0;
         let was = self.before.get(&tid).map(|(_, thread)| *thread).unwrap_or_default();
-        let is = if is_known { was } else { self.read(pid, tid) };
+        let mut is = if is_known { was } else { self.read(pid, tid) };
         if !is_known {
+            is.look_if_frozen(pid, tid);
             self.before.insert(tid, (Snapshot::default(), is));
         }
         Ok(Some(ThreadReading { tid, after, at, fallback: fallback(was, is), name: proc_thread::name(pid, tid) }))

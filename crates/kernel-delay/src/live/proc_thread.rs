@@ -14,7 +14,7 @@ pub(super) struct ProcThread {
     pub(super) state: char,
     /// proc_pid_syscall(5): the call that it is blocked in, as a slot.
     pub(super) call: Option<u32>,
-    /// Whether it is frozen with its control group: it waits in one of [`FREEZER`].
+    /// Whether it is frozen with its control group; false until that was asked for ([`ProcThread::look_if_frozen`]).
     pub(super) is_frozen: bool,
     /// proc_pid_stat(5), field 14.
     pub(super) user_ticks: u64,
@@ -40,12 +40,10 @@ impl ProcThread {
         let stat = Stat::read(&folder).ok();
         let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
         let call = call(&proc::system_call(&folder));
-        let state = stat.as_ref().and_then(Stat::state).unwrap_or('?');
-        let is_frozen = ['S', 'D'].contains(&state) && FREEZER.contains(&proc::waits_in(&folder).as_str());
         Self {
-            state,
+            state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
             call: call.map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
-            is_frozen,
+            is_frozen: false,
             user_ticks: number(14),
             system_ticks: number(15),
             ran: proc::ran(&folder).unwrap_or(0),
@@ -55,7 +53,13 @@ impl ProcThread {
 
     /// Returns whether its call's name does not say what it waits for: nothing else can wake it, or it is in no call.
     pub(super) fn waits_for_unnamed(&self) -> bool {
-        !self.is_frozen && (self.state == 'D' || (self.state == 'S' && self.call == Some(SLOT_NONE)))
+        self.state == 'D' || (self.state == 'S' && self.call == Some(SLOT_NONE))
+    }
+
+    /// Looks whether the thread is frozen with its control group: whether it waits in one of [`FREEZER`].
+    pub(super) fn look_if_frozen(&mut self, pid: u32, tid: u32) {
+        self.is_frozen =
+            ['S', 'D'].contains(&self.state) && FREEZER.contains(&proc::waits_in(&task(pid, tid)).as_str());
     }
 
     /// Whether it is gone, or a first thread that has ended before the others, of which a number is left.

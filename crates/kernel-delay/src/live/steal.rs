@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 const TICK: u64 = 1_000_000_000 / 100;
 /// Below this part of a CPU's time, in percent, it is not said.
 const WORTH_A_WORD: u64 = 1;
-/// How many CPUs are named.
+/// Number of CPUs that are named.
 const NAMED: usize = 3;
 
-/// What the hypervisor had taken before a window.
+/// Times that the hypervisor had taken before a window.
 #[derive(Debug)]
 pub struct Steal {
     before: HashMap<u32, u64>,
@@ -50,7 +50,7 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     ))
 }
 
-/// The same for programs, of all CPUs.
+/// Returns the same for programs, of all CPUs.
 pub fn json(stolen: &[(u32, u64)]) -> Value {
     stolen.iter().map(|(cpu, nanos)| json!({ "cpu": cpu, "ns": nanos })).collect()
 }

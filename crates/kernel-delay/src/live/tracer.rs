@@ -234,7 +234,12 @@ impl Tracer {
         }
         let mut before = HashMap::new();
         for (tid, snapshot) in self.snapshots(0)? {
-            let thread = self.read(snapshot.process(), tid);
+            let pid = snapshot.process();
+            let mut thread = self.read(pid, tid);
+            // Of others events show it.
+            if snapshot.is_unsure() {
+                thread.look_if_frozen(pid, tid);
+            }
             before.insert(tid, (snapshot, thread));
         }
         self.before = before;
@@ -290,12 +295,14 @@ impl Tracer {
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
             let pid = after.process();
-            let now = self.read(pid, tid);
-            let stuck_in = if now.waits_for_unnamed() && is_silent(&after, &window) {
-                proc_thread::kernel_stack(pid, tid)
-            } else {
-                Vec::new()
-            };
+            let mut now = self.read(pid, tid);
+            let mut stuck_in = Vec::new();
+            if is_silent(&after, &window) && now.waits_for_unnamed() {
+                now.look_if_frozen(pid, tid);
+                if !now.is_frozen {
+                    stuck_in = proc_thread::kernel_stack(pid, tid);
+                }
+            }
             let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.

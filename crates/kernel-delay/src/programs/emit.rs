@@ -175,20 +175,28 @@ pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
     asm.load(Size::DW, start, R2.at(offset!(WindowValue, start)));
 }
 
+/// Cuts the time from `from` to `to` to the window, which r2 is then; goes to `none` if nothing is left. Registers r3 and r5 are lost.
+pub(super) fn cut_to_window(asm: &mut Asm, from: Reg, to: Reg, none: Label) {
+    let (from_inside, to_inside) = (asm.label("from_inside"), asm.label("to_inside"));
+    window_bounds(asm, R3, R5);
+    asm.jump_if(from, JumpOp::Ge, R3, from_inside).mov(from, R3).bind(from_inside);
+    asm.jump_if(to, JumpOp::Le, R5, to_inside).mov(to, R5).bind(to_inside);
+    asm.jump_if(to, JumpOp::Le, from, none);
+}
+
 /// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
 /// thread: [`marks`] says how each moment is counted once nevertheless.
 pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
-    let (from_mark, to_now, done) = (asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
+    let done = asm.label("accounted");
     asm.comment("time since the mark");
     if setting.exchange {
         marks::exchange(asm, done);
     } else {
         marks::advance(asm, level, done);
     }
-    window_bounds(asm, R3, R5);
-    asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
-    asm.bind(from_mark).mov(R4, R8).jump_if(R4, JumpOp::Le, R5, to_now).mov(R4, R5);
-    asm.bind(to_now).jump_if(R4, JumpOp::Le, R1, done).sub(R4, R1);
+    asm.mov(R4, R8);
+    cut_to_window(asm, R1, R4, done);
+    asm.sub(R4, R1);
     asm.comment("into the bucket").load(Size::W, R3, thread!(bucket)).and(R3, BUCKET_MASK);
     asm.jump_if(R3, JumpOp::Gt, i32::from(bytes_of!(ThreadValue)) - 8, done);
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);

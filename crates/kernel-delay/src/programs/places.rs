@@ -128,13 +128,7 @@ pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
 
 /// Gives the time to the thread whose place is at this offset of r9.
 fn one(asm: &mut Asm, setting: &Setting, at: i16) {
-    let (next, moved, known, from, to) = (
-        asm.label("next_waiter"),
-        asm.label("moved"),
-        asm.label("until"),
-        asm.label("from_start"),
-        asm.label("to_stop"),
-    );
+    let (next, moved, known) = (asm.label("next_waiter"), asm.label("moved"), asm.label("until"));
     let [tid, begin, until] =
         [offset!(Place, tid), offset!(Place, from), offset!(Place, until)].map(|part| R9.at(at + part));
     asm.load(Size::DW, R1, tid).jump_if(R1, JumpOp::Eq, 0, next).load(Size::DW, R4, begin).jump_if(
@@ -149,10 +143,8 @@ fn one(asm: &mut Asm, setting: &Setting, at: i16) {
     free(asm, setting, R5);
     asm.bind(known);
     asm.mov(R0, R3);
-    emit::window_bounds(asm, R3, R5);
-    asm.jump_if(R4, JumpOp::Ge, R3, from).mov(R4, R3).bind(from);
-    asm.jump_if(R0, JumpOp::Le, R5, to).mov(R0, R5).bind(to).jump_if(R0, JumpOp::Le, R4, next).sub(R0, R4);
-    asm.store(Size::DW, R10.at(SHARE), R0);
+    emit::cut_to_window(asm, R4, R0, next);
+    asm.sub(R0, R4).store(Size::DW, R10.at(SHARE), R0);
     preemptors::share(asm);
     asm.bind(next);
 }

@@ -109,7 +109,7 @@ pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// The thread r7 waited from its [`Thread::since`] until now: gives the part of it in the window to those that ran, unless r9 says
+/// Gives the wait of the thread r7, from its [`Thread::since`] until now and as far as it lies in the window, to those that ran, unless r9 says
 /// that it was given at each switch. It walks the log from the newest entry, which is of the task that has just left the CPU, to the one that ran when the
 /// wait began.
 pub(super) fn attribute(asm: &mut Asm) {
@@ -133,12 +133,9 @@ pub(super) fn attribute(asm: &mut Asm) {
 /// The part of the wait that lies in the window, between [`FROM`] and [`TO`]; goes to `none` where there is none. The
 /// longest wait is kept.
 fn span(asm: &mut Asm, none: Label) {
-    let (from, to) = (asm.label("from_start"), asm.label("to_stop"));
-    emit::window_bounds(asm, R3, R5);
-    asm.load(Size::DW, R4, thread!(since));
-    asm.jump_if(R4, JumpOp::Ge, R3, from).mov(R4, R3).bind(from).store(Size::DW, R10.at(FROM), R4);
-    asm.mov(R1, R8).jump_if(R1, JumpOp::Le, R5, to).mov(R1, R5).bind(to);
-    asm.store(Size::DW, R10.at(TO), R1).jump_if(R1, JumpOp::Le, R4, none).sub(R1, R4);
+    asm.load(Size::DW, R4, thread!(since)).mov(R1, R8);
+    emit::cut_to_window(asm, R4, R1, none);
+    asm.store(Size::DW, R10.at(FROM), R4).store(Size::DW, R10.at(TO), R1).sub(R1, R4);
     emit::longest(asm, R7, offset!(Thread, longest));
 }
 

@@ -127,7 +127,7 @@ fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     );
 }
 
-/// The thread r7 waits for the CPU r1 from now on.
+/// Notes that the thread r7 waits for the CPU r1 from now on.
 fn waits(asm: &mut Asm, setting: &Setting) {
     places::take(asm, setting);
     asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, ready))).store(Size::W, thread!(waits), 1);
@@ -154,7 +154,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::changed(asm);
 }
 
-/// The thread r7 waited for a CPU until now. Register r9 is lost.
+/// Notes that the thread r7 waited for a CPU until now. Register r9 is lost.
 fn waited(asm: &mut Asm, setting: &Setting) {
     let (known, outside, uncounted, unplaced) =
         (asm.label("known"), asm.label("outside"), asm.label("uncounted"), asm.label("unplaced"));

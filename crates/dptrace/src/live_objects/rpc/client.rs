@@ -69,7 +69,7 @@ impl Client {
         Ok(Self { answers: Deserializer::from_reader(answers), requests, last: 0, left: MAX_VALUES })
     }
 
-    /// The result of a method, of which only members with these names are kept.
+    /// Returns the result of a method, of which only members with these names are kept.
     ///
     /// # Errors
     /// [`Refused`] if the application says so; any other error is the end of the connection.
