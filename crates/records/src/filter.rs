@@ -63,14 +63,19 @@ impl Filter {
     /// Whether the record is wanted; `base` is the first record's time.
     #[inline]
     pub fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
-        let since_base = record.tsc.0.saturating_sub(base.0);
-        self.since.is_none_or(|since| since_base >= since)
-            && self.until.is_none_or(|until| since_base <= until)
-            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
+        self.reaches(record, base)
             && self.tpoints.as_ref().is_none_or(|wanted| wanted.contains(record.tpoint.id))
             && self.objects.as_ref().is_none_or(|objects| objects.concern(record))
             && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
             && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
+    }
+
+    /// Returns whether a record is one of the lcores and of the time that are wanted.
+    pub fn reaches(&self, record: &Record<'_>, base: Ticks) -> bool {
+        let since_base = record.tsc.0.saturating_sub(base.0);
+        self.since.is_none_or(|since| since_base >= since)
+            && self.until.is_none_or(|until| since_base <= until)
+            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
     }
 
     /// Why no record passed, as far as that is known: what no record had. For the end of a message.

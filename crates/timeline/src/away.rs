@@ -11,7 +11,7 @@ use crate::blame::is_absence;
 use crate::kernel::Tid;
 
 /// Shortest time away that is noted, in nanoseconds: hosts do not notice less beside everything else.
-const MIN_AWAY: u64 = 10_000_000;
+pub const MIN_AWAY: u64 = 10_000_000;
 /// Longest time in nanoseconds that a thread runs between two absences that are one: less than a turn of its poll loop.
 const MAX_RUN: u64 = 20_000;
 /// Time after an absence in nanoseconds in which requests begin that may have arrived in it.
@@ -58,9 +58,23 @@ struct Thread {
 }
 
 impl AwayTracker {
-    /// Follows these threads, which wait for work in the calls of these numbers.
+    /// Follows these threads, which are not away in the calls of these numbers: there they wait for work, or sleep by themselves.
     pub fn new(threads: impl IntoIterator<Item = Tid>, idle_calls: Vec<u32>) -> Self {
         Self { threads: threads.into_iter().map(|tid| (tid, Thread::default())).collect(), idle_calls }
+    }
+
+    /// Follows one more thread, if it is not followed yet.
+    pub fn follow(&mut self, tid: Tid) {
+        self.threads.entry(tid).or_default();
+    }
+
+    /// Returns the times away that are over since the last call, in no order between threads; without requests.
+    pub fn take(&mut self) -> Vec<(Tid, Away)> {
+        let mut taken = Vec::new();
+        for (tid, thread) in &mut self.threads {
+            taken.extend(thread.found.times.drain(..).map(|away| (*tid, away)));
+        }
+        taken
     }
 
     /// Takes an interval: those of one thread in the order of time.
@@ -73,6 +87,10 @@ impl AwayTracker {
                 thread.close();
             }
             return;
+        }
+        // It was back, and goes by itself: a thread that naps between two looks at its work is not away all the time.
+        if thread.ran > 0 && !interval.activity.is_taken() {
+            thread.close();
         }
         let new = || (interval.from, interval.to, ActivitySums::default());
         let (_, to, sums) = thread.present.get_or_insert_with(new);
@@ -180,9 +198,29 @@ mod tests {
         let first = &found.threads[&US].times[0];
         let by: Vec<_> = first.by.iter().map(|sum| (sum.activity, sum.nanos)).collect();
         assert_eq!(by, [(b, 61 * MS), (a, 60 * MS)]);
+        // Naps between two looks at its work are none.
+        let naps = [(50_000, Activity::Blocked(Some(230))), (5_000, Activity::Woken(Tid(7))), (9_000, Activity::Runs)];
+        assert_eq!(spans(&times(&naps.repeat(1_000))), []);
         // What nothing is known of is no absence, and joins none.
         let unknown = (1, Activity::Unknown);
         assert_eq!(spans(&times(&[(9 * MS, a), unknown, (9 * MS, a)])), []);
+    }
+
+    #[test]
+    fn times_are_taken_once_when_they_are_over() {
+        let mut tracker = AwayTracker::new([], Vec::new());
+        tracker.follow(US);
+        let mut at = 0;
+        let mut pass = |length: u64, activity| {
+            let interval = Interval { from: BootNanos(at), to: BootNanos(at + length), activity };
+            at += length;
+            tracker.interval(US, &interval);
+            tracker.take()
+        };
+        assert_eq!(pass(20 * MS, Activity::Stopped), [], "it may go on");
+        let taken = pass(MS, Activity::Runs);
+        assert!(matches!(&taken[..], [(US, away)] if away.length() == 20 * MS), "{taken:?}");
+        assert_eq!(pass(MS, Activity::Runs), []);
     }
 
     #[test]

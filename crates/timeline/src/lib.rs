@@ -21,10 +21,11 @@ mod lengths;
 mod lives;
 mod request;
 mod scene;
+mod silences;
 mod usual;
 
 pub use activity::{Activities, Activity, ActivitySum, Interval};
-pub use away::{Away, AwayTimes, AwayTracker, ThreadAway};
+pub use away::{Away, AwayTimes, AwayTracker, MIN_AWAY, ThreadAway};
 pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
 pub use check::{Checked, ClockCheck};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
@@ -36,4 +37,5 @@ pub use lengths::Lengths;
 pub use lives::{AtEnd, Life, Lives, Passed};
 pub use request::{Consumer, Mark, Request, StageOfRequest};
 pub use scene::{LeftOut, Scene, Setting};
+pub use silences::{Silence, Silences};
 pub use usual::{Experience, StageKind, Survey, Usual};

@@ -24,6 +24,7 @@ use objects::{Annotator, ObjectSpec};
 use records::{Context, Field, Filter};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
+use timeline::{Silence, Silences};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
@@ -191,11 +192,12 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     let known = known_of(loaded, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
-    let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
+    let Followed { latencies, base, silences } = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
     let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
-    let mut remarks = remarks::remarks(&latencies, &names);
+    let mut remarks: Vec<String> = silences.iter().map(|silence| remarks::silent(silence, next)).collect();
+    remarks.extend(remarks::remarks(&latencies, &names));
     remarks.extend(next.explains(&latencies));
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
@@ -211,25 +213,36 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
 pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
     let trace = &loaded.trace;
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let (latencies, base) = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
+    let Followed { latencies, base, .. } = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
     let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
     let names =
         Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped, all: true };
     Ok(tables::tables(&latencies, &names))
 }
 
-/// What the objects of a trace took, and the time of the first record, from which listings count.
+/// Findings of one pass over a trace.
+struct Followed {
+    /// Times that its objects took.
+    latencies: Latencies,
+    /// Time of the first record, from which listings count.
+    base: Ticks,
+    /// Times in which busy threads wrote nothing.
+    silences: Vec<Silence>,
+}
+
+/// Follows the objects of a trace.
 fn follow_objects(
     loaded: &Loaded,
     annotator: Option<&Annotator>,
     mut filter: Filter,
     start: Ticks,
     question: Question,
-) -> anyhow::Result<(Latencies, Ticks)> {
+) -> anyhow::Result<Followed> {
     let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
     let (mut base, mut read) = (None, 0u64);
+    let mut silences = Silences::new(loaded.rate());
     let mut reading = Reading::new(Progress::new(), READING, expected(trace, loaded.capture.as_deref()));
     let problems = trace.for_each(|record| {
         read += 1;
@@ -237,6 +250,9 @@ fn follow_objects(
         tracker.observe(record);
         if record.tsc >= start {
             let base = *base.get_or_insert(record.tsc);
+            if filter.reaches(record, base) {
+                silences.record(record);
+            }
             if filter.wants(record, base, &context) {
                 tracker.record(record, &context);
             } else {
@@ -260,7 +276,7 @@ fn follow_objects(
     if read > 0 && latencies.subjects.is_empty() {
         note(&format!("the filtered trace creates no object: there is nothing to measure{}", filter.why_nothing()));
     }
-    Ok((latencies, base.unwrap_or_default()))
+    Ok(Followed { latencies, base: base.unwrap_or_default(), silences: silences.finish(loaded.rate()) })
 }
 
 /// Returns the requests of hosts as tables and the list of the slowest have them.

@@ -47,12 +47,16 @@ impl Next {
         if !subjects.any(|(_, times)| is_slow(times)) {
             return None;
         }
-        let what = "who delayed the slow requests";
+        self.command().map(|command| format!("who delayed the slow requests: {command}"))
+    }
+
+    /// Returns the command that shows what the kernel did, if that can be known.
+    pub(super) fn command(&self) -> Option<String> {
         match self {
             Self::Live(pid) => Some(format!(
-                "{what}: dptrace capture -p {pid} --for 3s, and then dptrace timeline on the folder that it writes"
+                "dptrace capture -p {pid} --for 3s, and then dptrace timeline on the folder that it writes"
             )),
-            Self::Capture(path) => Some(format!("{what}: dptrace timeline {}", shell::word(path))),
+            Self::Capture(path) => Some(format!("dptrace timeline {}", shell::word(path))),
             Self::Nothing => None,
         }
     }

@@ -1,9 +1,11 @@
 //! Notes below a report: what was left out, and why.
 
 use screen::counted;
+use timeline::Silence;
 
 use super::excluded::Excluded;
 use super::names::Names;
+use super::next::Next;
 use super::reused;
 use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
@@ -33,6 +35,23 @@ pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Says that a busy thread wrote nothing for a while: it may have been away.
+pub(super) fn silent(silence: &Silence, next: &Next) -> String {
+    let Silence { lcore, thread, count, sum, longest, mean } = silence;
+    let who =
+        if thread.is_empty() { format!("lcore {lcore}") } else { printable::text(thread.as_bytes()).into_owned() };
+    let (sum, longest, mean) = (screen::time(*sum), screen::time(*longest), screen::time(*mean));
+    let lasted = match count {
+        1 => format!("once for {longest}"),
+        count => format!("{count} times for 10 ms or longer ({sum} in all, {longest} at once)"),
+    };
+    let shows = next.command().map_or_else(String::new, |command| format!("; whether it was: {command}"));
+    format!(
+        "{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, requests that arrived meanwhile waited \
+         unread, up to that long, and no record shows it{shows}"
+    )
 }
 
 /// What a number behind an address is.

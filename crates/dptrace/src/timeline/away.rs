@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use screen::{counted, time};
-use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, ThreadAway, Tid};
+use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
 
+use super::first::excluded;
 use super::json::{activity, quoted};
-use super::source::Source;
+use super::pass::Kept;
+use super::source::{Source, calls_of_pollers};
 use super::words::{self, Share};
 
 /// Limit on the threads that have a sentence.
@@ -16,7 +18,16 @@ const MAX_LISTED: usize = 100;
 
 /// Makes a tracker for those of a source's threads that write rings.
 pub(super) fn tracker(source: &Source) -> AwayTracker {
-    AwayTracker::new(source.lcores.values().copied(), source.setting().idle_calls)
+    let calls = if source.calls_have_names { calls_of_pollers() } else { Vec::new() };
+    AwayTracker::new(source.lcores.values().copied(), calls)
+}
+
+/// Counts a request in the times away of the thread that wrote its first record, unless it works for another one or waits by design.
+pub(super) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
+    let lcore = request.records.first().and_then(|mark| source.lcores.get(&mark.lcore));
+    if let Some(tid) = lcore.filter(|_| request.related.is_none() && excluded(request).is_none()) {
+        times.request(*tid, request.begin(), request.end());
+    }
 }
 
 /// Sums up what kept a thread away, by name; the longest first.
@@ -91,30 +102,31 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     )
 }
 
-/// Writes a line for each thread: its longest times away, in the order of time.
-pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> String {
-    let mut text = String::new();
-    for (tid, ThreadAway { times, left_out }) in times.threads() {
-        let all = length(times);
-        let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
-        let _ = write!(text, "{{\"away\":{name},\"tid\":{},\"count\":{},\"ns\":{all},\"times\":[", tid.0, times.len());
-        let mut listed: Vec<&Away> = times.iter().collect();
-        listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
-        listed.truncate(MAX_LISTED);
-        listed.sort_by_key(|away| away.from);
-        for (index, away) in listed.into_iter().enumerate() {
+/// Returns a JSON object for each thread: its longest times away, in the order of time.
+pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
+    times.threads().map(|(tid, found)| thread_json(source, tid, found, begin)).collect()
+}
+
+fn thread_json(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway, begin: BootNanos) -> String {
+    let (mut text, all) = (String::new(), length(times));
+    let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
+    let _ = write!(text, "{{\"away\":{name},\"tid\":{},\"count\":{},\"ns\":{all},\"times\":[", tid.0, times.len());
+    let mut listed: Vec<&Away> = times.iter().collect();
+    listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
+    listed.truncate(MAX_LISTED);
+    listed.sort_by_key(|away| away.from);
+    for (index, away) in listed.into_iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let (at, length) = (away.from.0.saturating_sub(begin.0), away.length());
+        let _ = write!(text, "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}", away.from.0);
+        let (flight, after) = (away.in_flight, away.began_after);
+        let _ = write!(text, ",\"in_flight\":{flight},\"began_after\":{after},\"by\":[");
+        for (index, ActivitySum { activity: what, nanos, .. }) in away.by.iter().take(8).enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let (at, length) = (away.from.0.saturating_sub(begin.0), away.length());
-            let _ = write!(text, "{comma}{{\"at_ns\":{at},\"boot_ns\":{},\"length_ns\":{length}", away.from.0);
-            let (flight, after) = (away.in_flight, away.began_after);
-            let _ = write!(text, ",\"in_flight\":{flight},\"began_after\":{after},\"by\":[");
-            for (index, ActivitySum { activity: what, nanos, .. }) in away.by.iter().take(8).enumerate() {
-                let comma = if index > 0 { "," } else { "" };
-                let _ = write!(text, "{comma}{{{},\"ns\":{nanos}}}", activity(source, *what, away.to));
-            }
-            text.push_str("]}");
+            let _ = write!(text, "{comma}{{{},\"ns\":{nanos}}}", activity(source, *what, away.to));
         }
-        let _ = writeln!(text, "],\"left_out\":{left_out}}}");
+        text.push_str("]}");
     }
+    let _ = write!(text, "],\"left_out\":{left_out}}}");
     text
 }

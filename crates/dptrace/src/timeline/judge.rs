@@ -1,12 +1,14 @@
-//! One slow request of a capture, explained: for `dptrace watch`, which knows the request and has just written the capture.
+//! One slow request of a capture, explained, and when threads were away in it: for `dptrace watch`, which knows the request and has
+//! just written the capture.
 
 use std::path::Path;
 
 use ::capture::Reader;
-use ::timeline::{BootNanos, Consumer, Experience, Request, Setting, Survey};
+use ::timeline::{AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey, Tid};
 use objects::ObjectSpec;
 use spdk_trace::{Lcore, Ticks};
 
+use super::away;
 use super::inputs::Inputs;
 use super::pass::Kept;
 use super::second::{blamed, kernel_of, unknown};
@@ -20,6 +22,24 @@ pub(crate) struct Wanted {
     pub(crate) begin: Ticks,
     pub(crate) lcore: Lcore,
     pub(crate) first: u16,
+}
+
+/// Findings of a capture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judgement {
+    /// The request that was looked for, if it is there from its beginning.
+    pub(crate) request: Option<Judged>,
+    /// Times in which threads that write rings were away.
+    pub(crate) away: AwayText,
+}
+
+/// Times in which threads were away, a text for each thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AwayText {
+    /// Sentences, as `timeline` has them.
+    pub(crate) sentences: Vec<String>,
+    /// JSON objects, as `timeline` has them.
+    pub(crate) json: Vec<String>,
 }
 
 /// What is to be said of a request. Texts of others are escaped.
@@ -59,22 +79,25 @@ pub(crate) struct Culprit {
     pub(crate) at_most: u64,
 }
 
-/// Looks for a request in a capture, and explains it; `None` if it is not there from its beginning. What is usual is what captures
-/// and samples have shown so far: this one, too.
+/// Looks for a request in a capture, if there is one to be looked for, and explains it; and for times away. What is usual is what
+/// captures and samples have shown so far: this one, too.
 pub(crate) fn judge(
     dir: &Path,
     specs: &[ObjectSpec],
-    wanted: Wanted,
+    wanted: Option<Wanted>,
     experience: &mut Experience,
-) -> anyhow::Result<Option<Judged>> {
+) -> anyhow::Result<Judgement> {
     let inputs = Inputs::open_to_judge(dir, specs)?;
     let source = &inputs.source;
-    let mut learning = Learning { experience, now: Survey::default() };
-    inputs.pass("judging a request", source.setting(), &mut learning);
+    let mut learning = Learning { experience, now: Survey::default(), away: away::tracker(source) };
+    let passed = inputs.pass("judging a capture", source.setting(), &mut learning);
     let usual = learning.experience.usual(&learning.now);
-    let mut looking = Looking { wanted, found: None };
-    inputs.pass("judging a request", Setting { usual, ..source.setting() }, &mut looking);
-    Ok(looking.found.map(|request| judged(&request, source)))
+    let mut looking = Looking { source, wanted, found: None, away: learning.away.finish() };
+    inputs.pass("judging a capture", Setting { usual, ..source.setting() }, &mut looking);
+    let Looking { found, away, .. } = looking;
+    let request = found.map(|request| judged(&request, source));
+    let (sentences, json) = (away::sentences(source, &away), away::json(source, &away, passed.begin));
+    Ok(Judgement { request, away: AwayText { sentences, json } })
 }
 
 /// Learns what is usual from a capture that is in memory: of a time in which nothing needs to have been slow.
@@ -88,9 +111,14 @@ pub(crate) fn learn(reader: Reader, specs: &[ObjectSpec], experience: &mut Exper
 struct Learning<'a> {
     experience: &'a mut Experience,
     now: Survey,
+    away: AwayTracker,
 }
 
 impl Consumer<Kept> for Learning<'_> {
+    fn interval(&mut self, tid: Tid, interval: Interval) {
+        self.away.interval(tid, &interval);
+    }
+
     fn request(&mut self, request: &Request<Kept>) {
         for stage in &request.stages {
             self.experience.stage(stage);
@@ -99,17 +127,21 @@ impl Consumer<Kept> for Learning<'_> {
     }
 }
 
-/// Waits for one request.
-struct Looking {
-    wanted: Wanted,
+/// Waits for one request, and counts those that times away hit.
+struct Looking<'a> {
+    source: &'a Source,
+    wanted: Option<Wanted>,
     found: Option<Request<Kept>>,
+    away: AwayTimes,
 }
 
-impl Consumer<Kept> for Looking {
+impl Consumer<Kept> for Looking<'_> {
     fn request(&mut self, request: &Request<Kept>) {
+        away::count(&mut self.away, self.source, request);
         let first = request.records.first();
-        let is_it = first
-            .is_some_and(|mark| Wanted { begin: mark.ticks, lcore: mark.lcore, first: mark.tpoint } == self.wanted);
+        let is_it = first.is_some_and(|mark| {
+            Some(Wanted { begin: mark.ticks, lcore: mark.lcore, first: mark.tpoint }) == self.wanted
+        });
         if is_it && self.found.as_ref().is_none_or(|known| known.length() < request.length()) {
             self.found = Some(request.clone());
         }

@@ -164,7 +164,11 @@ fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
     let (by, all) = (&inputs.by[..], args.all);
     let sentences = report::unseen(&first, &second, &passed);
     let left_out = missing::of_requests(source, &passed, &first);
-    let lines = first.still_open.json(source, passed.end) + &away::json(source, &second.away, begin);
+    let mut lines = first.still_open.json(source, passed.end);
+    for line in away::json(source, &second.away, begin) {
+        lines += &line;
+        lines.push('\n');
+    }
     if args.json {
         // Of a text they are a part.
         for missing in &left_out {

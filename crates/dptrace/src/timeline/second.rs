@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use foldhash::fast::RandomState;
 use timeline::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
 
-use super::first::{First, Subject, Times, counts, excluded};
+use super::away;
+use super::first::{First, Subject, Times, counts};
 use super::pass::Kept;
 use super::source::Source;
 use super::words;
@@ -274,10 +275,7 @@ impl<'a> Second<'a> {
 
 impl Consumer<Kept> for Second<'_> {
     fn request(&mut self, request: &Request<Kept>) {
-        let lcore = request.records.first().and_then(|mark| self.source.lcores.get(&mark.lcore));
-        if let Some(tid) = lcore.filter(|_| request.related.is_none() && excluded(request).is_none()) {
-            self.away.request(*tid, request.begin(), request.end());
-        }
+        away::count(&mut self.away, self.source, request);
         if !counts(request, self.source) {
             return;
         }

@@ -56,6 +56,8 @@ pub(super) struct Detector {
     /// In ticks.
     slow: u64,
     found: Vec<Slow>,
+    /// By lcore: the time of the newest beginning of an object that was asked for.
+    newest: Vec<Ticks>,
     /// How many objects have ended.
     pub(super) ended: u64,
     /// Of how many that look slow slots were lost meanwhile: the end of one and the beginning of the next may be missing.
@@ -65,7 +67,16 @@ pub(super) struct Detector {
 impl Detector {
     /// For a trace with these tracepoints: objects that take at least `slow` ticks, of those that these tracepoints create.
     pub(super) fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
-        Self { lives: Lives::new(tpoints), wanted, queues, slow, found: Vec::new(), ended: 0, unsure: 0 }
+        Self {
+            lives: Lives::new(tpoints),
+            wanted,
+            queues,
+            slow,
+            found: Vec::new(),
+            newest: Vec::new(),
+            ended: 0,
+            unsure: 0,
+        }
     }
 
     /// Takes the next record in the order of time.
@@ -91,12 +102,24 @@ impl Detector {
         if seen.is_admin.is_none() && (is_first || is_unanswered || is_slow) {
             seen.is_admin = self.queues.is_admin(record, context);
         }
+        if is_first && !seen.is_ignored {
+            let lcore = usize::from(record.lcore.0);
+            if self.newest.len() <= lcore {
+                self.newest.resize(lcore + 1, Ticks(0));
+            }
+            self.newest[lcore] = record.tsc;
+        }
         if let Some(over) = over {
             self.check(&over);
         }
         if is_last && let Some(life) = self.lives.end(record) {
             self.check(&life);
         }
+    }
+
+    /// Returns whether an object that was asked for has begun on that lcore since then.
+    pub(super) fn has_begun(&self, lcore: Lcore, since: Ticks) -> bool {
+        self.newest.get(usize::from(lcore.0)).is_some_and(|newest| *newest >= since)
     }
 
     /// Reports an object that has ended, if it took long.

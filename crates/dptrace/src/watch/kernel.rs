@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use ::capture::{EventsWriter, NamedThread};
 use kernel_events::{Recorded, Recorder, Totals};
-use timeline::{Activities, BootNanos, Cpu, EventKind, KernelEvent, Tid};
+use timeline::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 
 use crate::capture::facts;
 use crate::capture::kernel::{Kernel, plain};
+use crate::timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.
 const ROSTER: Duration = Duration::from_secs(1);
@@ -29,11 +30,28 @@ type Name = [u8; 16];
 pub(super) struct KernelPast {
     recorder: Recorder,
     past: EventsPast,
+    absences: Absences,
     pid: u32,
     looked: Instant,
     /// Events that came, and those that were lost.
     pub(super) events: u64,
     pub(super) lost: u64,
+}
+
+/// Finder of the times in which threads that write rings were away, in events as they come.
+struct Absences {
+    activities: Activities,
+    tracker: AwayTracker,
+}
+
+impl Absences {
+    fn take_in(&mut self, events: &[Recorded]) {
+        for recorded in events {
+            self.activities.event(&recorded.event);
+        }
+        let tracker = &mut self.tracker;
+        self.activities.settle(|tid, interval| tracker.interval(tid, &interval));
+    }
 }
 
 /// The events, and what was known when they began.
@@ -71,9 +89,11 @@ pub(super) struct Written {
 
 impl KernelPast {
     pub(super) fn new(kernel: Kernel, pid: u32) -> Self {
-        let past = EventsPast::new(kernel.recorder.started());
-        let looked = Instant::now();
-        let mut this = Self { recorder: kernel.recorder, past, pid, looked, events: 0, lost: 0 };
+        let since = kernel.recorder.started();
+        let (past, looked) = (EventsPast::new(since), Instant::now());
+        let activities = Activities::new([], since).keeping(0);
+        let absences = Absences { activities, tracker: AwayTracker::new([], calls_of_pollers()) };
+        let mut this = Self { recorder: kernel.recorder, past, absences, pid, looked, events: 0, lost: 0 };
         this.list_threads();
         this
     }
@@ -83,12 +103,26 @@ impl KernelPast {
         let events = self.recorder.next(at_most).map_err(plain)?;
         self.events += events.len() as u64;
         self.lost += events.iter().map(lost).sum::<u64>();
+        self.absences.take_in(&events);
         self.past.push(events, oldest);
         if self.looked.elapsed() >= ROSTER {
             self.looked = Instant::now();
             self.list_threads();
         }
         Ok(())
+    }
+
+    /// Looks when these threads, which write rings, are away.
+    pub(super) fn look_after(&mut self, writers: impl IntoIterator<Item = Tid>) {
+        for tid in writers {
+            self.absences.activities.follow(tid);
+            self.absences.tracker.follow(tid);
+        }
+    }
+
+    /// Returns the times away that are over since the last call.
+    pub(super) fn take_away(&mut self) -> Vec<(Tid, Away)> {
+        self.absences.tracker.take()
     }
 
     fn list_threads(&mut self) {

@@ -1,12 +1,14 @@
-//! The line about a slow request: when, whose, how long, whose fault, and where its capture is.
+//! The line about a slow request, or a time in which a thread was away: when, whose, how long, whose fault, and where its capture is.
 
 use std::fmt::Write as _;
 
 use records::json_text::string;
 use screen::{counted, shorten, time};
 
+use timeline::BootNanos;
+
 use super::window::Missed;
-use crate::timeline::judge::Judged;
+use crate::timeline::judge::{AwayText, Judged};
 
 /// Columns of a connection.
 const CONNECTION: usize = 60;
@@ -14,8 +16,12 @@ const CONNECTION: usize = 60;
 /// What a line says.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// When the request ended, or was looked at, in nanoseconds since 1970.
+    /// When the request or the time away ended, or was looked at, in nanoseconds since 1970.
     pub(super) at: u64,
+    /// Begin of the time away that the line is about; `None` if it is about a request.
+    pub(super) away_since: Option<BootNanos>,
+    /// Times in which threads were away, of the capture.
+    pub(super) away: AwayText,
     /// What is known of it; `None` if its beginning is not in the capture.
     pub(super) judged: Option<Judged>,
     /// As it was measured while the trace was followed.
@@ -36,10 +42,29 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn text(&self) -> String {
-        let mut line = String::new();
-        let at = crate::utc::moment(self.at.into());
+        let mut line = crate::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
+        let away = self.away.sentences.join("; ");
+        match (self.away_since, away.is_empty()) {
+            (None, true) => self.request(&mut line),
+            (None, false) => {
+                self.request(&mut line);
+                line = line + "; " + &away;
+            }
+            (Some(_), false) => line += &away,
+            // Events of it were lost.
+            (Some(_), true) => line = line + "a thread that writes a ring was away for " + &time(self.length),
+        }
+        self.rest(&mut line);
+        match &self.folder {
+            Ok(folder) => line + " -> " + folder,
+            Err(why) => line + "; no capture: " + why,
+        }
+    }
+
+    /// Writes who took how long, and who is to be blamed.
+    fn request(&self, line: &mut String) {
         // Writing into a string can't fail.
-        let _ = write!(line, "{} {}", at.strftime("%H:%M:%S.%3f"), self.who());
+        let _ = write!(line, "{}", self.who());
         let length = self.judged.as_ref().map_or(self.length, |judged| judged.length.max(self.length));
         match &self.judged {
             Some(judged) if self.is_open => {
@@ -56,6 +81,10 @@ impl Line {
         if self.more > 0 {
             let _ = write!(line, "; and {} more at that time", self.more);
         }
+    }
+
+    /// Writes what has no capture, and what the capture lacks.
+    fn rest(&self, line: &mut String) {
         if self.missed.count > 0 {
             let longest = time(self.missed.longest);
             let _ = write!(line, "; {} slow before it have no capture, the slowest took {longest}", self.missed.count);
@@ -68,10 +97,6 @@ impl Line {
         }
         if let Some(short) = self.short {
             let _ = write!(line, "; only {} of what came before is there", time(short));
-        }
-        match &self.folder {
-            Ok(folder) => line + " -> " + folder,
-            Err(why) => line + "; no capture: " + why,
         }
     }
 
@@ -95,7 +120,8 @@ impl Line {
         let of = judged.unwrap_or(&none);
         let number = |number: u64| if judged.is_some() { number.to_string() } else { "null".to_owned() };
         let length = if self.is_open { of.length.max(self.length) } else { judged.map_or(self.length, |it| it.length) };
-        let kind = judged.map_or(&self.kind, |judged| &judged.kind);
+        let kind = judged.map(|judged| &judged.kind).or(self.away_since.is_none().then_some(&self.kind));
+        let begin = self.away_since.or(judged.map(|judged| judged.begin));
         let culprit = of.culprit.as_ref();
         let stage = match &of.stage {
             Some((from, to, length)) => {
@@ -110,9 +136,9 @@ impl Line {
              \"still_open\":{},\"kernel_at_least_ns\":{},\"kernel_at_most_ns\":{},\"who\":{},\"who_at_least_ns\":{},\
              \"who_at_most_ns\":{},\"unknown_ns\":{},\"stage\":{stage},\"blame\":{}",
             crate::utc::text(self.at.into()),
-            number(of.begin.0),
+            begin.map_or_else(|| "null".to_owned(), |begin| begin.0.to_string()),
             maybe(judged.map(|judged| judged.object.as_str())),
-            quoted(kind),
+            maybe(kind.map(String::as_str)),
             maybe(of.subsystem.as_deref()),
             maybe(of.whose.as_deref()),
             self.is_open,
@@ -126,8 +152,9 @@ impl Line {
         );
         let _ = write!(
             line,
-            ",\"more\":{},\"missed\":{},\"missed_longest_ns\":{},\"slots_lost\":{},\"events_lost\":{},\"before_ns\":{},\
+            ",\"away\":[{}],\"more\":{},\"missed\":{},\"missed_longest_ns\":{},\"slots_lost\":{},\"events_lost\":{},\"before_ns\":{},\
              \"capture\":{},\"error\":{}}}",
+            self.away.json.join(","),
             self.more,
             self.missed.count,
             self.missed.longest,
@@ -185,6 +212,8 @@ mod tests {
         };
         let line = Line {
             at: 1_795_403_564_123_456_789,
+            away_since: None,
+            away: AwayText::default(),
             judged: Some(judged),
             length: 2_310_001,
             kind: "TCP_REQ".to_owned(),
@@ -219,5 +248,21 @@ mod tests {
         );
         let parsed: serde_json::Value = serde_json::from_str(&open.json()).unwrap();
         assert_eq!((&parsed["capture"], &parsed["error"]), (&serde_json::Value::Null, &"the disk is full".into()));
+        let text = |sentences: &[&str]| AwayText {
+            sentences: sentences.iter().map(|text| (*text).to_owned()).collect(),
+            json: vec!["{\"away\":\"reactor_0\"}".to_owned()],
+        };
+        let away = Line { away_since: Some(BootNanos(7)), away: text(&["reactor_0 was away"]), is_open: false, ..open };
+        assert!(away.text().starts_with("03:12:44.123 reactor_0 was away; 3 slow before it"), "{}", away.text());
+        let parsed: serde_json::Value = serde_json::from_str(&away.json()).unwrap();
+        let (kind, length) = (&parsed["kind"], &parsed["length_ns"]);
+        assert_eq!((kind, length, &parsed["boot_ns"]), (&serde_json::Value::Null, &2_310_001.into(), &7.into()));
+        assert_eq!(parsed["away"][0]["away"], "reactor_0");
+        let unknown = Line { away: text(&[]), ..away };
+        assert!(
+            unknown.text().contains(" a thread that writes a ring was away for 2.31 ms; 3 slow"),
+            "{}",
+            unknown.text()
+        );
     }
 }

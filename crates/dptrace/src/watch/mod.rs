@@ -122,7 +122,8 @@ const USAGE: &str = "dptrace watch [OPTIONS] --slow <DURATION> [-p] <PID|NAME>";
 const EXAMPLES: &str = "\
 Follows the SPDK trace of a process and what the kernel does with its threads, and keeps the last moments in memory. When a \
 request was slow, it writes a capture of what came before it until a little after its end, and prints a line: when, which \
-request of whom, how long, and who delayed it. A request that does not end gets a line, too, once. The captures are read by \
+request of whom, how long, and who delayed it. A request that does not end gets a line, too, once; so does a thread that writes a ring and was away, so that requests waited \
+unread. The captures are read by \
 dptrace timeline, trace and latency. The oldest ones are removed; no other file is.
 
 Examples:
@@ -213,6 +214,7 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
         lcores,
         setting,
         sampling: Sampling::new(),
+        pending: Vec::new(),
     };
     // What was read to attach is not needed any more.
     sys::allocator::trim();
@@ -274,6 +276,13 @@ fn report(totals: &Totals) {
         format!("{} of the kernel, {}", counted(totals.events, "event"), lost(totals.events_lost, "event")),
     ];
     note(&format!("{}: {}", totals.why, parts.join("; ")));
+    if let (times @ 1.., nanos) = totals.away {
+        note(&format!(
+            "threads that write rings were away {} ({} in all): requests that arrived meanwhile waited unread, and no record shows it",
+            if times == 1 { "once".to_owned() } else { counted(times, "time") },
+            screen::time(nanos)
+        ));
+    }
     if totals.unsure > 0 {
         note(&format!(
             "{} that look slow are not counted: slots were lost meanwhile, so that two requests may look like one",

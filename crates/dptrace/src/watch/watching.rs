@@ -7,14 +7,14 @@ use ::capture::Meta;
 use records::Context;
 use spdk_trace::{Lcore, Ticks};
 use sys::clock::boot_nanos;
-use timeline::{BootNanos, Clock};
+use timeline::{Away, BootNanos, Clock, MIN_AWAY, Tid};
 
 use super::detect::{Detector, Slow};
 use super::kernel::KernelPast;
 use super::known::Known;
 use super::sample::{Sample, Sampling};
 use super::trace::{Came, Watched};
-use super::window::{Case, Gate};
+use super::window::{Case, Gate, Reason};
 use super::writing::{Done, Job, Writer, utc_text};
 use crate::capture::facts;
 use crate::failure::note;
@@ -50,6 +50,8 @@ pub(super) struct Watching {
     pub(super) tpoints: Vec<(u16, String)>,
     pub(super) setting: Setting,
     pub(super) sampling: Sampling,
+    /// Times away of threads that write rings, until the records after them have come.
+    pub(super) pending: Vec<(Tid, Away)>,
 }
 
 /// What was asked for, in nanoseconds.
@@ -73,6 +75,8 @@ pub(super) struct Totals {
     pub(super) events_lost: u64,
     pub(super) requests: u64,
     pub(super) slow: u64,
+    /// Number of times in which threads that write rings were away, and nanoseconds of them.
+    pub(super) away: (u64, u64),
     pub(super) captures: u64,
     pub(super) without: u64,
     pub(super) unsure: u64,
@@ -95,6 +99,7 @@ impl Watching {
     pub(super) fn until_end(mut self, watch: &Watch, interrupt: Interrupt) -> anyhow::Result<Totals> {
         let (started, mut alive, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         let (mut totals, mut said) = (Totals::default(), Said::default());
+        self.look_after_writers();
         let why = loop {
             let came = self.step()?;
             self.report(&mut totals, &mut said);
@@ -134,8 +139,10 @@ impl Watching {
         self.learn()?;
         if let Some(kernel) = &mut self.kernel {
             kernel.next(Duration::ZERO, oldest)?;
+            self.pending.extend(kernel.take_away());
         }
         self.detect(came.is_last);
+        self.take_absences();
         self.write_if_due(came.is_idle, false);
         self.sample_if_due();
         Ok(came)
@@ -177,6 +184,33 @@ impl Watching {
         }
     }
 
+    /// Hands the times away to the gate of which all records have come: those of at least the time that is slow, after which a
+    /// request began. Otherwise nobody uses the target, and nobody waited.
+    fn take_absences(&mut self) {
+        let until = BootNanos(boot_nanos().saturating_sub(LATE));
+        if self.pending.iter().all(|(_, away)| away.to > until) {
+            return;
+        }
+        let Some(clock) = self.trace.clock() else { return };
+        let is_due = |(_, away): &mut (Tid, Away)| away.to <= until;
+        for (tid, Away { from, to, .. }) in self.pending.extract_if(.., is_due) {
+            let mut lcores = self.meta.lcores.iter().filter(|lcore| lcore.tid == Some(tid.0));
+            let case = Case { reason: Reason::Away(tid), begin: from, end: to };
+            let is_used = lcores.any(|lcore| self.detector.has_begun(Lcore(lcore.lcore), clock.ticks(to)));
+            if is_used && case.length() >= self.setting.slow.max(MIN_AWAY) {
+                self.gate.case(case, self.writer.is_free(), Instant::now());
+            }
+        }
+    }
+
+    /// Has the kernel's part look when threads that write rings are away.
+    fn look_after_writers(&mut self) {
+        let writers = self.meta.lcores.iter().filter_map(|lcore| lcore.tid).map(Tid);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.look_after(writers);
+        }
+    }
+
     /// What is not done with each step.
     fn now_and_then(&mut self) {
         if let Some(clock) = self.trace.clock() {
@@ -193,6 +227,7 @@ impl Watching {
             let lcores = self.lcores.iter().map(|(lcore, name)| (*lcore, name.as_str()));
             self.meta.lcores = facts::lcore_threads(lcores, &threads);
             self.meta.process.threads = threads;
+            self.look_after_writers();
         }
     }
 
@@ -208,8 +243,8 @@ impl Watching {
         }
         let Some((window, missed)) = self.gate.take() else { return };
         let rings = self.trace.cut(window.from, window.until);
-        let first = window.slowest.slow.wanted.first;
-        let kind = self.tpoints.iter().find(|(id, _)| *id == first).map(|(_, name)| name.as_str());
+        let first = window.subject.reason.slow().map(|slow| slow.wanted.first);
+        let kind = self.tpoints.iter().find(|(id, _)| Some(*id) == first).map(|(_, name)| name.as_str());
         let kind = kind.map_or("?", |name| name.rsplit_once('_').map_or(name, |(kind, _)| kind)).to_owned();
         let oldest = self.trace.clock().map_or(Ticks(0), |clock| clock.ticks(window.from));
         let begin = ::capture::When { utc: utc_text(window.from), boot_nanos: window.from.0 };
@@ -261,7 +296,7 @@ impl Watching {
     fn finish(mut self, why: String, mut totals: Totals, mut said: Said) -> anyhow::Result<Totals> {
         // What was slow just now is still written: the events of its time come a moment later.
         let until = Instant::now() + LAST;
-        while self.gate.window().is_some() && Instant::now() < until {
+        while (self.gate.window().is_some() || !self.pending.is_empty()) && Instant::now() < until {
             interrupt::step();
             if self.step()?.is_last {
                 break;
@@ -280,7 +315,7 @@ impl Watching {
         self.write_if_due(true, true);
         self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said));
         (totals.records, totals.slots_lost) = (self.trace.records, self.trace.lost);
-        (totals.requests, totals.slow) = (self.detector.ended, self.gate.slow);
+        (totals.requests, totals.slow, totals.away) = (self.detector.ended, self.gate.slow, self.gate.away);
         (totals.without, totals.unsure) = (self.gate.missed().count, self.detector.unsure);
         if let Some(kernel) = self.kernel {
             (totals.events, totals.events_lost) = (kernel.events, kernel.lost);
@@ -308,5 +343,5 @@ impl Totals {
 }
 
 fn case(slow: Slow, clock: &Clock) -> Case {
-    Case { slow, begin: clock.nanos(slow.wanted.begin), end: clock.nanos(slow.end) }
+    Case { reason: Reason::Slow(slow), begin: clock.nanos(slow.wanted.begin), end: clock.nanos(slow.end) }
 }

@@ -1,8 +1,8 @@
-//! What is to be kept of the past: the time around slow requests, and how often that is done.
+//! What is to be kept of the past: the time around slow requests and times away, and how often that is done.
 
 use std::time::{Duration, Instant};
 
-use timeline::BootNanos;
+use timeline::{BootNanos, Tid};
 
 use super::detect::Slow;
 
@@ -11,10 +11,34 @@ const AFTER: u64 = 1_000_000;
 /// Slow requests that end within this time after the first are of the same capture, in nanoseconds.
 const TOGETHER: u64 = 10_000_000;
 
-/// A slow request on the kernel's clock.
+/// Reason for a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// This request was slow.
+    Slow(Slow),
+    /// This thread, which writes a ring, was away.
+    Away(Tid),
+}
+
+impl Reason {
+    /// Returns the request that was slow, if one was.
+    pub(super) fn slow(&self) -> Option<&Slow> {
+        match self {
+            Self::Slow(slow) => Some(slow),
+            Self::Away(_) => None,
+        }
+    }
+
+    /// Returns whether the request is one that is still open.
+    pub(super) fn is_open(&self) -> bool {
+        self.slow().is_some_and(|slow| slow.is_open)
+    }
+}
+
+/// A slow request or a time away, on the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
-    pub(super) slow: Slow,
+    pub(super) reason: Reason,
     pub(super) begin: BootNanos,
     pub(super) end: BootNanos,
 }
@@ -30,11 +54,11 @@ impl Case {
 pub(super) struct Window {
     pub(super) from: BootNanos,
     pub(super) until: BootNanos,
-    /// Slow requests that end later are not of it.
+    /// What ends later is not of it.
     latest: BootNanos,
-    /// The slowest.
-    pub(super) slowest: Case,
-    /// How many others there are.
+    /// The slowest request; without any, the longest time away.
+    pub(super) subject: Case,
+    /// Number of other slow requests.
     pub(super) more: u64,
 }
 
@@ -44,7 +68,7 @@ impl Window {
             from: BootNanos(case.begin.0.saturating_sub(before)),
             until: BootNanos(case.end.0.saturating_add(AFTER)),
             latest: BootNanos(case.end.0.saturating_add(TOGETHER)),
-            slowest: case,
+            subject: case,
             more: 0,
         }
     }
@@ -56,15 +80,17 @@ impl Window {
         }
         self.from = self.from.min(BootNanos(case.begin.0.saturating_sub(before)));
         self.until = self.until.max(BootNanos(case.end.0.saturating_add(AFTER)));
-        self.more += 1;
-        if case.length() > self.slowest.length() {
-            self.slowest = case;
+        let rank = |it: &Case| (it.reason.slow().is_some(), it.length());
+        let both_slow = case.reason.slow().is_some() && self.subject.reason.slow().is_some();
+        self.more += u64::from(both_slow);
+        if rank(&case) > rank(&self.subject) {
+            self.subject = case;
         }
         true
     }
 }
 
-/// Decides which slow requests get a capture.
+/// Decides which slow requests and times away get a capture.
 #[derive(Debug)]
 pub(super) struct Gate {
     before: u64,
@@ -76,8 +102,10 @@ pub(super) struct Gate {
     window: Option<Window>,
     /// Slow requests since the last capture that got none, and the slowest of them in nanoseconds.
     missed: Missed,
-    /// All slow requests.
+    /// Number of all slow requests.
     pub(super) slow: u64,
+    /// Number of all times away, and nanoseconds of them.
+    pub(super) away: (u64, u64),
 }
 
 /// Slow requests without a capture.
@@ -90,23 +118,28 @@ pub(super) struct Missed {
 impl Gate {
     pub(super) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
         let (last, last_unknown, window, missed) = (None, None, None, Missed::default());
-        Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0 }
+        Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0, away: (0, 0) }
     }
 
-    /// A slow request came. `is_free` if a capture can be written now.
+    /// Takes a slow request or a time away. `is_free` if a capture can be written now.
     pub(super) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
-        self.slow += 1;
+        match case.reason {
+            Reason::Slow(_) => self.slow += 1,
+            Reason::Away(_) => self.away = (self.away.0 + 1, self.away.1.saturating_add(case.length())),
+        }
         if let Some(window) = &mut self.window
             && window.join(case, self.before)
         {
             return;
         }
         let is_over = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
-        let is_unknown = case.slow.is_open && !case.slow.is_queue_known;
+        let is_unknown = case.reason.slow().is_some_and(|slow| slow.is_open && !slow.is_queue_known);
         let is_due = is_over(self.last, self.every) && (!is_unknown || is_over(self.last_unknown, self.every_unknown));
         if self.window.is_some() || !is_free || !is_due {
-            self.missed.count += 1;
-            self.missed.longest = self.missed.longest.max(case.length());
+            if case.reason.slow().is_some() {
+                self.missed.count += 1;
+                self.missed.longest = self.missed.longest.max(case.length());
+            }
             return;
         }
         self.last = Some(now);
@@ -142,7 +175,30 @@ mod tests {
     fn case(begin: u64, end: u64, is_open: bool) -> Case {
         let wanted = Wanted { begin: Ticks(begin), lcore: Lcore(0), first: 1 };
         let slow = Slow { wanted, end: Ticks(end), is_open, is_queue_known: !is_open };
-        Case { slow, begin: BootNanos(begin), end: BootNanos(end) }
+        Case { reason: Reason::Slow(slow), begin: BootNanos(begin), end: BootNanos(end) }
+    }
+
+    fn away(begin: u64, end: u64) -> Case {
+        Case { reason: Reason::Away(Tid(7)), begin: BootNanos(begin), end: BootNanos(end) }
+    }
+
+    #[test]
+    fn a_slow_request_goes_before_a_time_away() {
+        let now = Instant::now();
+        let gate = || Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
+        let (request, away) = (case(100 * MS, 120 * MS, false), away(100 * MS, 130 * MS));
+        for (first, second) in [(request, away), (away, request)] {
+            let mut gate = gate();
+            gate.case(first, true, now);
+            gate.case(second, true, now);
+            let (window, _) = gate.take().unwrap();
+            assert_eq!((window.subject, window.more), (request, 0));
+            assert_eq!((gate.slow, gate.away), (1, (1, 30 * MS)));
+        }
+        // One without a capture is counted, and not among the slow requests that have none.
+        let mut gate = gate();
+        gate.case(away, false, now);
+        assert_eq!((gate.take(), gate.missed(), gate.away), (None, Missed::default(), (1, 30 * MS)));
     }
 
     const MS: u64 = 1_000_000;
@@ -159,7 +215,7 @@ mod tests {
         gate.case(case(120 * MS, 125 * MS, false), true, now);
         let (window, missed) = gate.take().unwrap();
         assert_eq!((window.from.0, window.until.0, window.more), (85 * MS, 105 * MS, 2));
-        assert_eq!(window.slowest.length(), 13 * MS);
+        assert_eq!(window.subject.length(), 13 * MS);
         assert_eq!((missed, gate.slow), (Missed { count: 1, longest: 5 * MS }, 4));
         assert_eq!((gate.take(), gate.missed()), (None, Missed::default()));
     }

@@ -21,7 +21,7 @@ use crate::capture::open::{KERNEL, OBJECTS, RINGS};
 use crate::input::FileSource;
 use crate::interrupt;
 use crate::target::printable;
-use crate::timeline::judge::{Judged, judge, learn};
+use crate::timeline::judge::{Judgement, judge, learn};
 use crate::utc;
 use crate::whole_file::sync_folder;
 
@@ -159,9 +159,9 @@ impl Desk {
     fn work(&mut self, job: Job) -> Done {
         interrupt::step();
         // Requests that end together are of one capture: no two have one name.
-        let at = utc_of(job.window.slowest.end);
+        let at = utc_of(job.window.subject.end);
         let name = shelf::name(at, self.pid);
-        let (case, more, missed) = (job.window.slowest, job.window.more, job.missed);
+        let (case, more, missed) = (job.window.subject, job.window.more, job.missed);
         let short = job.short();
         let slots = job.rings.lost;
         let kind = job.kind.clone();
@@ -171,11 +171,13 @@ impl Desk {
             Ok(None) => (Err("it would have more bytes than --max-bytes".to_owned()), (0, 0), None),
             Err(error) => (Err(printable::text(format!("{error:#}").as_bytes()).into_owned()), (0, 0), Some(error)),
         };
-        let judged = folder.as_ref().ok().and_then(|dir| self.judge(dir, &case));
+        let Judgement { request: judged, away } =
+            folder.as_ref().map_or_else(|_| Judgement::default(), |dir| self.judge(dir, &case));
         let is_written = folder.is_ok();
         let folder = folder.map(printable);
-        let (length, is_open) = (case.length(), case.slow.is_open);
-        let line = Line { at, judged, length, kind, is_open, more, missed, lost, short, folder };
+        let (length, is_open) = (case.length(), case.reason.is_open());
+        let away_since = case.reason.slow().is_none().then_some(case.begin);
+        let line = Line { at, away_since, away, judged, length, kind, is_open, more, missed, lost, short, folder };
         let line = if self.json { line.json() } else { line.text() };
         Done { is_written, failed, unheard: print(&line).err().map(Into::into) }
     }
@@ -208,6 +210,7 @@ impl Desk {
         let Job { window, rings, events, objects, mut meta, known_until, .. } = job;
         let has_kernel = events.is_some();
         let until = window.until.max(rings.until);
+        let what = if window.subject.reason.slow().is_some() { "a slow request" } else { "a thread was away" };
         let folder = Folder::create(Some(partial), self.pid)?;
         let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;
         rings.write(&self.source, &mut stream)?;
@@ -228,7 +231,7 @@ impl Desk {
         }
         meta.end = Some(End {
             at: ::capture::When { utc: utc_text(until), boot_nanos: until.0 },
-            why: "dptrace watch: a slow request".to_owned(),
+            why: format!("dptrace watch: {what}"),
             records: rings.records,
             slots_lost: rings.lost,
             events: written.events,
@@ -242,16 +245,18 @@ impl Desk {
         Ok(written)
     }
 
-    /// What is to be said of the request; nothing if its capture can't be read, which would be a mistake of ours.
-    fn judge(&mut self, dir: &Path, case: &Case) -> Option<Judged> {
-        judge(dir, &self.specs, case.slow.wanted, &mut self.experience).ok().flatten()
+    /// Returns what is to be said of the request, and of times away; nothing if the capture can't be read, which would be a mistake of
+    /// ours.
+    fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
+        let wanted = case.reason.slow().map(|slow| slow.wanted);
+        judge(dir, &self.specs, wanted, &mut self.experience).unwrap_or_default()
     }
 }
 
 impl Job {
     /// How much of what came before the request there is, if it is less than was asked for.
     fn short(&self) -> Option<u64> {
-        let begin = self.window.slowest.begin;
+        let begin = self.window.subject.begin;
         let since = self.rings.since.max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
         let there = begin.0.saturating_sub(since.0);
         (there < self.before).then_some(there)

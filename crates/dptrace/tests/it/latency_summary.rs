@@ -400,3 +400,25 @@ fn few_requests_are_not_the_slowest() {
     let found: Vec<_> = rows.iter().map(|row| (row["group"]["qpair"].as_str(), row["few"].as_bool())).collect();
     assert_eq!(found, [(Some("0xc0"), None), (Some("0xd0"), Some(true))]);
 }
+
+/// A busy ring without records for 30 ms: its thread may have been away, while requests waited unread.
+#[test]
+fn a_busy_ring_that_is_silent_is_named() {
+    let mut t = crate::common::small::declared().slots(16_384);
+    for number in 0..4_000 {
+        let stall = if number < 1_000 { 0 } else { 30_000_000 };
+        let at = START + number * 10_000 + stall;
+        let record = |tpoint, at| Record::new(tpoint, at).owner(256).object(0xa0 + number % 8);
+        t.record(0, record(320, at).int(1));
+        t.record(0, record(322, at + 9_000).int(0));
+    }
+    let small = Small::of(&t);
+    let noted = |args: &[&str]| {
+        let done = dptrace().args(small.args("latency", args)).assert().success();
+        String::from_utf8_lossy(&done.get_output().stderr).into_owned()
+    };
+    let expected = "reactor_0 wrote no record once for 30.0 ms, and one each 5.00 us otherwise: if it was away, requests that arrived";
+    assert!(noted(&[]).contains(expected), "{}", noted(&[]));
+    // Of a time in which it was written all along there is nothing to say.
+    assert!(!noted(&["--until", "9000"]).contains("wrote no record"));
+}

@@ -63,8 +63,8 @@ fn timeline(dir: &Path) -> Vec<Value> {
 fn check_line(line: &Value) {
     let dir = Path::new(line["capture"].as_str().expect("a capture"));
     let requests = timeline(dir);
-    // A timeline lists the requests that ended in the capture.
-    if line["still_open"] == true {
+    // A timeline lists the requests that ended in the capture. A line without a kind is about a thread that was away.
+    if line["still_open"] == true || line["kind"].is_null() {
         return;
     }
     let same = |it: &&Value| ["object", "boot_ns", "length_ns"].iter().all(|member| it[member] == line[*member]);
@@ -220,6 +220,43 @@ fn a_request_that_does_not_end_gets_a_line_once() {
         check_line(&line);
     }
     target.signal("TERM");
+}
+
+/// Requests that come while a reactor is stopped wait unread: none of them is slow by its records, and the black box says it.
+#[test]
+fn a_thread_that_was_away_gets_a_line_and_a_capture() {
+    let Some(_guard) = kernel() else { return };
+    let target = target(&["--rate", "2000"]);
+    let temp = tempfile::tempdir().expect("a directory");
+    let dir = temp.path().join("box");
+    let mut command = watch(target.pid(), &dir, &["--slow", "40ms", "--every", "50ms", "--json"]);
+    let mut tracer = Process::start(command.stdout(Stdio::piped()));
+    tracer.wait_for("watching process");
+    let mut stopped_times = 0;
+    while captures(&dir).is_empty() {
+        stopped_times += 1;
+        assert!(stopped_times < 50, "no capture of {stopped_times} times");
+        target.signal("STOP");
+        std::thread::sleep(Duration::from_millis(60));
+        target.signal("CONT");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let (lines, messages) = stopped(tracer);
+    target.signal("TERM");
+    let is_of_stop = |away: &Value| {
+        let times = away["times"].as_array().expect("a list");
+        let by =
+            |time: &Value| time["by"][0]["activity"] == "stopped" && time["length_ns"].as_u64() >= Some(55_000_000);
+        times.iter().any(by) && away["away"].as_str().is_some_and(|name| name.starts_with("reactor_"))
+    };
+    let found = lines.iter().find(|line| line["away"].as_array().expect("a list").iter().any(is_of_stop));
+    let line = found.unwrap_or_else(|| panic!("{lines:#?}"));
+    assert!(line["length_ns"].as_u64() >= Some(40_000_000), "{line}");
+    let expected = "threads that write rings were away ";
+    assert!(!line["kind"].is_null() || messages.iter().any(|line| line.contains(expected)), "{messages:#?}");
+    // The capture says the same.
+    let of_capture = timeline(Path::new(line["capture"].as_str().expect("a capture")));
+    assert!(of_capture.iter().any(|line| line["times"].is_array() && is_of_stop(line)), "{of_capture:#?}");
 }
 
 #[test]
