@@ -81,6 +81,8 @@ pub struct Advance {
     pub nanos: u64,
     /// The parts.
     pub parts: Vec<Part>,
+    /// Number of absences that were counted, and their sum in nanoseconds: of those that are over, wherever they began.
+    pub absences: (u64, u64),
     /// Whether it has ended.
     pub has_ended: bool,
 }
@@ -175,6 +177,9 @@ impl Running {
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
         let name = name.or(comm).unwrap_or_else(|| "?".to_owned());
         let start = self.start.max(after.start_time());
+        let before = self.threads.get(&tid).filter(|known| known.before.start_time() == after.start_time());
+        let before = before.map(|known| (known.before.thread.absences, known.before.thread.absent)).unwrap_or_default();
+        let absences = (after.thread.absences.wrapping_sub(before.0), after.thread.absent.wrapping_sub(before.1));
         let Some(Found { budget, until }) = found else {
             let known =
                 self.threads.entry(tid).or_insert(Known { before: Snapshot::default(), until: start, failed: 0 });
@@ -185,14 +190,14 @@ impl Running {
             let nanos = at.saturating_sub(known.until);
             *known = Known { before: after, until: known.until + nanos, failed: 0 };
             let parts = vec![Part { place: Place::Unknown, by: String::new(), nanos }];
-            return Some(Advance { tid, pid, name, nanos, parts, has_ended });
+            return Some(Advance { tid, pid, name, nanos, parts, absences, has_ended });
         };
         // What an event at the very edge gives too much is taken from the time after it.
         let over = budget.sum().saturating_sub(budget.window);
         let nanos = budget.window + over;
         let parts = parts(tid, pid, &budget, causes);
         self.threads.insert(tid, Known { before: after, until: until + over, failed: 0 });
-        Some(Advance { tid, pid, name, nanos, parts, has_ended })
+        Some(Advance { tid, pid, name, nanos, parts, absences, has_ended })
     }
 }
 

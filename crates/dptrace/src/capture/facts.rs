@@ -93,16 +93,22 @@ pub(crate) fn threads(pid: u32) -> Vec<NamedThread> {
     proc::threads(Pid(pid)).into_iter().filter_map(named).collect()
 }
 
-/// Which thread writes each ring: the one that has the name that the file states, or SPDK's name for a reactor
-/// (`_reactor_run`, lib/event/reactor.c); and if none has, the only one that may run on the CPU of the lcore's number alone.
+/// Returns the name of the thread that writes a ring: that which the file states, or else SPDK's name for a reactor (`_reactor_run`,
+/// lib/event/reactor.c).
+pub(crate) fn thread_name(lcore: Lcore, stated: &str) -> String {
+    if stated.is_empty() { format!("reactor_{lcore}") } else { stated.to_owned() }
+}
+
+/// Which thread writes each ring: the one that has its name; and if none has, the only one that may run on the CPU of the lcore's
+/// number alone.
 pub(crate) fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads: &[Thread]) -> Vec<LcoreThread> {
     let only = |is_it: &dyn Fn(&&Thread) -> bool| {
         let mut found = threads.iter().filter(is_it);
         found.next().filter(|_| found.next().is_none()).map(|thread| thread.tid)
     };
     let of_ring = |(lcore, name): (Lcore, &str)| {
-        let reactor = format!("reactor_{lcore}");
-        let by_name = only(&|thread| if name.is_empty() { thread.name == reactor } else { thread.name == name });
+        let name_there = thread_name(lcore, name);
+        let by_name = only(&|thread| thread.name == name_there);
         let by_affinity = || only(&|thread| thread.affinity == lcore.to_string());
         let (tid, by) = match (by_name, by_name.or_else(by_affinity)) {
             (Some(tid), _) => (Some(tid), Some("name")),

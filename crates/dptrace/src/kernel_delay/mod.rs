@@ -122,6 +122,7 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
     let options = AttachOptions {
         pids,
         children,
+        absences: None,
         max_threads,
         events,
         triggers,

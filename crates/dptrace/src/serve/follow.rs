@@ -17,6 +17,7 @@ use super::LOST_SLOTS;
 use super::naming::Naming;
 use super::stages::{Now, Stages};
 use super::store::Shared;
+use crate::capture::facts::thread_name;
 use crate::capture::objects::{Objects, SMALL_RING};
 use crate::failure::{explained, note};
 use crate::input::FileSource;
@@ -106,6 +107,8 @@ pub(super) fn follow(
         ));
     }
     let mut known = Known { session: session.ok(), annotator };
+    let writers = trace.follower.lcores().map(|(lcore, name)| thread_name(lcore, name));
+    shared.lock().threads.write_trace(what.process, writers);
     let watch = Watch::new(what.pid, std::iter::empty())?;
     what.reads.store(true, Ordering::Release);
     loop {

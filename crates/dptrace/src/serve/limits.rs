@@ -67,7 +67,8 @@ impl Limits {
         let stages = (self.with_stages + 1) * (STAGES + 1) * (histogram + QUANTILES.len());
         let connections = (self.connections + 1) * (1 + QUANTILES.len());
         let parts: usize = PLACES.iter().map(|place| names(*place) + 1).sum();
-        let threads = self.threads * parts + PLACES.len();
+        // Two more count absences.
+        let threads = self.threads * (parts + 2) + PLACES.len() + 2;
         let processes = (PROCESSES + 1) * (2 + LOST.len()) + self.targets * 4;
         let cpus = self.cpus * (INTRUDERS + 1);
         stages + connections + threads + cpus + processes + OWN

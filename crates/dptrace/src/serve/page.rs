@@ -48,6 +48,19 @@ const THREADS: Family = Family {
     unit: SECONDS,
     help: "Where the time of threads went, and by whom. The parts of a thread add up to the time that has passed.",
 };
+const ABSENCES: Family = Family {
+    name: "dptrace_thread_absences",
+    kind: Kind::Counter,
+    unit: None,
+    help: "Times for which a thread that writes a trace was away for 10 ms or longer: off its CPU, and neither waiting for work nor \
+           asleep by itself. Requests that arrive meanwhile wait unread, and no other series has that.",
+};
+const ABSENCE: Family = Family {
+    name: "dptrace_thread_absence_seconds",
+    kind: Kind::Counter,
+    unit: SECONDS,
+    help: "The sum of these times.",
+};
 const INTRUSIONS: Family = Family {
     name: "dptrace_cpu_intrusion_seconds",
     kind: Kind::Counter,
@@ -191,6 +204,14 @@ fn threads(text: &mut Text, store: &Store) {
     for (process, thread, place, by, nanos) in store.threads.shown() {
         let labels = [("process", process), ("thread", thread), ("where", place.word()), ("by", by)];
         text.sample(&THREADS, &labels, Value::Nanos(nanos));
+    }
+    text.family(&ABSENCES);
+    for (process, thread, times, _) in store.threads.absences() {
+        text.sample(&ABSENCES, &[("process", process), ("thread", thread)], Value::Whole(times));
+    }
+    text.family(&ABSENCE);
+    for (process, thread, _, nanos) in store.threads.absences() {
+        text.sample(&ABSENCE, &[("process", process), ("thread", thread)], Value::Nanos(nanos));
     }
 }
 

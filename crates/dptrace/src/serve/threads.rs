@@ -1,6 +1,6 @@
 //! The time of threads, as counters: threads of one name of processes of one name are one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel_delay::{Advance, Place};
 use metrics::Places;
@@ -22,6 +22,14 @@ struct Unit {
     /// Nanoseconds on a CPU, or waiting for one, since the last second; 1 more for being there.
     did: u64,
     is_new: bool,
+    absences: Absences,
+}
+
+/// Times in which a thread was away: how many, and their sum in nanoseconds.
+type Absences = (u64, u64);
+
+fn add(sum: &mut Absences, more: Absences) {
+    *sum = (sum.0 + more.0, sum.1.saturating_add(more.1));
 }
 
 /// Who took this much in all gets a name of its own, in nanoseconds: a call that was made once would take a place for ever.
@@ -36,13 +44,25 @@ pub(super) struct Threads {
     places: Places<ThreadKey>,
     /// Those that have no place.
     other: BTreeMap<Place, u64>,
+    /// Threads that write traces: of others it is not known that they are to be there all the time.
+    writers: BTreeSet<ThreadKey>,
+    /// Absences of writers that have no place.
+    other_absences: Absences,
     most: usize,
 }
 
 impl Threads {
     pub(super) fn new(limits: Limits) -> Self {
         let places = Places::new(limits.threads, limits.forget);
-        Self { units: BTreeMap::new(), places, other: BTreeMap::new(), most: 4 * limits.threads + 64 }
+        let (writers, other_absences, most) = (BTreeSet::new(), (0, 0), 4 * limits.threads + 64);
+        Self { units: BTreeMap::new(), places, other: BTreeMap::new(), writers, other_absences, most }
+    }
+
+    /// Notes that threads of these names, of processes of that name, write a trace: as many as there is room for.
+    pub(super) fn write_trace(&mut self, process: &str, threads: impl Iterator<Item = String>) {
+        for thread in threads.take(self.most.saturating_sub(self.writers.len())) {
+            self.writers.insert((process.to_owned(), thread));
+        }
     }
 
     /// Adds the time that threads of a process of that name spent.
@@ -57,10 +77,12 @@ impl Threads {
         let is_shown = unit.as_ref().is_some_and(|unit| unit.is_new || self.places.has(&key));
         let work = advance.parts.iter().filter(|part| is_work(part.place)).map(|part| part.nanos).sum::<u64>() + 1;
         let mut shown = None;
+        let absences = if self.writers.contains(&key) { advance.absences } else { (0, 0) };
         if let Some(unit) = unit {
             unit.did += work;
             shown = Some(unit).filter(|_| is_shown);
         }
+        add(shown.as_mut().map_or(&mut self.other_absences, |unit| &mut unit.absences), absences);
         for part in &advance.parts {
             match &mut shown {
                 Some(unit) => unit.add(part.place, &part.by, part.nanos),
@@ -78,7 +100,7 @@ impl Threads {
         for key in &changes.dropped {
             self.units.remove(key);
         }
-        let (places, other) = (&self.places, &mut self.other);
+        let (places, other, other_absences) = (&self.places, &mut self.other, &mut self.other_absences);
         self.units.retain(|key, unit| {
             if places.has(key) {
                 unit.is_new = false;
@@ -89,6 +111,7 @@ impl Threads {
                 for ((place, _), nanos) in std::mem::take(&mut unit.parts) {
                     *other.entry(place).or_default() += nanos;
                 }
+                add(other_absences, std::mem::take(&mut unit.absences));
             }
             // One that waits for a place and does nothing is known again when it does something.
             has_done || unit.is_new
@@ -105,6 +128,17 @@ impl Threads {
     }
 }
 
+impl Threads {
+    /// Returns the absences of threads that write traces: the process, the thread, how many, nanoseconds.
+    pub(super) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
+        let own = self.units.iter().filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
+        let own =
+            own.map(|((process, thread), unit)| (process.as_str(), thread.as_str(), unit.absences.0, unit.absences.1));
+        let (times, nanos) = self.other_absences;
+        own.chain((times > 0).then_some((OTHER, OTHER, times, nanos)))
+    }
+}
+
 /// Whether a thread that spends its time there is one to be looked at.
 fn is_work(place: Place) -> bool {
     !matches!(place, Place::Blocked)
@@ -112,7 +146,7 @@ fn is_work(place: Place) -> bool {
 
 impl Unit {
     fn new() -> Self {
-        Self { parts: BTreeMap::new(), small: BTreeMap::new(), did: 0, is_new: true }
+        Self { parts: BTreeMap::new(), small: BTreeMap::new(), did: 0, is_new: true, absences: (0, 0) }
     }
 
     fn add(&mut self, place: Place, by: &str, nanos: u64) {

@@ -165,6 +165,10 @@ pub struct Thread {
     pub note: u64,
     /// The same of a soft interrupt's program.
     pub soft_note: u64,
+    /// Number of absences in windows, if they are counted.
+    pub absences: u64,
+    /// Sum of them in nanoseconds.
+    pub absent: u64,
 }
 
 /// Counts by the logarithm to base 2 of nanoseconds: the last one is for 2^39 ns (nine minutes) and more.

@@ -10,7 +10,7 @@ use super::{Facts, Tracer};
 use crate::error::DelayError;
 use crate::layout;
 use crate::names::poll_numbers;
-use crate::programs::{self, EventOptions, FAULT_TRACEPOINT, Processes, Setting, Turn};
+use crate::programs::{self, Absences, EventOptions, FAULT_TRACEPOINT, Processes, Setting, Turn};
 use crate::trigger::Trigger;
 
 /// What to attach, and to whom.
@@ -29,6 +29,8 @@ pub struct AttachOptions<'a> {
     pub triggers: Vec<PlacedTrigger<'a>>,
     /// Whether the upcalls of the kernel's Open vSwitch are counted, where it is loaded.
     pub count_upcalls: bool,
+    /// Which absences are counted, if any.
+    pub absences: Option<Absences>,
     /// Whether page faults have times of their own: each page fault of anybody on the machine is slower meanwhile.
     pub page_faults: bool,
     /// Called for each step of what can take long, by any thread: who waits for an end knows by that that it comes.
@@ -54,7 +56,8 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 }
 
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, page_faults, progress } = options;
+    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, absences, page_faults, progress } =
+        options;
     // Triggers are for one process, which is the first one.
     let pid = pids.first().copied().unwrap_or_default();
     let several = pids.len() > 1 || children;
@@ -63,8 +66,8 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let exchange = features.exchange;
     let cpus = host::cpus::possible().map_err(|source| DelayError::Map { name: layout::TEMPLATE, source })?;
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
-    let setting =
-        Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, cpus, events, exchange };
+    let (task, polls, threads) = (facts.task, poll_numbers(), max_threads);
+    let setting = Setting { processes, task, polls, threads, cpus, events, absences, exchange };
     let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
     let turn = if exchange { Turn::Exchange } else { Turn::Key };

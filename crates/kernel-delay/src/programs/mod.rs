@@ -93,9 +93,21 @@ pub struct Setting {
     pub cpus: u32,
     /// Whether and which calls are sent as events.
     pub events: Option<EventOptions>,
+    /// Which absences are counted, if any.
+    pub absences: Option<Absences>,
     /// Whether the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task with its type
     /// (5.11).
     pub exchange: bool,
+}
+
+/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it waits for one, to
+/// the next such event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Absences {
+    /// Length of the shortest, in nanoseconds: less than 2^31.
+    pub at_least: u32,
+    /// Numbers of the system calls that are none, though the thread blocks in them.
+    pub calls: Vec<u32>,
 }
 
 /// Whose threads are accounted for.

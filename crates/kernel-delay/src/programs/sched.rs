@@ -12,9 +12,10 @@ use super::emit::{self, KEY, Parts, thread};
 use super::marks::Level;
 use super::places;
 use super::preemptors;
-use super::{Setting, TaskFacts};
+use super::{Absences, Setting, TaskFacts};
 use crate::layout::{
-    COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, first, offset, state,
+    COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, entry_of, first, offset,
+    state,
 };
 
 const REASONS: Reasons =
@@ -169,6 +170,7 @@ fn waited(asm: &mut Asm, setting: &Setting) {
     asm.mov(R1, R8).sub(R1, R4);
     emit::count(asm, R7, offset!(Thread, waited), Parts::Longest);
     emit::histogram(asm, offset!(Thread, ready_histogram));
+    absence(asm, setting);
     asm.bind(outside);
     preemptors::attribute(asm);
     asm.bind(known);
@@ -225,8 +227,8 @@ fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
 
 /// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
 fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
-    let (known, asleep, ready, stopped) =
-        (asm.label("known"), asm.label("asleep"), asm.label("ready"), asm.label("stopped"));
+    let (known, asleep, ready) = (asm.label("known"), asm.label("asleep"), asm.label("ready"));
+    let (stopped, counted) = (asm.label("stopped"), asm.label("counted"));
     asm.load(Size::W, R9, thread!(state)).jump_if(R9, JumpOp::Ne, state::UNSURE.cast_signed(), known);
     if let Some(on_cpu) = setting.task.on_cpu {
         asm.load(Size::W, R1, R6.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, end);
@@ -241,13 +243,31 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::inside(asm, R4, ready);
     asm.mov(R1, R8).sub(R1, R4).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
     emit::histogram(asm, offset!(Thread, blocked_histogram));
-    asm.jump(ready).bind(stopped);
+    asm.jump(counted).bind(stopped);
     emit::count(asm, R7, offset!(Thread, stops), Parts::Longest);
+    asm.bind(counted);
+    absence(asm, setting);
     asm.bind(ready).store(Size::W, thread!(state), state::READY.cast_signed());
     asm.store(Size::DW, thread!(since), R8);
     queue(asm, setting);
     waits(asm, setting);
     emit::changed(asm);
+}
+
+/// Counts r1 nanoseconds that the thread r7 was off its CPU, if that is one of the absences that are counted. Its bucket is still that of
+/// this time. Registers r3 and r4 are lost.
+fn absence(asm: &mut Asm, setting: &Setting) {
+    let Some(Absences { at_least, calls }) = &setting.absences else { return };
+    let present = asm.label("present");
+    asm.comment("was it away?").jump_if(R1, JumpOp::Lt, at_least.cast_signed(), present);
+    asm.load(Size::W, R3, thread!(bucket));
+    for &call in calls {
+        let blocked = entry_of(call) + u32::from(offset!(CallEntry, blocked).cast_unsigned());
+        asm.jump_if(R3, JumpOp::Eq, blocked.cast_signed(), present);
+    }
+    asm.load(Size::DW, R3, thread!(absences)).add(R3, 1).store(Size::DW, thread!(absences), R3);
+    asm.load(Size::DW, R3, thread!(absent)).add(R3, R1).store(Size::DW, thread!(absent), R3);
+    asm.bind(present);
 }
 
 /// Sets r1 to the CPU in whose queue the task r6 is.

@@ -38,6 +38,7 @@ impl Kernel {
             triggers: Vec::new(),
             count_upcalls: false,
             // They would cost every program of the machine time, for as long as this runs.
+            absences: None,
             page_faults: false,
             progress: step,
         };

@@ -119,10 +119,39 @@ fn the_time_of_threads_adds_up() {
     one.end();
     let two = start();
     let after = served.wait_until("it goes on", |metrics| seconds(metrics) > before + 1.0);
-    let places = ["user", "syscall", "blocked", "ready", "irq", "softirq", "fault", "stopped", "unknown"];
+    let places = ["user", "syscall", "blocked", "ready", "irq", "softirq", "elsewhere", "stopped", "unknown"];
     assert!(after.values("where").iter().all(|place| places.contains(place)));
     two.signal("TERM");
     two.end();
+}
+
+/// A reactor that was stopped is counted, with that time; other threads of its process are not.
+#[test]
+fn threads_that_write_traces_and_were_away_are_counted() {
+    let Some(_guard) = kernel() else { return };
+    let target = target(&["--app", "away", "--rate", "2000"]);
+    let served = Served::start(&["-p", &target.pid().to_string()]);
+    served.wait_until("both are followed", |metrics| follows(metrics, "trace") && follows(metrics, "threads"));
+    // Each has run since the programs are there.
+    let ran =
+        |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[("where", "user"), ("thread", "reactor_0")]);
+    let before = ran(&served.metrics());
+    served.wait_until("it runs", |metrics| ran(metrics) > before);
+    let times = 3;
+    for _ in 0..times {
+        target.signal("STOP");
+        std::thread::sleep(Duration::from_millis(60));
+        target.signal("CONT");
+        std::thread::sleep(Duration::from_millis(60));
+    }
+    let counted = |metrics: &Metrics| metrics.sum("dptrace_thread_absences_total", &[("thread", "reactor_0")]);
+    let metrics = served.wait_until("all are counted", |metrics| counted(metrics) >= f64::from(times));
+    let seconds = metrics.sum("dptrace_thread_absence_seconds_total", &[("thread", "reactor_0")]);
+    assert!(seconds >= 0.055 * f64::from(times), "{seconds} s");
+    let of_absences = metrics.samples.keys().filter(|(name, _)| name.starts_with("dptrace_thread_absence"));
+    let threads: Vec<&str> = of_absences.map(|(_, labels)| labels["thread"].as_str()).collect();
+    assert!(threads.iter().all(|name| name.starts_with("reactor_") || *name == "other"), "{threads:?}");
+    target.signal("TERM");
 }
 
 /// Ten clients at once, one that says nothing, one that takes nothing, and nonsense.
