@@ -3,6 +3,7 @@
 mod causes;
 mod eras;
 mod story;
+mod switches;
 
 use serde_json::Value;
 use story::{Stage, Story, lines, printed};
