@@ -67,6 +67,11 @@ impl Machine {
 }
 
 impl Machine {
+    /// Finds symbols in what this log has of processes that are gone, too.
+    pub(crate) fn read_log(&self, log: sys::CodeLog) {
+        self.user.read_log(log);
+    }
+
     /// Reads what a process has mapped: its symbols may be asked for when it is gone.
     pub(crate) fn remember(&self, pid: u32) {
         self.user.remember(pid);

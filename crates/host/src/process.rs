@@ -50,6 +50,13 @@ impl Process {
         Ok(Self { pid, folder, exe, maps })
     }
 
+    /// Makes a process of the code that it had mapped. It may be gone, and somebody else have its number: its files are those of their
+    /// paths, if they are the same still, and not those of `/proc`.
+    pub fn of_code(pid: Pid, maps: ProcMaps) -> Self {
+        // Nobody has that number.
+        Self { pid, folder: proc::folder(Pid(0)), exe: PathBuf::new(), maps }
+    }
+
     /// Its number.
     pub fn pid(&self) -> Pid {
         self.pid

@@ -13,6 +13,7 @@
 //! | [`mount`] | file systems that are mounted nowhere |
 //! | [`memory`] | memory that is zero until it is written |
 //! | [`clock`] | the kernel's clock and the processor's |
+//! | [`CodeLog`] | the code that a process maps, as the kernel reports it (`perf_event_open(2)`) |
 //! | [`cpus`] | the kernel's lists of CPUs, and how many there can be |
 //! | [`sched`] | the CPUs and the priority of a thread |
 //! | [`remote`] | the memory of other processes, read without stopping them (`process_vm_readv(2)`) |
@@ -24,6 +25,7 @@ pub mod allocator;
 mod apart;
 pub mod bpf;
 pub mod clock;
+mod code_log;
 pub mod cpus;
 pub mod memory;
 pub mod mount;
@@ -32,3 +34,5 @@ pub mod process;
 pub mod remote;
 pub mod ring;
 pub mod sched;
+
+pub use code_log::{CodeEvent, CodeLog, MappedCode};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use uapi::perf::{Counter, TYPE_BREAKPOINT, TYPE_TRACEPOINT};
+use uapi::perf::{Counter, DUMMY, TYPE_BREAKPOINT, TYPE_TRACEPOINT};
 use zerocopy::{FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::apart::{self, Descriptor};
@@ -48,6 +48,9 @@ const INHERIT_THREAD: u64 = 1 << 35;
 const FREQUENCY: u64 = 1 << 10;
 /// The flag `exclude_kernel`: the 6th of the flags' bits.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
+/// The flags `mmap`, `task` and `mmap2`, the 9th, 14th and 24th bit: records of the code that is mapped, with its files' numbers, and of
+/// threads that are started.
+const CODE: u64 = 1 << 8 | 1 << 13 | 1 << 23;
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
@@ -179,6 +182,14 @@ impl PerfEvent {
         Ok(Self { samples: true, ..event })
     }
 
+    /// Reports the code that a thread maps on a CPU, and that all that it starts do there.
+    pub(crate) fn code_log(tid: u32, cpu: u32) -> io::Result<Self> {
+        let mut attr = Attr::of(DUMMY.0);
+        (attr.config, attr.flags) = (DUMMY.1, INHERIT | EXCLUDE_KERNEL | CODE);
+        // SAFETY: this kind has no pointers.
+        unsafe { open_on(&attr, tid.cast_signed(), cpu.cast_signed()) }
+    }
+
     pub(crate) fn raw_fd(&self) -> u32 {
         self.fd.as_fd().as_raw_fd() as u32
     }
@@ -265,6 +276,13 @@ fn of_scope(scope: Scope) -> (i32, i32) {
 /// The pointers in `attr` must be to strings that end with a 0.
 unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
     let (pid, cpu) = of_scope(scope);
+    // SAFETY: the caller answers for the pointers.
+    unsafe { open_on(attr, pid, cpu) }
+}
+
+/// # Safety
+/// As [`open`]'s.
+unsafe fn open_on(attr: &Attr, pid: i32, cpu: i32) -> io::Result<PerfEvent> {
     // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, -1, CLOSE_ON_EXEC) };
     if fd < 0 {

@@ -5,7 +5,7 @@
 //! record has a header of 8 bytes: its length with two flags, and a number that the kernel uses.
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -110,9 +110,9 @@ impl RingBuffer {
     }
 }
 
-/// A piece of the ring's memory.
+/// A piece of memory that the kernel shares with us.
 #[derive(Debug)]
-struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
@@ -121,11 +121,16 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    fn of(map: &Map, length: usize, offset: u64, access: ProtFlags) -> io::Result<Self> {
+    pub(crate) fn of(shared: &impl AsFd, length: usize, offset: u64, access: ProtFlags) -> io::Result<Self> {
         // SAFETY: it asks for a new place for the mapping, so that nothing that exists is changed.
-        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, map.as_fd(), offset) }?;
+        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, shared.as_fd(), offset) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
+    }
+
+    /// Returns its first byte.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
     }
 }
 

@@ -24,6 +24,15 @@ pub const MINOR_FAULTS: Counter = (TYPE_SOFTWARE, 5);
 /// `PERF_COUNT_SW_PAGE_FAULTS_MAJ`: page faults that did, when they have ended.
 pub const MAJOR_FAULTS: Counter = (TYPE_SOFTWARE, 6);
 
+/// `PERF_COUNT_SW_DUMMY`: counts nothing, and comes with records of other things.
+pub const DUMMY: Counter = (TYPE_SOFTWARE, 9);
+/// `PERF_RECORD_LOST`: records for which there was no room.
+pub const RECORD_LOST: u32 = 2;
+/// `PERF_RECORD_FORK`: a thread was started.
+pub const RECORD_FORK: u32 = 7;
+/// `PERF_RECORD_MMAP2`: code that was mapped.
+pub const RECORD_MMAP2: u32 = 10;
+
 /// `HW_BREAKPOINT_R`: reads of memory.
 pub const BREAKPOINT_READ: u32 = 1;
 /// `HW_BREAKPOINT_W`: writes.

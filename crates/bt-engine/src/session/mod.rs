@@ -229,6 +229,9 @@ impl Session {
     /// Lets the command run, once.
     fn start_command(&mut self) -> Result<(), Error> {
         if let Some(held) = self.held.take() {
+            // Where that is not permitted, its symbols are known as long as it lives.
+            let log = sys::CodeLog::begin(held.pid(), &host::cpus::online());
+            let _ = log.map(|log| self.machine.read_log(log));
             let child = held.go().map_err(|source| Error::Run { source })?;
             self.machine.remember(child.id());
             self.child = Some(Command(child));

@@ -154,3 +154,56 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
     assert!(out.contains("  0x") && out.contains("  main+") && !out.contains("made"), "{out}");
     assert!(err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"), "{err}");
 }
+
+/// Program that ends at once: its stacks are printed when it is gone. `start` is called by `main`, and by a library, which is closed
+/// again.
+const SHORT: &str = r"
+#include <dlfcn.h>
+__attribute__((noinline)) int leaf(void) { __asm__ volatile('' ::: 'memory'); return 0; }
+__attribute__((noinline)) int start(void) { int it = leaf(); __asm__ volatile('' ::: 'memory'); return it; }
+#ifdef LIBRARY
+int through(int (*back)(void)) { int it = back(); __asm__ volatile('' ::: 'memory'); return it; }
+#else
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[1], RTLD_NOW);
+    int (*through)(int (*)(void)) = library ? dlsym(library, 'through') : 0;
+    int it = through ? through(start) : 1;
+    if (library)
+        dlclose(library);
+    return it + start();
+}
+#endif
+";
+
+/// Libraries are where the kernel put them, by chance: only what they were mapped at names their addresses.
+#[test]
+fn stacks_of_a_command_that_has_ended_have_names() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("cc") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("short.c"), SHORT.replace('\'', "\"")).unwrap();
+    let options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "short.c", "-o"];
+    for more in [&["short", "-ldl"][..], &["short.so", "-DLIBRARY", "-shared", "-fPIC"]] {
+        let done = testkit::command("cc").args(options).args(more).current_dir(folder.path()).status();
+        assert!(done.unwrap().success(), "{more:?}");
+    }
+    let [program, library] = ["short", "short.so"].map(|name| folder.path().join(name).display().to_string());
+    let script = format!("uprobe:{program}:leaf {{ @[ustack] = count(); }}");
+    // By itself, and in place of another program.
+    for command in [format!("{program} {library}"), format!("env {program} {library}")] {
+        let (out, _) = run(&["-e", &script, "-c", &command]);
+        let stacks: Vec<&str> = out.split("@[").skip(1).collect();
+        assert_eq!(stacks.len(), 2, "{out}");
+        let has = |stack: &str, frames: &[&str]| {
+            let names = stack.lines().filter_map(|line| line.trim().split_once('+')).map(|(name, _)| name);
+            names.take(frames.len()).eq(frames.iter().copied())
+        };
+        // `leaf` has not made its frame yet, so that its caller is not seen.
+        assert!(stacks.iter().any(|stack| has(stack, &["leaf", "through", "main"])), "{out}");
+        let by_libc = |stack: &&str| has(stack, &["leaf", "main"]) && stack.contains("__libc_start");
+        assert!(stacks.iter().any(by_libc), "{out}");
+    }
+}

@@ -116,6 +116,17 @@ impl ProcMaps {
         Ok(Self { mappings })
     }
 
+    /// Makes them of code that was mapped, in the order of time: what was mapped over an earlier mapping takes its place.
+    pub fn of_code(mapped: impl IntoIterator<Item = Mapping>) -> Self {
+        let mut mappings: Vec<Mapping> = Vec::new();
+        for new in mapped {
+            mappings.retain(|old| old.end <= new.start || old.start >= new.end);
+            mappings.push(new);
+        }
+        mappings.sort_by_key(|mapping| mapping.start);
+        Self { mappings }
+    }
+
     /// The mappings.
     pub fn all(&self) -> &[Mapping] {
         &self.mappings

@@ -5,6 +5,7 @@ mod code;
 mod folders;
 mod jit;
 mod lines;
+mod logged;
 mod recent;
 mod table;
 
@@ -17,12 +18,14 @@ use std::time::{Duration, Instant};
 use elf::symbols::demangle;
 use host::{FilePlace, Pid, Process, VDSO};
 use kernel_text::maps::{Backing, Mapping};
+use sys::CodeLog;
 
 use crate::{CodeAt, Symbol, Warn};
 
 pub use folders::DebugFolders;
 use jit::JitNames;
 use lines::Lines;
+use logged::Logged;
 use recent::Recent;
 use table::Table;
 
@@ -69,6 +72,8 @@ pub struct UserSymbols {
     jit: RefCell<Recent<u32, JitNames>>,
     /// See [`UserSymbols::adopt`].
     adopted: RefCell<HashMap<u32, Vec<Process>>>,
+    /// See [`UserSymbols::read_log`].
+    logged: RefCell<Option<Logged>>,
     /// See [`UserSymbols::stripped_files`].
     stripped: RefCell<BTreeSet<PathBuf>>,
 }
@@ -118,6 +123,7 @@ impl UserSymbols {
             debug: RefCell::new(Recent::new(LINES)),
             jit: RefCell::new(Recent::new(JIT_NAMES)),
             adopted: RefCell::default(),
+            logged: RefCell::default(),
             stripped: RefCell::default(),
         }
     }
@@ -128,9 +134,32 @@ impl UserSymbols {
         self.stripped.borrow().iter().map(printable::path).collect()
     }
 
+    /// Finds the symbols of processes that are gone, or have another program now, in what this log has of them, too.
+    pub fn read_log(&self, log: CodeLog) {
+        *self.logged.borrow_mut() = Some(Logged::new(log));
+    }
+
     /// What a process has at an address. For a `caller` in a stack, whose address is the one that it will go on at, it is what
     /// is at its call: a call that never returns can be the last instruction of a function.
     pub fn code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
+        let found = self.code_now(pid, address, caller);
+        let mut logged = self.logged.borrow_mut();
+        let Some(logged) = &mut *logged else { return found };
+        logged.read();
+        if matches!(found, CodeAt::Functions(_)) {
+            return found;
+        }
+        let is_gone = matches!(found, CodeAt::Unknown);
+        match logged.process(pid).map(|process| self.in_process(&process, address, caller)) {
+            Some(code @ CodeAt::Functions(_)) => code,
+            Some(CodeAt::NotCode) if logged.has_lost => found,
+            Some(code) if is_gone => code,
+            _ => found,
+        }
+    }
+
+    /// The same, from what the process has mapped now, or had when it was read last.
+    fn code_now(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let cached = self.cached(pid);
         let Some(known) = &cached.process else { return self.in_probed(address, caller) };
         let found = self.in_process(known, address, caller);

@@ -1,0 +1,122 @@
+//! Processes that are gone, as the kernel logged what they mapped.
+
+use std::collections::{HashMap, VecDeque};
+
+use elf::{FileOffset, ProcAddr};
+use host::{Pid, Process};
+use kernel_text::maps::{Backing, Device, Mapping, Permissions, ProcMaps};
+use sys::{CodeEvent, CodeLog, MappedCode};
+
+/// Limit on the processes that are remembered, of 1 KiB each and more: of more, those that came last are.
+const MAX_PROCESSES: usize = 4_096;
+/// Limit on the mappings of one process.
+const MAX_MAPPINGS: usize = 4_096;
+
+/// Code that processes have mapped, as far as the log was read.
+pub(super) struct Logged {
+    log: CodeLog,
+    mapped: HashMap<u32, Vec<Mapping>>,
+    /// Numbers of these processes, the one that came first at the front.
+    order: VecDeque<u32>,
+    /// True if entries are missing: then an address without code may be one.
+    pub(super) has_lost: bool,
+}
+
+impl Logged {
+    pub(super) fn new(log: CodeLog) -> Self {
+        Self { log, mapped: HashMap::new(), order: VecDeque::new(), has_lost: false }
+    }
+
+    /// Reads what came: the log has room for so much only.
+    pub(super) fn read(&mut self) {
+        let mut events = Vec::new();
+        self.log.drain(|event| events.push(event));
+        for event in events {
+            self.take(event);
+        }
+        while self.order.len() > MAX_PROCESSES {
+            let oldest = self.order.pop_front();
+            oldest.map(|pid| self.mapped.remove(&pid));
+        }
+    }
+
+    fn take(&mut self, event: CodeEvent) {
+        match event {
+            CodeEvent::Mapped(code) => {
+                let mappings = self.mappings(code.pid);
+                if mappings.len() < MAX_MAPPINGS {
+                    mappings.push(mapping(code));
+                } else {
+                    self.has_lost = true;
+                }
+            }
+            // It had these first: another CPU may have reported already what it mapped itself.
+            CodeEvent::Started { pid, parent } => {
+                let of_parent = self.mappings(parent).clone();
+                self.mappings(pid).splice(..0, of_parent);
+            }
+            CodeEvent::Lost => self.has_lost = true,
+        }
+    }
+
+    fn mappings(&mut self, pid: u32) -> &mut Vec<Mapping> {
+        let order = &mut self.order;
+        self.mapped.entry(pid).or_insert_with(|| {
+            order.push_back(pid);
+            Vec::new()
+        })
+    }
+
+    /// Returns a process with all that it had mapped.
+    pub(super) fn process(&self, pid: u32) -> Option<Process> {
+        let mapped = self.mapped.get(&pid)?;
+        Some(Process::of_code(Pid(pid), ProcMaps::of_code(mapped.iter().cloned())))
+    }
+}
+
+fn mapping(code: MappedCode) -> Mapping {
+    let MappedCode { start, length, offset, device: (major, minor), inode, path, .. } = code;
+    let text = path.to_string_lossy();
+    let backing = match () {
+        // `//anon`, and what the kernel says instead of a path that it can't give (`perf_event_mmap_event`, kernel/events/core.c).
+        () if text.starts_with("//") => Backing::Anonymous,
+        () if text.starts_with('/') => Backing::File { path, deleted: false },
+        () => Backing::Special(text.into_owned()),
+    };
+    Mapping {
+        start: ProcAddr(start),
+        end: ProcAddr(start.saturating_add(length)),
+        permissions: Permissions { read: true, execute: true, ..Permissions::default() },
+        offset: FileOffset(offset),
+        device: Device { major, minor },
+        inode,
+        backing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::process::HeldChild;
+
+    use super::*;
+
+    /// A program that has ended: its own file, the one that loads it, and libc are known, where they were.
+    #[test]
+    fn what_a_process_had_mapped_is_known_after_its_end() {
+        let held = HeldChild::spawn("sh".as_ref(), &["-c", "exec true"]).unwrap();
+        let pid = held.pid();
+        let log = match CodeLog::begin(pid, &host::cpus::online()) {
+            // `kernel.perf_event_paranoid` may say so.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return,
+            log => log.unwrap(),
+        };
+        let mut child = held.go().unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut logged = Logged::new(log);
+        logged.read();
+        let process = logged.process(pid).unwrap();
+        let files: Vec<_> = process.maps().code_files().into_iter().filter_map(Mapping::file).collect();
+        assert!(files.iter().any(|file| file.ends_with("libc.so.6")), "{files:?}");
+        assert!(files.iter().all(|file| file.is_absolute()), "{files:?}");
+    }
+}
