@@ -127,9 +127,9 @@ impl CpuLimit {
 
 /// The CPU limits of a process's group and of those that it is in, the outermost first; none where there are none, or where
 /// they are not for us to see.
-pub fn cpu_limits(pid: u32) -> Vec<CpuLimit> {
+pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
     let hierarchies = hierarchies();
-    let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let text = fs::read(format!("/proc/{pid}/cgroup")).ok()?;
     let mut limits = Vec::new();
     for line in text.split(|&byte| byte == b'\n') {
         // A number, controllers, and the group's path, whose names can be any bytes (cgroups(7)).
@@ -144,7 +144,7 @@ pub fn cpu_limits(pid: u32) -> Vec<CpuLimit> {
             limits.extend(limits_of(root, group));
         }
     }
-    limits
+    Some(limits)
 }
 
 /// Whether one of the names between commas is that of the controller of CPU time.

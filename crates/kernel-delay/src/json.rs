@@ -36,6 +36,7 @@ fn thread(thread: &ThreadSample) -> Value {
             "syscalls_ns": budget.in_calls(),
             "blocked_ns": budget.blocked(),
             "ready_ns": budget.ready,
+            "throttled_at_most_ns": thread.throttled_at_most,
             "hard_irq_ns": budget.hard,
             "soft_irq_ns": budget.soft,
             "stopped_ns": budget.stopped,

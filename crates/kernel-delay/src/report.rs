@@ -300,6 +300,9 @@ fn make_room(lines: &mut [(String, u64)], width: usize) {
 const RAN_INSTEAD: &str = "ran instead: ";
 const RAN_INSTEAD_SHORT: &str = "ran: ";
 
+/// Line of the time in which the thread waited for a CPU.
+const WAITING: &str = "waiting for a CPU";
+
 /// The lines of a budget: what takes no time is left out, but for the thread's own code.
 fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let mut lines = vec![("user code".to_owned(), budget.user)];
@@ -326,12 +329,17 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
     let preemptors = preemptors.map(|task| (format!("  {RAN_INSTEAD}{}", task.label()), task.nanos)).collect();
-    part("waiting for a CPU", budget.ready, preemptors);
+    part(WAITING, budget.ready, preemptors);
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
     part("stopped", budget.stopped, Vec::new());
     part("frozen with its cgroup", budget.frozen, Vec::new());
     part("dptrace, stacks and events", budget.traced, Vec::new());
+    let waits = lines.iter().position(|(what, _)| what == WAITING);
+    if let (Some(waits), 1..) = (waits, thread.throttled_at_most) {
+        // Not one of those who ran instead: they may have run because of the limit.
+        lines.insert(waits + 1, ("  for the CPU limit, at most".to_owned(), thread.throttled_at_most));
+    }
     lines
 }
 

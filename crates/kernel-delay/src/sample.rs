@@ -180,6 +180,8 @@ pub struct ThreadSample {
     pub stops: Stat,
     /// How many events of it were sent.
     pub events: u64,
+    /// Part of its waiting for a CPU in which at most it could not run because a CPU limit of its process was used up, in nanoseconds.
+    pub throttled_at_most: u64,
     /// The longest wait for a CPU, also of those that the window cuts.
     pub longest_wait: u64,
     /// Devices' hard interrupts, the greatest sum first.
@@ -262,6 +264,7 @@ impl ThreadSample {
             waits: tally(&was.waited, &is.waited),
             stops: tally(&was.stops, &is.stops),
             events: is.events.wrapping_sub(was.events),
+            throttled_at_most: 0,
             longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
             hard: interrupts(*tid, causes, 0),
             vectors: interrupts(*tid, causes, VECTOR_INTERRUPT),

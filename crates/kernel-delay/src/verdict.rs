@@ -77,6 +77,9 @@ fn waited(thread: &ThreadSample) -> String {
         return format!("hardly waited for a CPU ({} of {})", time(ready), time(window));
     }
     let mut text = format!("waited for a CPU {} of {} ({share:.0} %)", time(ready), time(window));
+    if percent(thread.throttled_at_most, ready) >= WORTH_MENTION {
+        let _ = write!(text, ", at most {} of it for the CPU limit", time(thread.throttled_at_most));
+    }
     let who = ran_instead(thread);
     if !who.is_empty() {
         text.push_str(", ran instead: ");
@@ -176,6 +179,9 @@ mod tests {
         );
         assert_eq!(waited(&thread(&[])), format!("{wait}, ran instead: not known 1.49 s"));
         assert_eq!(waited(&thread(&[("a", 1_480_000_000)])), format!("{wait}, ran instead: a 1.48 s"));
+        let limited = ThreadSample { throttled_at_most: 1_200_000_000, ..thread(&[("a", 1_480_000_000)]) };
+        let expected = format!("{wait}, at most 1.20 s of it for the CPU limit, ran instead: a 1.48 s");
+        assert_eq!(waited(&limited), expected);
     }
 
     /// A server that starts a thread for each request would otherwise have hundreds of lines before its report.

@@ -1,5 +1,6 @@
 //! What was around the threads in a window: the limits of their control groups, and the hypervisor below the machine.
 
+use kernel_delay::Sample;
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::steal::{self, Steal};
 
@@ -28,6 +29,11 @@ impl Before {
 }
 
 impl Around {
+    /// Sets for how long at most the limits kept each thread from running.
+    pub(super) fn limit(&self, sample: &mut Sample) {
+        cpu_limits::limit(&mut sample.threads, &self.limits);
+    }
+
     /// Returns the lines that stand behind the verdict of a window of this many nanoseconds.
     pub(super) fn lines(&self, window: u64) -> Vec<String> {
         cpu_limits::lines(&self.limits).into_iter().chain(steal::line(&self.stolen, window)).collect()

@@ -361,6 +361,7 @@ impl Run<'_> {
     fn report(&mut self, window: Window, collector: Option<(Collector, Names)>, around: &Around) -> anyhow::Result<()> {
         let children = self.children.take().map(|children| children.since());
         let mut sample = self.tracer.sample(window)?;
+        around.limit(&mut sample);
         let processes = self.tracer.processes()?;
         let shown = Some(processes.as_slice()).filter(|_| self.args.command.is_empty());
         let hint = children.and_then(|children| children.hint(&sample, shown));

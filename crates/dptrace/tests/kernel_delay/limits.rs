@@ -83,6 +83,12 @@ fn used_up() -> Option<Value> {
 fn a_limit_that_is_used_up_is_reported() {
     let Some(sample) = used_up() else { return };
     adds_up(&sample);
+    let limits = sample["cpu_limits"].as_array().unwrap();
+    let throttled: u64 = limits.iter().map(|limit| number(&limit["throttled_ns"])).sum();
+    // A spinner has nothing else to wait for: what the limit took is no less than the others have.
+    let spinner = thread(&sample, "spinner");
+    let most = number(&spinner["budget"]["throttled_at_most_ns"]);
+    assert!(most > 0 && most <= throttled && most <= budget(spinner, "ready_ns"), "{throttled}: {spinner:#}");
 }
 
 #[test]

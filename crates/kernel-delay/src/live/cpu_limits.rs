@@ -1,8 +1,12 @@
 //! CPU limits of the process's control groups: who has used one up waits for a CPU while others are idle.
 
+use std::collections::HashMap;
+
 pub use host::cgroups::CpuLimit;
 use host::cgroups::cpu_limits;
 use serde_json::{Value, json};
+
+use crate::sample::ThreadSample;
 
 /// What the limits had done before a window.
 #[derive(Debug)]
@@ -29,7 +33,7 @@ fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
 
 /// Adds the limits of these processes that are not known yet.
 fn with_more(mut limits: Vec<CpuLimit>, pids: &[u32]) -> Vec<CpuLimit> {
-    for limit in pids.iter().flat_map(|&pid| cpu_limits(pid)) {
+    for limit in pids.iter().filter_map(|&pid| cpu_limits(pid)).flatten() {
         if !limits.iter().any(|known| known.group == limit.group) {
             limits.push(limit);
         }
@@ -52,6 +56,24 @@ fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
         })
     };
     after.iter().filter_map(of).collect()
+}
+
+/// Sets for how long at most each thread of a sample could not run because of these limits: for no longer than those of its process say,
+/// and than it waited. Of a process that has ended it is not known which these were: then it is all of them.
+pub fn limit(threads: &mut [ThreadSample], limits: &[CpuLimit]) {
+    if limits.iter().all(|limit| limit.throttled_nanos == 0) {
+        return;
+    }
+    let mut of_processes: HashMap<u32, u64> = HashMap::new();
+    for thread in threads {
+        let most = *of_processes.entry(thread.pid).or_insert_with(|| {
+            let own = cpu_limits(thread.pid);
+            let is_own =
+                |limit: &&CpuLimit| own.as_ref().is_none_or(|own| own.iter().any(|it| it.folder == limit.folder));
+            limits.iter().filter(is_own).map(|limit| limit.throttled_nanos).sum()
+        });
+        thread.throttled_at_most = most.min(thread.budget.ready);
+    }
 }
 
 /// Returns a line for each that was used up.
@@ -84,6 +106,24 @@ pub fn json(limits: &[CpuLimit]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
+
+    /// Of processes that are gone: one waited for less than the limits took, one for more.
+    #[test]
+    fn a_thread_was_limited_for_no_longer_than_it_waited() {
+        let thread = |ready| ThreadSample {
+            pid: u32::MAX,
+            budget: Budget { ready, ..Budget::default() },
+            ..ThreadSample::default()
+        };
+        let mut threads = [thread(40), thread(900)];
+        let limits = [10, 70].map(|throttled_nanos| CpuLimit { throttled_nanos, ..CpuLimit::default() });
+        limit(&mut threads, &limits);
+        assert_eq!(threads.each_ref().map(|thread| thread.throttled_at_most), [40, 80]);
+        let mut threads = [thread(40)];
+        limit(&mut threads, &[CpuLimit { periods: 7, ..CpuLimit::default() }]);
+        assert_eq!(threads[0].throttled_at_most, 0);
+    }
 
     #[test]
     fn what_was_used_up_since_is_reported() {
