@@ -1,4 +1,4 @@
-// A process whose page faults are known, and one that waits for its child in vfork(2).
+// A process whose page faults are known, one that reads a file for ever, and one that waits for its child in vfork(2).
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,23 @@ static int wait_in_vfork(void)
     return 0;
 }
 
+static int read_file(const char *path)
+{
+    static char buffer[1 << 16];
+    go();
+    for (;;) {
+        FILE *file = fopen(path, "r");
+        if (!file)
+            return 1;
+        while (fread(buffer, 1, sizeof(buffer), file))
+            ;
+        fclose(file);
+    }
+}
+
 int main(int count, char **arguments)
 {
+    if (count > 2 && !strcmp(arguments[1], "read"))
+        return read_file(arguments[2]);
     return count > 1 && !strcmp(arguments[1], "touch") ? touch() : wait_in_vfork();
 }

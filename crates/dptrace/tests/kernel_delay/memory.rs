@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, build, in_some_window, number};
 
-/// Starts the program in one of its parts; none where there is no compiler.
-fn start(folder: &Path, part: &str) -> Option<Target> {
+/// Starts the program in one of its parts, with what that one asks for; none where there is no compiler.
+fn start(folder: &Path, part: &[&str]) -> Option<Target> {
     let program = build(folder, "memory")?;
-    let mut target = Target::of(testkit::command(program).arg(part).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut target = Target::of(testkit::command(program).args(part).stdin(Stdio::piped()).stdout(Stdio::piped()));
     target.wait_for("ready");
     Some(target)
 }
@@ -27,7 +27,7 @@ fn only(sample: &Value) -> &Value {
 #[test]
 fn page_faults_have_a_time_and_are_as_many_as_the_kernel_counts() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut target) = start(folder.path(), "touch") else { return };
+    let Some(mut target) = start(folder.path(), &["touch"]) else { return };
     let pid = target.child.id().to_string();
     let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
     target.go();
@@ -48,7 +48,7 @@ fn page_faults_have_a_time_and_are_as_many_as_the_kernel_counts() {
 #[test]
 fn what_a_thread_is_stuck_in_is_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(target) = start(folder.path(), "vfork") else { return };
+    let Some(target) = start(folder.path(), &["vfork"]) else { return };
     let pid = target.child.id().to_string();
     in_some_window(|| {
         let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.2"]) else { return Some(()) };
@@ -59,14 +59,14 @@ fn what_a_thread_is_stuck_in_is_shown() {
     });
 }
 
-/// A control group that can be frozen.
-struct Freezer {
+/// A control group with a switch: one that can be frozen, or has a limit.
+struct Group {
     folder: PathBuf,
-    /// The file, and what is written to it to freeze the group, and to let it go on.
+    /// The file, and what is written to it to switch it on and off.
     switch: (&'static str, [&'static str; 2]),
 }
 
-impl Freezer {
+impl Group {
     /// Makes one for a process; none where that is not permitted, which is reported.
     fn new(root: &Path, switch: (&'static str, [&'static str; 2]), pid: u32) -> Option<Self> {
         let folder = root.join(format!("dptrace-test-{pid}"));
@@ -75,7 +75,7 @@ impl Freezer {
         match made.and_then(|()| std::fs::write(group.folder.join("cgroup.procs"), pid.to_string())) {
             Ok(()) => Some(group),
             Err(error) => {
-                testkit::kernel::skip_if_permitted("cgroups", &format!("no group can be frozen here: {error}"));
+                testkit::kernel::skip_if_permitted("cgroups", &format!("no group can be made here: {error}"));
                 None
             }
         }
@@ -87,7 +87,7 @@ impl Freezer {
     }
 }
 
-impl Drop for Freezer {
+impl Drop for Group {
     fn drop(&mut self) {
         let (file, [_, off]) = self.switch;
         let _ = std::fs::write(self.folder.join(file), off);
@@ -104,7 +104,7 @@ impl Drop for Freezer {
 fn frozen(root: &Path, switch: (&'static str, [&'static str; 2])) {
     let target = Target::start("storm_at_once");
     let pid = target.child.id();
-    let Some(group) = Freezer::new(root, switch, pid) else { return };
+    let Some(group) = Group::new(root, switch, pid) else { return };
     let arguments = ["-p", &pid.to_string(), "--sample-time", "0.3", "--sample-count", "2"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     std::thread::sleep(Duration::from_millis(100));
@@ -136,4 +136,40 @@ fn a_frozen_group_is_frozen_and_in_no_call() {
     if let Some(root) = of("freezer").filter(|_| host::system::kernel_version() >= Some((6, 1))) {
         frozen(&root, ("freezer.state", ["FROZEN", "THAWED"]));
     }
+}
+
+/// A group of 16 MiB reads a file of 64 MiB again and again: it reclaims pages for each that it reads.
+#[test]
+#[ignore = "deep truth: it reads a file for seconds, and needs a limit on memory"]
+fn reclaim_at_a_limit_has_a_time_of_its_own() {
+    let hierarchies = host::cgroups::hierarchies();
+    let of = |wanted: &str| hierarchies.iter().find(|(name, _)| name == wanted).map(|(_, root)| root.clone());
+    let (root, file, off) = match (of("memory"), of("unified")) {
+        (Some(root), _) => (root, "memory.limit_in_bytes", "-1"),
+        (None, Some(root)) => (root, "memory.max", "max"),
+        (None, None) => panic!("no control groups here"),
+    };
+    // On a disk: pages of a file system in memory have nowhere to go.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let big = folder.path().join("big");
+    std::fs::write(&big, vec![7; 64 << 20]).unwrap();
+    let written = std::fs::File::open(&big).unwrap();
+    written.sync_all().unwrap();
+    // Pages that are there are the test's own.
+    rustix::fs::fadvise(&written, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let Some(mut target) = start(folder.path(), &["read", big.to_str().unwrap()]) else { return };
+    let pid = target.child.id();
+    let Some(group) = Group::new(&root, (file, ["16M", off]), pid) else { return };
+    group.switch(true);
+    target.go();
+    in_some_window(|| {
+        let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "0.5"]) else {
+            return Some(());
+        };
+        let sample = sampling.samples().0.remove(0);
+        let thread = only(&sample);
+        let (reclaim, count) = (budget(thread, "reclaim_ns"), number(&thread["reclaims"]["count"]));
+        assert!(reclaim <= budget(thread, "window_ns"), "{thread:#}");
+        (reclaim > budget(thread, "window_ns") / 100 && count > 10).then_some(())
+    });
 }
