@@ -126,9 +126,7 @@ impl Threads {
         });
         own.chain(self.other.iter().map(|(place, nanos)| (OTHER, OTHER, *place, "", *nanos)))
     }
-}
 
-impl Threads {
     /// Returns the absences of threads that write traces: the process, the thread, how many, nanoseconds.
     pub(super) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
         let own = self.units.iter().filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
