@@ -71,6 +71,7 @@ impl Filter {
     }
 
     /// Returns whether a record is one of the lcores and of the time that are wanted.
+    #[inline]
     pub fn reaches(&self, record: &Record<'_>, base: Ticks) -> bool {
         let since_base = record.tsc.0.saturating_sub(base.0);
         self.since.is_none_or(|since| since_base >= since)

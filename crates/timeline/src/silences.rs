@@ -56,30 +56,25 @@ impl Silences {
     }
 
     /// Takes the next record: those of an lcore in the order of time.
+    #[inline]
     pub fn record(&mut self, record: &Record<'_>) {
+        let Some(Some(ring)) = self.rings.get_mut(usize::from(record.lcore.0)) else { return self.first(record) };
+        ring.records += 1;
+        let gap = record.tsc.0.saturating_sub(ring.last.0);
+        if gap >= self.at_least {
+            ring.silence(gap, record);
+        }
+        ring.last = record.tsc;
+    }
+
+    #[cold]
+    fn first(&mut self, record: &Record<'_>) {
         let lcore = usize::from(record.lcore.0);
         if self.rings.len() <= lcore {
             self.rings.resize(lcore + 1, None);
         }
-        let new = || Ring {
-            thread: record.thread_name.to_owned(),
-            first: record.tsc,
-            last: record.tsc,
-            records: 0,
-            count: 0,
-            silent: 0,
-            longest: 0,
-        };
-        let ring = self.rings[lcore].get_or_insert_with(new);
-        ring.records += 1;
-        let gap = record.tsc.0.saturating_sub(ring.last.0);
-        ring.last = ring.last.max(record.tsc);
-        // What was lost was written then.
-        if gap >= self.at_least && record.lost_since.is_none() {
-            ring.count += 1;
-            ring.silent += gap;
-            ring.longest = ring.longest.max(gap);
-        }
+        let (thread, at) = (record.thread_name.to_owned(), record.tsc);
+        self.rings[lcore] = Some(Ring { thread, first: at, last: at, records: 1, count: 0, silent: 0, longest: 0 });
     }
 
     /// Returns the silences of threads that are busy otherwise, by lcore.
@@ -95,6 +90,18 @@ impl Silences {
             (count > 0 && is_busy).then_some(Silence { lcore, thread, count, sum, longest, mean })
         };
         (0..).zip(self.rings).filter_map(of_busy).collect()
+    }
+}
+
+impl Ring {
+    #[cold]
+    fn silence(&mut self, gap: u64, record: &Record<'_>) {
+        // What was lost was written then.
+        if record.lost_since.is_none() {
+            self.count += 1;
+            self.silent += gap;
+            self.longest = self.longest.max(gap);
+        }
     }
 }
 
