@@ -143,6 +143,13 @@ impl Annotator {
         self.lifetimes.all().iter().any(|life| life.alive.is_some())
     }
 
+    /// Returns the tracepoints by which the trace would say from when on names of objects found alive hold, and that are not enabled.
+    pub fn unwitnessed<'s>(&'s self, tpoints: &'s TpointTable) -> Vec<&'s str> {
+        let is_alive = |spec: usize| self.lifetimes.all().iter().any(|life| life.spec == spec && life.alive.is_some());
+        let specs = self.specs.iter().enumerate().filter(|(number, _)| is_alive(*number));
+        specs.flat_map(|(_, spec)| Witness::disabled(spec, tpoints)).collect()
+    }
+
     /// Takes in a record of the trace, which may report the beginning or the end of an object, before records of later times are
     /// annotated. What is later than the last one is not known yet.
     #[inline]
@@ -152,6 +159,16 @@ impl Annotator {
         if witness.reports(record.tpoint.id) && witness.observe(record) {
             self.recent.iter().for_each(|slot| slot.set(NOTHING));
         }
+    }
+
+    /// Sets the times from which to which the trace's records were observed, or will be; [`Self::observe`] makes this period longer.
+    pub fn extend(&mut self, from: Ticks, to: Ticks) {
+        self.lifetimes.witness.get_mut().extend(from, to);
+    }
+
+    /// Says that all records from now on will be observed, where now is `from`.
+    pub fn extend_from(&mut self, from: Ticks) {
+        self.extend(from, from);
     }
 
     /// All records of the trace between these times were observed: none was lost. [`Self::observe`] makes this period longer.

@@ -238,16 +238,15 @@ impl Lifetimes {
             Key::Str(s) => index.strings.get(s)?,
         };
         let begun = lives.partition_point(|life| life.begin <= tsc);
-        let life = begun.checked_sub(1).and_then(|at| lives.get(at)).filter(|life| tsc <= life.end);
-        match (life, lives.get(begun), key) {
-            (Some(life), _, _) if !life.by_reading => Some(life.object),
-            (Some(life), _, Key::Int(n)) if self.is_proven(spec, n, life, tsc) => Some(life.object),
-            (Some(life), _, Key::Str(_)) => Some(life.object),
-            // Nothing else was known at that time: what a later reading found may have been there before.
-            (None, Some(next), Key::Int(n)) if next.by_reading && self.is_proven(spec, n, next, tsc) => {
-                Some(next.object)
+        let before = begun.checked_sub(1).and_then(|at| lives.get(at));
+        match (before.filter(|life| tsc <= life.end), key) {
+            (Some(life), Key::Str(_)) => Some(life.object),
+            (Some(life), Key::Int(n)) => {
+                (!life.by_reading || self.is_proven(spec, n, life, tsc)).then_some(life.object)
             }
-            _ => None,
+            // Nothing was known at that time: what a reading found may have been there already, or still.
+            (None, Key::Int(n)) => self.beside_readings(spec, n, (before, lives.get(begun)), tsc),
+            (None, Key::Str(_)) => None,
         }
     }
 

@@ -95,7 +95,8 @@ pub(super) fn follow(
     let follower = Follower::new(&source).with_context(failing)?;
     let tpoints = follower.tpoints().all();
     let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
-    let annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
+    let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
+    annotator.extend_from(Ticks(sys::clock::ticks()));
     let mut trace = Trace::start(source, follower, what).with_context(failing)?;
     let session = Objects::start(what.pid, specs, what.probes, SMALL_RING).map(|objects| objects.session);
     if let Err(error) = &session {
@@ -110,6 +111,9 @@ pub(super) fn follow(
     what.reads.store(true, Ordering::Release);
     loop {
         let lost = trace.next()?;
+        if lost > 0 {
+            known.annotator.lose_until(Ticks(sys::clock::ticks()));
+        }
         trace.learn(&mut known, &mut stages)?;
         if lost > 0 {
             shared.lock().counts(what.process).lost[LOST_SLOTS] += lost;

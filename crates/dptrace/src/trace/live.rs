@@ -247,21 +247,26 @@ pub(crate) fn last_of(trace: &RawTrace) -> Ticks {
 
 /// Takes in what a trace says of the beginnings and ends of objects. It has all of that until `to`.
 pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
+    let mut first = None;
     trace.for_each(|record| {
         annotator.observe(record);
+        first.get_or_insert(record.tsc);
         ControlFlow::Continue(())
     });
+    annotator.extend(first.unwrap_or(to), to);
     annotator.cover(trace.tpoints(), trace.common_start(), to);
 }
 
-/// The same of a captured trace, as far as nothing of it was lost.
+/// The same of a captured trace. What was lost of it may have been beginnings and ends.
 pub(crate) fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
-    let mut last = Ticks(0);
+    let (mut first, mut last) = (None, Ticks(0));
     let problems = trace.for_each(|record| {
         annotator.observe(record);
+        first.get_or_insert(record.tsc);
         last = last.max(record.tsc);
         ControlFlow::Continue(())
     });
+    annotator.extend(first.unwrap_or(last), last);
     if problems.count(Problem::NotCaptured) == 0 {
         annotator.cover(trace.tpoints(), trace.common_start(), last);
     }

@@ -263,6 +263,7 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: 
     know_owners(&mut annotator, trace, is_live);
     let why = objects::without_pointers(&annotator, trace.tpoints());
     objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
+    objects::report_unwitnessed(&annotator, trace.tpoints());
     Some(annotator)
 }
 
@@ -358,6 +359,9 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         }
     };
     objects.begin(&source).with_context(reading)?;
+    if let Some(annotator) = objects.annotator() {
+        objects::report_unwitnessed(annotator, follower.tpoints());
+    }
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;

@@ -155,6 +155,19 @@ pub(crate) fn report_named(
     }
 }
 
+/// Notes that names of objects found alive hold for the whole trace because nothing shows since when, if that is so.
+pub(crate) fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable) {
+    let disabled = annotator.unwitnessed(tpoints);
+    if !disabled.is_empty() {
+        note(&format!(
+            "names are those of the connections found alive, for all records of their addresses: without {}, which {} not enabled, \
+             the trace does not show whether an address was another connection's before",
+            disabled.join(" and "),
+            if disabled.len() == 1 { "is" } else { "are" }
+        ));
+    }
+}
+
 /// What the user has of it that some connections are known, and what to do for the others.
 fn named(known: usize, all: usize, is_live: bool) -> String {
     let found = if is_live { "were found in the process" } else { "are in the recording" };

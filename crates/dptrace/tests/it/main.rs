@@ -35,6 +35,7 @@ mod list;
 mod live;
 mod manual;
 mod meta;
+mod names_alive;
 mod pmd;
 mod progress;
 mod record_demo;
