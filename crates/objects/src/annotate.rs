@@ -80,12 +80,18 @@ impl Annotator {
         Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default(), enough: FEW }
     }
 
-    /// Takes over the owners of the trace, some of which may be objects.
-    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, rate: TickRate) {
+    /// Takes over the owners of the trace, some of which may be objects. `are_all` says that there never were others.
+    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, are_all: bool, rate: TickRate) {
         if let Some((_, spec)) = self.owner_spec() {
-            self.joins = Joins::new(spec, owners, rate);
+            self.joins = Joins::new(spec, owners, are_all, rate);
             self.joined.get_mut().clear();
         }
+    }
+
+    /// Forgets which objects owners are: more is known, or less.
+    fn renew_owners(&mut self) {
+        self.joins.renew();
+        self.joined.get_mut().clear();
     }
 
     /// The spec whose objects can be owners.
@@ -135,7 +141,7 @@ impl Annotator {
             self.lifetimes.learn(&self.specs, line);
         }
         self.recent.fill_with(|| Cell::new(NOTHING));
-        self.joined.get_mut().clear();
+        self.renew_owners();
     }
 
     /// Whether objects were found alive for which the trace's own records of beginnings and ends would prove more.
@@ -196,7 +202,7 @@ impl Annotator {
         self.lifetimes.forget(tsc);
         self.enough = FEW + 2 * self.lifetimes.all().len();
         self.recent.fill_with(|| Cell::new(NOTHING));
-        self.joined.get_mut().clear();
+        self.renew_owners();
     }
 
     /// The object that the argument at index `arg` points to, if it was alive then.

@@ -165,7 +165,8 @@ impl Trace {
             let changes = self.follower.owners().changes();
             if changes != self.changes {
                 self.changes = changes;
-                known.annotator.know_owners(self.follower.owners().all(), self.follower.tick_rate());
+                let owners = self.follower.owners();
+                known.annotator.know_owners(owners.all(), owners.are_all(), self.follower.tick_rate());
                 stages.renew();
             }
             if known.learn(self.follower.given()) {

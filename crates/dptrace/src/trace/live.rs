@@ -155,7 +155,7 @@ impl Objects {
             Self::Live(live) => Some(&mut live.annotator),
         };
         if let Some(annotator) = annotator {
-            annotator.know_owners(owners.all(), rate);
+            annotator.know_owners(owners.all(), owners.are_all(), rate);
         }
     }
 

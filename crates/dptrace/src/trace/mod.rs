@@ -274,13 +274,13 @@ pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: boo
             if annotator.needs_witness() {
                 live::observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
             }
-            annotator.know_owners(raw.owners().all(), raw.tick_rate());
+            annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
         }
         Trace::Captured(captured) => {
             if annotator.needs_witness() {
                 live::observe_captured(annotator, captured);
             }
-            annotator.know_owners(captured.owners(), captured.tick_rate());
+            annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
         }
         Trace::Json(_) => {}
     }

@@ -61,7 +61,7 @@ impl Known {
     }
 
     pub(super) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
-        self.annotator.know_owners(owners.all(), rate);
+        self.annotator.know_owners(owners.all(), owners.are_all(), rate);
     }
 
     /// The recording of a capture that begins at that time.

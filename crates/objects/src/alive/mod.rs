@@ -67,6 +67,11 @@ impl Lifetimes {
             Some(Value::Int(since @ 1..)) => Some(Ticks(since)),
             _ => None,
         };
+        if watched.is_some() {
+            self.whole.watch(watched);
+        } else if said == Said::Read {
+            self.whole.end(now);
+        }
         match (said, event.arg(&spec.key).map(Key::from)) {
             (Said::Read, _) => self.confirm(number, now, watched.is_some()),
             (Said::Alive, Some(key)) => self.found((number, spec), key, watched, event),
