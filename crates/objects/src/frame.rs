@@ -48,6 +48,12 @@ impl Header {
     }
 }
 
+/// Returns the time of a recording's last line that has one.
+pub fn last_time(text: &str) -> Option<Ticks> {
+    let time = |line| events(line, |_| true, 0).next()?.ok().map(|(_, event)| Ticks(event.tsc));
+    text.lines().rev().find_map(time)
+}
+
 impl Frame {
     /// Returns whether lines of that name are about the recording.
     pub(crate) fn is(name: &str) -> bool {
@@ -143,6 +149,8 @@ mod tests {
             assert_eq!(Frame::parse(&recording.events[0]), Some(frame), "{line}");
         }
         let text = format!("Attaching 3 probes...\n{}\n", Frame::Begin(header).line());
+        let end = Frame::End { at: Ticks(9), lost: 0 }.line();
+        assert_eq!((last_time(&format!("{end}\nstopped\n")), last_time("stopped\n")), (Some(Ticks(9)), None));
         assert_eq!((Header::find(&text), Header::find("add: tsc=0x1, pid=0x5")), (Some(header), None));
     }
 }

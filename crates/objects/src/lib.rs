@@ -22,7 +22,7 @@ mod witness;
 pub use alive::{ALIVE, GONE, READ, WATCHED};
 pub use alive_spec::{AliveSpec, AliveValue, Located, RecordPair};
 pub use annotate::{Annotator, Found};
-pub use frame::{Frame, Header, RECORDING};
+pub use frame::{Frame, Header, RECORDING, last_time};
 pub use journal::Journal;
 pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;

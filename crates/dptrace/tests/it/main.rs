@@ -36,6 +36,7 @@ mod live;
 mod manual;
 mod meta;
 mod names_alive;
+mod names_beside;
 mod pmd;
 mod progress;
 mod record_demo;
