@@ -97,7 +97,7 @@ pub(super) fn follow(
     let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
-    let mut trace = Trace::start(source, follower, what).with_context(failing)?;
+    // Before the first record is read: what was found names all that come from then on.
     let session = Objects::start(what.pid, specs, what.probes, SMALL_RING).map(|objects| objects.session);
     if let Err(error) = &session {
         note(&format!(
@@ -107,6 +107,7 @@ pub(super) fn follow(
         ));
     }
     let mut known = Known { session: session.ok(), annotator };
+    let mut trace = Trace::start(source, follower, what).with_context(failing)?;
     let watch = Watch::new(what.pid, std::iter::empty())?;
     what.reads.store(true, Ordering::Release);
     loop {

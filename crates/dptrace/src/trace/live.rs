@@ -109,6 +109,16 @@ impl Objects {
         Ok(())
     }
 
+    /// Begins with the records that are made from now on, some of which may be left out: what these would have said is not known, so
+    /// that each record lies between two readings of the memory, if nothing else shows what ends.
+    pub(crate) fn begin_now(&mut self) {
+        let Self::Live(live) = self else { return };
+        live.annotator.extend_from(Ticks(sys::clock::ticks()));
+        if let Some(session) = live.session.as_mut().filter(|session| session.is_unwatched()) {
+            session.hurry();
+        }
+    }
+
     /// Takes in a record that may report a beginning or an end, before records of later times are annotated.
     #[inline]
     pub(crate) fn observe(&self, record: &Record<'_>) {
