@@ -83,7 +83,7 @@ impl Lifetimes {
     /// An object was there at the time of the event.
     fn found(&mut self, (number, spec): (usize, &ObjectSpec), key: Key<'_>, watched: Option<Ticks>, event: &Event<'_>) {
         let now = Ticks(event.tsc);
-        let print = print_of(event);
+        let print = print_of(spec, event);
         let owner = spec.owner_id.as_ref().and_then(|name| event.arg(name)).and_then(|value| match value {
             Value::Int(id) => Some(id),
             Value::Str(_) => None,
@@ -221,10 +221,11 @@ impl Lifetime {
     }
 }
 
-/// A hash of all that a line says, but for the times.
-fn print_of(event: &Event<'_>) -> u64 {
+/// Hashes all that a line says of an object, but for the times and what changes in its life.
+fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    for (name, value) in event.args.iter().filter(|(name, _)| ![TSC, WATCHED].contains(name)) {
+    let is_lasting = |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);
+    for (name, value) in event.args.iter().filter(|(name, _)| is_lasting(name)) {
         hasher.write(name.as_bytes());
         match value {
             Value::Int(number) => hasher.write_u64(*number),

@@ -8,6 +8,7 @@ const SPEC: &str = r#"
 name = "qpair"
 key = "qpair"
 owner-id = "owner"
+changing = ["state"]
 
 [[object.probe]]
 name = "add"
@@ -106,6 +107,15 @@ fn without_a_trace_that_goes_on_a_name_holds_between_two_readings() {
     assert_eq!(hosts(&lifetimes(&text), 1..=9), "--xxx-y--");
     let gone = [alive(3, "x", 0), read(3, 0), read(5, 0), "gone_qpair: tsc=0x7, qpair=0xa\n".to_owned(), read(7, 0)];
     assert_eq!(hosts(&lifetimes(&gone.concat()), 1..=9), "--xxx----");
+}
+
+#[test]
+fn what_changes_in_a_life_does_not_make_it_another() {
+    let with_state = |tsc, state| alive(tsc, "x", 0).replace(", owner", &format!(", state={state:#x}, owner"));
+    let text = [with_state(3, 1), read(3, 0), with_state(6, 2), read(6, 0)].concat();
+    assert_eq!(hosts(&lifetimes(&text), 1..=7), "--xxxx-");
+    let other = text.replace("state", "cntlid");
+    assert_eq!(hosts(&lifetimes(&other), 1..=7), "--x--x-");
 }
 
 /// A trace between these times in which no beginning and no end was missed.
