@@ -112,7 +112,7 @@ impl WholeTimes {
         }
     }
 
-    /// Probes report everything from then on.
+    /// Notes that probes report everything from then on.
     pub(crate) fn watch(&mut self, since: Option<Ticks>) {
         if let Some(since) = since
             && !self.times.iter().any(|(first, _)| *first == since)
@@ -121,7 +121,7 @@ impl WholeTimes {
         }
     }
 
-    /// Probes report nothing more.
+    /// Notes that probes report nothing more.
     pub(crate) fn end(&mut self, at: Ticks) {
         if let Some((_, end)) = self.times.iter_mut().rfind(|(_, end)| *end == Ticks(u64::MAX)) {
             *end = at;

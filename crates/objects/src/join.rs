@@ -21,6 +21,7 @@ use crate::spec::ObjectSpec;
 /// accepts the connection (`lib/nvmf/tcp.c`), and then hands it to a poll group.
 const WINDOW: u64 = 10;
 
+/// Objects of owners, by the place of the owner.
 type Objects = HashMap<usize, Option<u32>, RandomState>;
 
 /// The owners of a trace that may be objects, by the time at which they were registered.
@@ -178,7 +179,7 @@ mod tests {
         hosts_if(owners, true, text)
     }
 
-    /// The same if these are all owners there were, or if they are not.
+    /// Returns the same if these are all owners there were, or if they are not.
     fn hosts_if(owners: &[(u16, u64, &str)], are_all: bool, text: &str) -> Vec<Option<String>> {
         let specs = built_in().unwrap();
         let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();

@@ -12,7 +12,7 @@ const COMPLETED: u16 = 257;
 /// Address of the connection.
 const QPAIR: u64 = 0xc0;
 
-/// A trace of two lcores, of which one's ring has been overwritten, with a request at each of these times. `changes` are records of a
+/// Builds a trace of two lcores, of which one's ring has been overwritten, with a request at each of these times. `changes` are records of a
 /// connection's beginning or end.
 fn trace(requests: &[u64], changes: &[(u16, u64)]) -> TraceBuilder {
     let mut t = TraceBuilder::new(Era::E).tsc_rate(1_000_000).slots(64).owner_count(300);
@@ -38,8 +38,8 @@ fn trace(requests: &[u64], changes: &[(u16, u64)]) -> TraceBuilder {
     t
 }
 
-/// A connection's name, and a number for each of its requests that the summary of this trace counts. The recording found the
-/// connection at 5000.
+/// Returns the names of the connection in the summary of this trace, each with the number of its requests, and the messages. The
+/// recording found it at 5000.
 fn rows(trace: &[u8]) -> (Vec<(String, u64)>, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let (path, recording) = (dir.path().join("t.trace"), dir.path().join("found"));

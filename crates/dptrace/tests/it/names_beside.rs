@@ -37,7 +37,7 @@ impl Folder {
         self
     }
 
-    /// What the command prints of the trace, and its messages.
+    /// Returns what the command prints of the trace, and its messages.
     fn listed(&self, command: &str, more: &[&str]) -> (String, String) {
         let done = dptrace().arg(command).arg(&self.trace).args(more).assert().success();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

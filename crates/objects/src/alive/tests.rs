@@ -59,7 +59,7 @@ fn read(tsc: u64, watched: u64) -> String {
     format!("read_qpair: tsc={tsc:#x}, watched={watched:#x}, found=0x1\n")
 }
 
-/// The same in a trace of which records from the first to the last of these times were seen, with changes of hands at the others.
+/// Returns the same for a trace whose records between these two times were seen, with changes of hands at the others.
 fn hosts_in(text: &str, (from, to): (u64, u64), changes: &[u64]) -> String {
     let known = lifetimes(text);
     known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
@@ -118,7 +118,7 @@ fn what_changes_in_a_life_does_not_make_it_another() {
     assert_eq!(hosts(&lifetimes(&other), 1..=7), "--x--x-");
 }
 
-/// A trace between these times in which no beginning and no end was missed.
+/// Observes a trace between these times in which no beginning and no end was missed.
 fn cover(known: &Lifetimes, from: u64, to: u64) {
     known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
     known.witness.borrow_mut().cover(Ticks(from), Ticks(to));
