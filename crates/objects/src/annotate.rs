@@ -80,12 +80,18 @@ impl Annotator {
         Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default(), enough: FEW }
     }
 
-    /// Takes over the owners of the trace, some of which may be objects.
-    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, rate: TickRate) {
+    /// Takes over the owners of the trace, some of which may be objects. `are_all` says that there never were others.
+    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, are_all: bool, rate: TickRate) {
         if let Some((_, spec)) = self.owner_spec() {
-            self.joins = Joins::new(spec, owners, rate);
+            self.joins = Joins::new(spec, owners, are_all, rate);
             self.joined.get_mut().clear();
         }
+    }
+
+    /// Forgets which objects owners are: more is known, or less.
+    fn renew_owners(&mut self) {
+        self.joins.renew();
+        self.joined.get_mut().clear();
     }
 
     /// The spec whose objects can be owners.
@@ -135,12 +141,19 @@ impl Annotator {
             self.lifetimes.learn(&self.specs, line);
         }
         self.recent.fill_with(|| Cell::new(NOTHING));
-        self.joined.get_mut().clear();
+        self.renew_owners();
     }
 
     /// Whether objects were found alive for which the trace's own records of beginnings and ends would prove more.
     pub fn needs_witness(&self) -> bool {
         self.lifetimes.all().iter().any(|life| life.alive.is_some())
+    }
+
+    /// Returns the tracepoints by which the trace would say from when on names of objects found alive hold, and that are not enabled.
+    pub fn unwitnessed<'s>(&'s self, tpoints: &'s TpointTable) -> Vec<&'s str> {
+        let is_alive = |spec: usize| self.lifetimes.all().iter().any(|life| life.spec == spec && life.alive.is_some());
+        let specs = self.specs.iter().enumerate().filter(|(number, _)| is_alive(*number));
+        specs.flat_map(|(_, spec)| Witness::disabled(spec, tpoints)).collect()
     }
 
     /// Takes in a record of the trace, which may report the beginning or the end of an object, before records of later times are
@@ -152,6 +165,16 @@ impl Annotator {
         if witness.reports(record.tpoint.id) && witness.observe(record) {
             self.recent.iter().for_each(|slot| slot.set(NOTHING));
         }
+    }
+
+    /// Sets the times from which to which the trace's records were observed, or will be; [`Self::observe`] makes this period longer.
+    pub fn extend(&mut self, from: Ticks, to: Ticks) {
+        self.lifetimes.witness.get_mut().extend(from, to);
+    }
+
+    /// Says that all records from now on will be observed, where now is `from`.
+    pub fn extend_from(&mut self, from: Ticks) {
+        self.extend(from, from);
     }
 
     /// All records of the trace between these times were observed: none was lost. [`Self::observe`] makes this period longer.
@@ -179,7 +202,7 @@ impl Annotator {
         self.lifetimes.forget(tsc);
         self.enough = FEW + 2 * self.lifetimes.all().len();
         self.recent.fill_with(|| Cell::new(NOTHING));
-        self.joined.get_mut().clear();
+        self.renew_owners();
     }
 
     /// The object that the argument at index `arg` points to, if it was alive then.

@@ -1,6 +1,16 @@
 //! Finds the object that an owner is, for records that name their owner and have no pointer (NVMe/TCP from v24.05 on): by the
-//! owner's description and the time at which it was registered, if exactly one object matches.
+//! owner's description and the time at which it was registered, if it is certain that no other owner can be that object.
+//!
+//! An object that began right after an owner is that owner's if it is the only one that fits, if each earlier owner to which it
+//! could belong has one of its own, and if nothing is missing by which it could belong to another one:
+//!
+//! - either the recording has all objects of that time, so that it would have the owner's own one, too;
+//! - or the trace still has all owners. SPDK gives the number of an owner that is gone to another one, which overwrites it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use spdk_trace::{Owner, TickRate, Ticks};
 
 use crate::lifetimes::Lifetimes;
@@ -11,11 +21,18 @@ use crate::spec::ObjectSpec;
 /// accepts the connection (`lib/nvmf/tcp.c`), and then hands it to a poll group.
 const WINDOW: u64 = 10;
 
+/// Objects of owners, by the place of the owner.
+type Objects = HashMap<usize, Option<u32>, RandomState>;
+
 /// The owners of a trace that may be objects, by the time at which they were registered.
 #[derive(Debug, Default)]
 pub(crate) struct Joins {
     owners: Vec<Candidate>,
     window: u64,
+    /// Whether there were no owners but those that the trace has.
+    are_all: bool,
+    /// By the owner's place: its object as a place among the lifetimes, as far as it was asked for.
+    found: RefCell<Objects>,
 }
 
 #[derive(Debug)]
@@ -34,8 +51,14 @@ impl Candidate {
 }
 
 impl Joins {
-    /// Of these owners, those that have the first of the properties by which the spec's objects are known.
-    pub(crate) fn new<'a>(spec: &ObjectSpec, owners: impl Iterator<Item = (u16, &'a Owner)>, rate: TickRate) -> Self {
+    /// Takes those of these owners that have the first of the properties by which the spec's objects are known. `are_all` says that
+    /// there never were others.
+    pub(crate) fn new<'a>(
+        spec: &ObjectSpec,
+        owners: impl Iterator<Item = (u16, &'a Owner)>,
+        are_all: bool,
+        rate: TickRate,
+    ) -> Self {
         let mut candidates: Vec<_> = owners
             .map(|(id, owner)| {
                 let properties = OwnerProperties::parse(&owner.description);
@@ -45,7 +68,7 @@ impl Joins {
             .filter(|owner| matches!(owner.stated.first(), Some(Some(_))))
             .collect();
         candidates.sort_by_key(|owner| owner.since);
-        Self { owners: candidates, window: rate.get() / WINDOW }
+        Self { owners: candidates, window: rate.get() / WINDOW, are_all, found: RefCell::default() }
     }
 
     /// Every owner that may be an object.
@@ -53,30 +76,61 @@ impl Joins {
         self.owners.iter().map(|owner| (owner.id, owner.since))
     }
 
-    /// The only object that can be that owner, as its place among the lifetimes: it began after the owner, and before the
-    /// next owner that is like it.
-    pub(crate) fn find(
+    /// Forgets what was found: more is known of the objects.
+    pub(crate) fn renew(&mut self) {
+        self.found.get_mut().clear();
+    }
+
+    /// Finds the only object that can be that owner, as its place among the lifetimes.
+    pub(crate) fn find(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
+        let first = self.owners.partition_point(|owner| owner.since < since);
+        let Some(at) = (first..self.owners.len()).find(|&i| self.owners[i].id == id && self.owners[i].since == since)
+        else {
+            return by_number(spec, lifetimes, id, since);
+        };
+        // Whose object one is depends on those of the owners shortly before.
+        let mut found = self.found.borrow_mut();
+        let is_near = |&i: &usize| self.owners[i + 1].since.0 - self.owners[i].since.0 < self.window;
+        let from = (0..at).rev().take_while(|i| is_near(i) && !found.contains_key(i)).last().unwrap_or(at);
+        for i in from..=at {
+            if !found.contains_key(&i) {
+                let object = self.object(spec, lifetimes, i, &found);
+                found.insert(i, object);
+            }
+        }
+        found[&at]
+    }
+
+    /// Finds the object of the owner at that place, when those of the owners before it are known.
+    fn object(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, at: usize, found: &Objects) -> Option<u32> {
+        let owner = &self.owners[at];
+        if let Some(known) = by_number(spec, lifetimes, owner.id, owner.since) {
+            return Some(known);
+        }
+        let next = self.owners[at + 1..].iter().find(|next| next.is_like(owner)).map(|next| next.since);
+        let end = Ticks(owner.since.0.saturating_add(self.window)).min(next.unwrap_or(Ticks(u64::MAX)));
+        let only = self.only_between(spec, lifetimes, owner, end)?;
+        let begin = lifetimes.all()[only as usize].begin;
+        let may_be_its = |i: &usize| self.owners[*i].since.0.saturating_add(self.window) > begin.0;
+        let has_own = |i: usize| found.get(&i).is_some_and(Option::is_some) || !self.owners[i].is_like(owner);
+        let is_nobody_elses = || (0..at).rev().take_while(may_be_its).all(has_own);
+        let is_certain = (self.are_all || lifetimes.is_whole(owner.since, end)) && is_nobody_elses();
+        is_certain.then_some(only)
+    }
+
+    /// Finds the only object that may be this owner's and that began between its registration and `end`.
+    fn only_between(
         &self,
         (number, spec): (usize, &ObjectSpec),
         lifetimes: &Lifetimes,
-        id: u16,
-        since: Ticks,
+        owner: &Candidate,
+        end: Ticks,
     ) -> Option<u32> {
-        let first = self.owners.partition_point(|owner| owner.since < since);
-        if spec.owner_id.is_some()
-            && let Some(found) = lifetimes.by_owner_id(number, id, since)
-        {
-            return Some(found);
-        }
-        let at = (first..self.owners.len()).find(|&i| self.owners[i].id == id && self.owners[i].since == since)?;
-        let owner = &self.owners[at];
-        let next = self.owners[at + 1..].iter().find(|next| next.is_like(owner)).map(|next| next.since);
-        let end = Ticks(since.0.saturating_add(self.window)).min(next.unwrap_or(Ticks(u64::MAX)));
         let places: Vec<_> =
             spec.owner.iter().map(|name| spec.properties.iter().position(|p| p.name == *name)).collect();
         // Events are learnt nearly in the order of time: not quite, so that one looks a little further.
         let near = |tsc: Ticks| tsc.0.saturating_sub(self.window);
-        let from = lifetimes.all().partition_point(|life| life.begin.0 < near(since));
+        let from = lifetimes.all().partition_point(|life| life.begin.0 < near(owner.since));
         let lives = lifetimes.all()[from..].iter().enumerate();
         let mut fitting = lives.take_while(|(_, life)| near(life.begin) <= end.0).filter(|(_, life)| {
             let is_same = |(place, stated): (&Option<usize>, &Option<String>)| match (place, stated) {
@@ -84,8 +138,8 @@ impl Joins {
                 _ => stated.is_none(),
             };
             // When an object began that a reading has found is not known, and one whose owner is known has no other.
-            let may_be = life.alive.is_none() && life.owner.is_none_or(|known| known == u64::from(id));
-            let is_in_time = life.spec == number && (since..end).contains(&life.begin);
+            let may_be = life.alive.is_none() && life.owner.is_none_or(|known| known == u64::from(owner.id));
+            let is_in_time = life.spec == number && (owner.since..end).contains(&life.begin);
             is_in_time && may_be && places.iter().zip(&owner.stated).all(is_same)
         });
         match (fitting.next(), fitting.next()) {
@@ -95,11 +149,17 @@ impl Joins {
     }
 }
 
+/// Finds the object that a reading has found with the owner's number, if readings find that.
+fn by_number((number, spec): (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
+    spec.owner_id.as_ref().and_then(|_| lifetimes.by_owner_id(number, id, since))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
 
     use super::*;
+    use crate::frame::{Frame, Header};
     use crate::spec::built_in;
 
     /// The host of each of these owners (id, since, description), by a recording of qpairs (begin, qid, subsystem, host).
@@ -116,6 +176,11 @@ mod tests {
 
     /// The same, by the text of a recording.
     fn hosts_of(owners: &[(u16, u64, &str)], text: &str) -> Vec<Option<String>> {
+        hosts_if(owners, true, text)
+    }
+
+    /// Returns the same if these are all owners there were, or if they are not.
+    fn hosts_if(owners: &[(u16, u64, &str)], are_all: bool, text: &str) -> Vec<Option<String>> {
         let specs = built_in().unwrap();
         let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
         let (lifetimes, _) = Lifetimes::read(&specs, text);
@@ -123,7 +188,8 @@ mod tests {
             .iter()
             .map(|&(id, since, text)| (id, Owner { since: Ticks(since), kind: 0x30, description: text.to_owned() }))
             .collect();
-        let joins = Joins::new(spec, all.iter().map(|(id, owner)| (*id, owner)), TickRate::new(1_000_000).unwrap());
+        let rate = TickRate::new(1_000_000).unwrap();
+        let joins = Joins::new(spec, all.iter().map(|(id, owner)| (*id, owner)), are_all, rate);
         let host = |life: u32| {
             let life = &lifetimes.all()[life as usize];
             life.value(spec.properties.iter().position(|p| p.name == "hostnqn").unwrap()).unwrap().to_owned()
@@ -165,6 +231,40 @@ mod tests {
         let owners = [owner, (2, 1_001, "10.0.0.1:2 nqn.a")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (1_200, 1, "nqn.a", "h2")];
         assert_eq!(hosts(&owners, &qpairs), some(&[None, None]));
+    }
+
+    /// The recording has missed the owner's own connection, and the one that it has may be of an owner whose number is another's by
+    /// now. Not so if the recording has all connections of that time.
+    #[test]
+    fn an_owner_does_not_get_the_connection_of_one_that_is_gone() {
+        let owner = [(1, 1_000, "10.0.0.1:1 nqn.a qid:1")];
+        let next = "nvmf_poll_group_add_qpair: tsc=0x44c, qpair=0xa, thread=0x1\n\
+                    nvmf_ctrlr_add_qpair: tsc=0x44c, qpair=0xa, qid=0x1, subnqn='nqn.a', hostnqn='h2'\n";
+        let begin = |watched: u64| {
+            let header = Header { pid: 1, since: Ticks(1), watched: Some(Ticks(watched)) };
+            Frame::Begin(header).line() + "\n" + next
+        };
+        let end = |lost: u64, at: u64| Frame::End { at: Ticks(at), lost }.line();
+        let found = |are_all, text: &str| hosts_if(&owner, are_all, text)[0].clone();
+        assert_eq!(found(false, next), None);
+        assert_eq!(found(true, next).as_deref(), Some("h2"), "there was no other owner");
+        assert_eq!(found(false, &begin(1_000)).as_deref(), Some("h2"), "its own one would be there");
+        assert_eq!(found(false, &begin(1_001)), None, "its own one came before");
+        let ended = |lost, at| begin(900) + &end(lost, at);
+        assert_eq!(found(false, &ended(0, 200_000)).as_deref(), Some("h2"));
+        assert_eq!(found(false, &ended(0, 2_000)), None, "its own one came later");
+        assert_eq!(found(false, &ended(1, 200_000)), None, "its own one was lost");
+    }
+
+    /// Either of two owners could have the one connection that there is; a third one, long after, has its own.
+    #[test]
+    fn a_connection_is_not_that_of_the_last_owner_before_it() {
+        let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 1_001, "10.0.0.1:2 nqn.a"), (3, 900_000, "10.0.0.1:3 nqn.a")];
+        let qpairs = [(1_100, 0, "nqn.a", "h1"), (900_100, 1, "nqn.a", "h3")];
+        assert_eq!(hosts(&owners, &qpairs), some(&[None, None, Some("h3")]));
+        // The first one has another.
+        let qpairs = [(1_000, 0, "nqn.a", "h1"), (1_100, 1, "nqn.a", "h2")];
+        assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), None]));
     }
 
     /// A reading finds it in the time in which a connection of this owner would begin.

@@ -8,6 +8,7 @@
 mod alive;
 mod alive_spec;
 mod annotate;
+mod frame;
 mod join;
 mod journal;
 pub mod layouts;
@@ -21,6 +22,7 @@ mod witness;
 pub use alive::{ALIVE, GONE, READ, WATCHED};
 pub use alive_spec::{AliveSpec, AliveValue, Located, RecordPair};
 pub use annotate::{Annotator, Found};
+pub use frame::{Frame, Header, RECORDING, last_time};
 pub use journal::Journal;
 pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;

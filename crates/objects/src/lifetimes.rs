@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use spdk_trace::Ticks;
 
 use crate::alive::{Alive, Said};
+use crate::frame::{Frame, WholeTimes};
 use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
 use crate::witness::Witness;
@@ -79,6 +80,8 @@ pub struct Lifetimes {
     pub(crate) readings: Vec<Vec<Ticks>>,
     /// What the trace says.
     pub(crate) witness: RefCell<Witness>,
+    /// When probes reported every beginning and end.
+    pub(crate) whole: WholeTimes,
     /// The time of the last event.
     last: u64,
     /// Hits of objects whose beginning was not recorded.
@@ -165,6 +168,9 @@ impl Lifetimes {
 
     fn apply(&mut self, specs: &[ObjectSpec], event: &Event<'_>) {
         self.last = event.tsc;
+        if let Some(frame) = Frame::parse(event) {
+            return self.whole.frame(frame);
+        }
         if let Some((said, name)) = Said::parse(event.probe)
             && let Some(number) = specs.iter().position(|spec| spec.name == name)
         {
@@ -238,17 +244,21 @@ impl Lifetimes {
             Key::Str(s) => index.strings.get(s)?,
         };
         let begun = lives.partition_point(|life| life.begin <= tsc);
-        let life = begun.checked_sub(1).and_then(|at| lives.get(at)).filter(|life| tsc <= life.end);
-        match (life, lives.get(begun), key) {
-            (Some(life), _, _) if !life.by_reading => Some(life.object),
-            (Some(life), _, Key::Int(n)) if self.is_proven(spec, n, life, tsc) => Some(life.object),
-            (Some(life), _, Key::Str(_)) => Some(life.object),
-            // Nothing else was known at that time: what a later reading found may have been there before.
-            (None, Some(next), Key::Int(n)) if next.by_reading && self.is_proven(spec, n, next, tsc) => {
-                Some(next.object)
+        let before = begun.checked_sub(1).and_then(|at| lives.get(at));
+        match (before.filter(|life| tsc <= life.end), key) {
+            (Some(life), Key::Str(_)) => Some(life.object),
+            (Some(life), Key::Int(n)) => {
+                (!life.by_reading || self.is_proven(spec, n, life, tsc)).then_some(life.object)
             }
-            _ => None,
+            // Nothing was known at that time: what a reading found may have been there already, or still.
+            (None, Key::Int(n)) => self.beside_readings(spec, n, (before, lives.get(begun)), tsc),
+            (None, Key::Str(_)) => None,
         }
+    }
+
+    /// Returns whether every object that began between these times is known.
+    pub(crate) fn is_whole(&self, from: Ticks, to: Ticks) -> bool {
+        self.whole.contains(from, to)
     }
 
     /// All objects, in the order of their beginnings.
@@ -327,7 +337,8 @@ pub(crate) fn lines<'a>(
 ) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
     let wanted = move |probe: &str| {
         let read = Said::parse(probe).map(|(_, name)| name);
-        specs.iter().any(|s| read == Some(s.name.as_str()) || s.probes.iter().any(|p| p.name == probe))
+        Frame::is(probe)
+            || specs.iter().any(|s| read == Some(s.name.as_str()) || s.probes.iter().any(|p| p.name == probe))
     };
     events(text, wanted, before)
 }

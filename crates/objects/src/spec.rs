@@ -38,6 +38,9 @@ pub struct ObjectSpec {
     /// The value that is read of an object found alive and that is the number of the owner of its records.
     #[serde(default)]
     pub owner_id: Option<String>,
+    /// Values that are read of an object found alive and that change in its life, so that it is the same one with another of them.
+    #[serde(default)]
+    pub changing: Vec<String>,
     /// The probes that report its life.
     #[serde(rename = "probe", default)]
     pub probes: Vec<ProbeSpec>,

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use spdk_trace::{Object, Record, Ticks, TpointTable};
+use spdk_trace::{Object, Record, Ticks, Tpoint, TpointTable};
 
+use crate::alive_spec::RecordPair;
 use crate::spec::ObjectSpec;
 
 /// The beginnings and ends that were seen.
@@ -17,6 +18,8 @@ pub(crate) struct Witness {
     tpoints: HashMap<u16, Vec<usize>, RandomState>,
     /// By spec and key: when.
     changes: HashMap<(usize, u64), Vec<Ticks>, RandomState>,
+    /// Times from which to which the trace's records were observed, but for lost ones.
+    extent: Option<(Ticks, Ticks)>,
     /// Between these no beginning and no end was missed.
     covered: Option<(Ticks, Ticks)>,
 }
@@ -44,7 +47,7 @@ impl Witness {
     /// Everything up to this record was seen.
     #[inline]
     pub(crate) fn reach(&mut self, tsc: Ticks) {
-        if let Some((_, to)) = &mut self.covered {
+        for (_, to) in self.extent.iter_mut().chain(&mut self.covered) {
             *to = (*to).max(tsc);
         }
     }
@@ -63,25 +66,42 @@ impl Witness {
         true
     }
 
-    /// Whether the trace has records of all beginnings and ends of these objects, if any were seen at all: their tracepoints
-    /// were enabled wherever one of the same group is that names such objects.
+    /// Returns whether the trace has records of all beginnings and ends of these objects, if it has any: their tracepoints were
+    /// enabled wherever one of the same group is that names such objects.
     pub(crate) fn is_complete(specs: &[ObjectSpec], tpoints: &TpointTable) -> bool {
-        let enabled = |name: &str| tpoints.all().iter().find(|t| t.name == name).map(|t| tpoints.is_enabled(t.id));
-        let mut pairs = specs.iter().flat_map(|spec| spec.records.iter().map(move |pair| (spec, pair))).peekable();
-        if pairs.peek().is_none() {
-            return false;
-        }
-        let mut known = 0;
-        let all = pairs.all(|(spec, pair)| {
-            let (Some(begin), Some(end)) = (enabled(&pair.begin), enabled(&pair.end)) else { return true };
-            known += 1;
-            let group = tpoints.all().iter().find(|t| t.name == pair.begin).map(spdk_trace::Tpoint::group);
-            let names = |t: &spdk_trace::Tpoint| t.args.iter().any(|arg| spec.tracepoint_args.contains(&arg.name));
-            let is_used =
-                tpoints.all().iter().any(|t| Some(t.group()) == group && tpoints.is_enabled(t.id) && names(t));
-            (begin && end) || !is_used
-        });
-        all && known > 0
+        let is_known = |pair: &RecordPair| Self::ids(pair, tpoints).is_some();
+        let has_any = specs.iter().flat_map(|spec| &spec.records).any(is_known);
+        has_any && specs.iter().all(|spec| Self::disabled(spec, tpoints).next().is_none())
+    }
+
+    /// Finds the tracepoints of beginnings and ends of a spec's objects that were not enabled, though one of the same group was that
+    /// names such objects.
+    pub(crate) fn disabled<'s>(spec: &'s ObjectSpec, tpoints: &'s TpointTable) -> impl Iterator<Item = &'s str> {
+        let is_used = |group: u16| {
+            let names = |t: &Tpoint| t.args.iter().any(|arg| spec.tracepoint_args.contains(&arg.name));
+            tpoints.all().iter().any(|t| t.group() == group && tpoints.is_enabled(t.id) && names(t))
+        };
+        let known = spec.records.iter().filter_map(|pair| Some((pair, Self::ids(pair, tpoints)?)));
+        let used = known.filter(move |(_, [begin, _])| is_used(begin.group()));
+        let all = used.flat_map(|(pair, [begin, end])| [(&*pair.begin, begin.id), (&*pair.end, end.id)]);
+        all.filter(|(_, id)| !tpoints.is_enabled(*id)).map(|(name, _)| name)
+    }
+
+    /// Returns the tracepoints of a pair's beginning and end, if the trace has both.
+    fn ids<'t>(pair: &RecordPair, tpoints: &'t TpointTable) -> Option<[&'t Tpoint; 2]> {
+        let find = |name: &str| tpoints.all().iter().find(|t| t.name == name);
+        Some([find(&pair.begin)?, find(&pair.end)?])
+    }
+
+    /// Sets the times from which to which the trace goes.
+    pub(crate) fn extend(&mut self, from: Ticks, to: Ticks) {
+        self.extent = Some((from, to));
+    }
+
+    /// Returns whether the records from `from` to `to` were observed.
+    #[inline]
+    pub(crate) fn extends(&self, from: Ticks, to: Ticks) -> bool {
+        self.extent.is_some_and(|(first, last)| first <= from && to <= last)
     }
 
     /// Says between which times nothing was missed.
@@ -96,7 +116,7 @@ impl Witness {
 
     /// Something may have been missed until `tsc`.
     pub(crate) fn lose_until(&mut self, tsc: Ticks) {
-        if let Some((from, _)) = &mut self.covered {
+        for (from, _) in self.extent.iter_mut().chain(&mut self.covered) {
             *from = (*from).max(tsc);
         }
     }
@@ -107,15 +127,20 @@ impl Witness {
         self.covered.is_some_and(|(first, last)| first <= from && to <= last)
     }
 
+    /// Returns the time of the first beginning or end behind `from`, if one was seen.
+    #[inline]
+    pub(crate) fn change_after(&self, spec: usize, key: u64, from: Ticks) -> Option<Ticks> {
+        if self.changes.is_empty() {
+            return None;
+        }
+        let times = self.changes.get(&(spec, key))?;
+        times.get(times.partition_point(|time| *time <= from)).copied()
+    }
+
     /// Whether a beginning or an end was seen behind `from` and not behind `to`.
     #[inline]
     pub(crate) fn has_change(&self, spec: usize, key: u64, from: Ticks, to: Ticks) -> bool {
-        if self.changes.is_empty() {
-            return false;
-        }
-        let Some(times) = self.changes.get(&(spec, key)) else { return false };
-        let first = times.partition_point(|time| *time <= from);
-        times.get(first).is_some_and(|time| *time <= to)
+        self.change_after(spec, key, from).is_some_and(|time| time <= to)
     }
 }
 

@@ -37,6 +37,13 @@ pub struct Totals {
     pub late: u64,
 }
 
+impl Totals {
+    /// Returns how many hits have no line.
+    pub fn missing(&self) -> u64 {
+        self.lost + self.skipped
+    }
+}
+
 /// A recording that goes on.
 pub struct Recorder {
     session: Session,

@@ -154,6 +154,11 @@ impl CapturedTrace {
         self.owners.iter().map(|((id, _), owner)| (*id, owner))
     }
 
+    /// Returns whether these are all owners there ever were: no id was used a second time before the trace was captured.
+    pub fn are_all_owners(&self) -> bool {
+        self.head.owners().are_all()
+    }
+
     /// The slots of each lcore's ring.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
         self.head.rings()

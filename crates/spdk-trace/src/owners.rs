@@ -11,6 +11,8 @@ const HEAD_SIZE: usize = 9;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
+/// The first id that SPDK gives out (`trace_flags_init`, lib/trace/trace_flags.c).
+const FIRST_ID: usize = 256;
 /// Of this number of readings of a live file, one is of the whole table.
 const WHOLE_EVERY: u32 = 40;
 
@@ -181,6 +183,12 @@ impl Owners {
         self.changes
     }
 
+    /// Returns whether these are all owners there ever were: SPDK gives out every id once before it gives out one again, and there
+    /// are some that it has not given out yet.
+    pub fn are_all(&self) -> bool {
+        self.by_id.iter().skip(FIRST_ID).any(Option::is_none)
+    }
+
     /// Every owner ever registered and not overwritten, with its id.
     pub fn all(&self) -> impl Iterator<Item = (u16, &Owner)> {
         let registered = (0..=u16::MAX).zip(&self.by_id).skip(1);
@@ -237,6 +245,7 @@ mod tests {
         (256..300).for_each(|id| register(&mut table, id));
         let (found, read) = ids(&mut owners, &table);
         assert!(found.into_iter().eq(256..300) && read < 200_000, "{read}");
+        assert!(owners.are_all());
         // More at once than are read ahead.
         (300..3_000).for_each(|id| register(&mut table, id));
         assert!(ids(&mut owners, &table).0.into_iter().eq(256..3_000));
@@ -244,5 +253,11 @@ mod tests {
         register(&mut table, 16_000);
         let whole = (0..WHOLE_EVERY).map(|_| ids(&mut owners, &table)).find(|(found, _)| found.contains(&16_000));
         assert!(whole.is_some_and(|(found, read)| found.len() == 2_745 && read == table.0.len()));
+        (256..16_383).for_each(|id| register(&mut table, id));
+        owners.refresh(&table).unwrap();
+        assert!(owners.are_all());
+        register(&mut table, 16_383);
+        owners.refresh(&table).unwrap();
+        assert!(!owners.are_all(), "the next one gets an id that was another's");
     }
 }

@@ -34,6 +34,7 @@ use crate::live_objects;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
 use crate::progress::{Progress, READING, Reading, expected};
+use crate::trace::beside;
 use crate::trace::field;
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
@@ -187,7 +188,7 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     let by = args.by();
     let question = args.question(&by, &specs, trace.tpoints().all())?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = args.objects.annotator(specs.clone(), trace.tpoints(), alive)?;
+    let annotator = args.objects.annotator(specs.clone(), trace.tpoints(), alive, || beside::span(trace))?;
     let annotator = with_owners(annotator, trace, !alive.is_empty());
     let known = known_of(loaded, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use objects::Frame;
 use probe_recorder::{Error, Recorder, Totals};
+use spdk_trace::Ticks;
 
 use super::finder::Finder;
 use super::lines::{Readings, last};
@@ -247,6 +249,10 @@ impl Session {
         lines.extend(self.pending.drain(..).flat_map(|(_, lines)| lines));
         if let Some(finder) = self.finder.filter(|_| self.watched > 0) {
             lines.extend(last(&finder, until));
+        }
+        let lost = totals.as_ref().and_then(|totals| totals.as_ref().ok()).map_or(0, Totals::missing);
+        if lost > 0 {
+            lines.push(Frame::End { at: Ticks(until), lost }.line());
         }
         (lines, totals)
     }

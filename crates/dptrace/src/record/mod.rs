@@ -10,8 +10,9 @@ use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
 use host::{Pid, Process};
-use objects::{ObjectSpec, WantedProbe};
+use objects::{Frame, Header, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder, Totals};
+use spdk_trace::Ticks;
 use sys::process::HeldChild;
 
 use crate::failure::{self, note, usage};
@@ -145,7 +146,10 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     // Which program it runs must be known before it can run another one, and whoever reads "attached" may have it do that. One that is
     // held runs none yet.
     let running = if held.is_none() { Some(watch()?) } else { None };
+    let since = Ticks(sys::clock::ticks());
     let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
+    let watched = recorder.as_ref().map(|_| Ticks(sys::clock::ticks()));
+    write(&mut output, &[Frame::Begin(Header { pid, since, watched }).line()])?;
     let interrupt = Interrupt::catch()?;
     if let Some(plan) = &plan {
         report_attached(plan, pid);
@@ -329,9 +333,14 @@ fn record(
             }
         }
     };
-    let (rest, totals) = session.finish();
+    let until = Ticks(sys::clock::ticks());
+    let (mut rest, totals) = session.finish();
+    let totals = totals.transpose()?;
+    if totals.as_ref().is_some_and(|totals| totals.missing() == 0) {
+        rest.push(Frame::End { at: until, lost: 0 }.line());
+    }
     write(output, &rest)?;
-    Ok((why, totals.transpose()?))
+    Ok((why, totals))
 }
 
 fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ use spdk_trace::Follower;
 
 use crate::application::{Application, number_of};
 use crate::input::FileSource;
-use crate::{process, trace_files};
+use crate::{process, trace_files, user_file};
 
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
@@ -132,7 +132,7 @@ impl Finder {
         };
         // Root's and our own first, then the newest: who makes many keeps nobody from these.
         let mut due: Vec<_> = files.iter().rev().filter(|(path, file)| is_due(path, file)).collect();
-        due.sort_by_key(|(_, (_, _, user, ..))| !is_trusted(*user));
+        due.sort_by_key(|(_, (_, _, user, ..))| !user_file::is_trusted(*user));
         let (mut traces, mut others) = (Vec::new(), Vec::new());
         for (path, file) in due.into_iter().take(MAX_OPENED) {
             if is_trace(path) { traces.push((path.clone(), *file)) } else { others.push((path.clone(), *file)) }
@@ -162,11 +162,6 @@ impl Finder {
         found.retain(|found| found.trace.is_some());
         found
     }
-}
-
-/// Returns whether this user's processes come before those of others: root's do, and those of whoever runs this program.
-pub(super) fn is_trusted(user: u32) -> bool {
-    user == 0 || user == rustix::process::getuid().as_raw()
 }
 
 /// Returns whether a file has the head of a trace: anybody can give a file such a name.

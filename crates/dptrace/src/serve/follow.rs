@@ -96,8 +96,9 @@ pub(super) fn follow(
     let follower = Follower::new(&source).with_context(failing)?;
     let tpoints = follower.tpoints().all();
     let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
-    let annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
-    let mut trace = Trace::start(source, follower, what).with_context(failing)?;
+    let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
+    annotator.extend_from(Ticks(sys::clock::ticks()));
+    // Before the first record is read: what was found names all that come from then on.
     let session = Objects::start(what.pid, specs, what.probes, SMALL_RING).map(|objects| objects.session);
     if let Err(error) = &session {
         note(&format!(
@@ -107,12 +108,16 @@ pub(super) fn follow(
         ));
     }
     let mut known = Known { session: session.ok(), annotator };
+    let mut trace = Trace::start(source, follower, what).with_context(failing)?;
     let writers = trace.follower.lcores().map(|(lcore, name)| thread_name(lcore, name));
     shared.lock().threads.write_trace(what.process, writers);
     let watch = Watch::new(what.pid, std::iter::empty())?;
     what.reads.store(true, Ordering::Release);
     loop {
         let lost = trace.next()?;
+        if lost > 0 {
+            known.annotator.lose_until(Ticks(sys::clock::ticks()));
+        }
         trace.learn(&mut known, &mut stages)?;
         if lost > 0 {
             shared.lock().counts(what.process).lost[LOST_SLOTS] += lost;
@@ -164,7 +169,8 @@ impl Trace {
             let changes = self.follower.owners().changes();
             if changes != self.changes {
                 self.changes = changes;
-                known.annotator.know_owners(self.follower.owners().all(), self.follower.tick_rate());
+                let owners = self.follower.owners();
+                known.annotator.know_owners(owners.all(), owners.are_all(), self.follower.tick_rate());
                 stages.renew();
             }
             if known.learn(self.follower.given()) {

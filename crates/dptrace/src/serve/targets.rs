@@ -10,13 +10,14 @@ use objects::ObjectSpec;
 use sys::clock::boot_nanos;
 
 use super::audit::Auditor;
-use super::find::{Found, Identity, is_trusted};
+use super::find::{Found, Identity};
 use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
 use crate::failure::{explained, note};
 use crate::target::Watch;
 use crate::trace::cpus;
+use crate::user_file;
 
 /// Time after which a trace that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -318,7 +319,7 @@ impl Targets {
 /// runs this program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise
 /// anybody could take all places. A process that was named (`None`) never gives way.
 fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
-    let is_trusted = |user: &Option<u32>| user.is_none_or(is_trusted);
+    let is_trusted = |user: &Option<u32>| user.is_none_or(user_file::is_trusted);
     let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
     let most = users.iter().filter(|user| !is_trusted(user)).max_by_key(|user| count(user))?;
     let gives = is_trusted(&newcomer) || count(&newcomer) + 1 < count(most);

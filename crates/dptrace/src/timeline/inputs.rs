@@ -16,6 +16,7 @@ use super::source::Source;
 use crate::input::Place;
 use crate::latency::excluded::Queues;
 use crate::progress::Progress;
+use crate::trace::beside;
 use crate::trace::field;
 use crate::trace::objects::{ObjectArgs, annotate_quietly};
 use crate::trace::{know_owners, with_owners};
@@ -45,7 +46,10 @@ impl Inputs {
         let objects = objects.of(&Place::File(path.to_owned()));
         let specs = objects.specs()?;
         let annotator = match &source.trace {
-            Some(trace) => with_owners(objects.annotator(specs.clone(), trace.tpoints(), "")?, trace, false),
+            Some(trace) => {
+                let annotator = objects.annotator(specs.clone(), trace.tpoints(), "", || beside::span(trace))?;
+                with_owners(annotator, trace, false)
+            }
             None => None,
         };
         let by = fields_to_group_by(by, &source, annotator.is_some());

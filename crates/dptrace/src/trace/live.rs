@@ -109,6 +109,16 @@ impl Objects {
         Ok(())
     }
 
+    /// Begins with the records that are made from now on, some of which may be left out: what these would have said is not known, so
+    /// that each record lies between two readings of the memory, if nothing else shows what ends.
+    pub(crate) fn begin_now(&mut self) {
+        let Self::Live(live) = self else { return };
+        live.annotator.extend_from(Ticks(sys::clock::ticks()));
+        if let Some(session) = live.session.as_mut().filter(|session| session.is_unwatched()) {
+            session.hurry();
+        }
+    }
+
     /// Takes in a record that may report a beginning or an end, before records of later times are annotated.
     #[inline]
     pub(crate) fn observe(&self, record: &Record<'_>) {
@@ -155,7 +165,7 @@ impl Objects {
             Self::Live(live) => Some(&mut live.annotator),
         };
         if let Some(annotator) = annotator {
-            annotator.know_owners(owners.all(), rate);
+            annotator.know_owners(owners.all(), owners.are_all(), rate);
         }
     }
 
@@ -247,21 +257,26 @@ pub(crate) fn last_of(trace: &RawTrace) -> Ticks {
 
 /// Takes in what a trace says of the beginnings and ends of objects. It has all of that until `to`.
 pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
+    let mut first = None;
     trace.for_each(|record| {
         annotator.observe(record);
+        first.get_or_insert(record.tsc);
         ControlFlow::Continue(())
     });
+    annotator.extend(first.unwrap_or(to), to);
     annotator.cover(trace.tpoints(), trace.common_start(), to);
 }
 
-/// The same of a captured trace, as far as nothing of it was lost.
+/// The same of a captured trace. What was lost of it may have been beginnings and ends.
 pub(crate) fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
-    let mut last = Ticks(0);
+    let (mut first, mut last) = (None, Ticks(0));
     let problems = trace.for_each(|record| {
         annotator.observe(record);
+        first.get_or_insert(record.tsc);
         last = last.max(record.tsc);
         ControlFlow::Continue(())
     });
+    annotator.extend(first.unwrap_or(last), last);
     if problems.count(Problem::NotCaptured) == 0 {
         annotator.cover(trace.tpoints(), trace.common_start(), last);
     }

@@ -1,5 +1,6 @@
 //! `dptrace trace`: prints a trace with the names of its objects.
 
+pub(crate) mod beside;
 mod captured;
 pub(crate) mod cpus;
 mod dpdk;
@@ -194,10 +195,15 @@ fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result
 
 impl TraceArgs {
     /// Objects and filters, for a trace with these tracepoints.
-    fn resolve(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<Resolved> {
+    fn resolve(
+        &self,
+        tpoints: &TpointTable,
+        rate: TickRate,
+        span: impl FnOnce() -> Option<(Ticks, Ticks)>,
+    ) -> anyhow::Result<Resolved> {
         let specs = self.objects.specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
-        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "")?, specs, filter })
+        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "", span)?, specs, filter })
     }
 
     fn format(&self) -> FormatName {
@@ -231,7 +237,8 @@ struct Resolved {
 
 fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
     let trace = &loaded.trace;
-    let Resolved { specs, annotator, mut filter } = args.resolve(trace.tpoints(), trace.tick_rate())?;
+    let Resolved { specs, annotator, mut filter } =
+        args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
     let annotator = with_owners(annotator, trace, false);
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     let mut output = Output::whole(args.output.as_deref(), access)?;
@@ -263,6 +270,7 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: 
     know_owners(&mut annotator, trace, is_live);
     let why = objects::without_pointers(&annotator, trace.tpoints());
     objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
+    objects::report_unwitnessed(&annotator, trace.tpoints());
     Some(annotator)
 }
 
@@ -273,13 +281,13 @@ pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: boo
             if annotator.needs_witness() {
                 live::observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
             }
-            annotator.know_owners(raw.owners().all(), raw.tick_rate());
+            annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
         }
         Trace::Captured(captured) => {
             if annotator.needs_witness() {
                 live::observe_captured(annotator, captured);
             }
-            annotator.know_owners(captured.owners(), captured.tick_rate());
+            annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
         }
         Trace::Json(_) => {}
     }
@@ -331,7 +339,8 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         return Err(usage(format!("--follow needs a raw trace file, and {} is text", printable(path))));
     }
     let follower = Follower::new(&source).with_context(reading)?;
-    let Resolved { annotator, mut filter, specs } = args.resolve(follower.tpoints(), follower.tick_rate())?;
+    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
+    let Resolved { annotator, mut filter, specs } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
     let known = Known {
         specs: &specs,
         tpoints: follower.tpoints(),
@@ -358,6 +367,9 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         }
     };
     objects.begin(&source).with_context(reading)?;
+    if let Some(annotator) = objects.annotator() {
+        objects::report_unwitnessed(annotator, follower.tpoints());
+    }
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
@@ -415,5 +427,5 @@ pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: O
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
     let captured = trace.map(|(_, path)| capture::open::files(path)).unwrap_or_default();
     let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
-    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.files()))
+    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.of(place).files()))
 }

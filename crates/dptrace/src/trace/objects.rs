@@ -1,14 +1,16 @@
 //! The objects of a trace: built-in specs, the user's specs, and their recording.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
 use screen::counted;
-use spdk_trace::TpointTable;
+use spdk_trace::{Ticks, TpointTable};
 
+use super::beside;
 use crate::capture;
 use crate::failure::note;
 use crate::input::Place;
@@ -24,9 +26,18 @@ pub(crate) struct ObjectArgs {
     /// A recording of the application's probes
     ///
     /// Made with dptrace record or bpftrace (see docs/objects.md). Pointers are printed as the objects that they pointed to
-    /// at that time.
+    /// at that time. Default: of a capture its own; of a trace x.trace or NAME the file x.recording or NAME.recording beside it, if
+    /// dptrace record made it of the same process at that time.
     #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
     recordings: Vec<PathBuf>,
+
+    /// Use no recording, also if a capture has one or one lies beside the trace
+    #[arg(long, conflicts_with = "recordings")]
+    no_recording: bool,
+
+    /// The recording beside the trace, which may belong to it, and the trace.
+    #[arg(skip)]
+    beside: Option<Beside>,
 
     /// A file of additional object specs
     ///
@@ -35,23 +46,36 @@ pub(crate) struct ObjectArgs {
     objects: Vec<PathBuf>,
 }
 
+/// A recording and the trace beside which it lies.
+#[derive(Clone, Debug)]
+struct Beside {
+    recording: PathBuf,
+    trace: PathBuf,
+}
+
 /// Broken lines of a recording that are reported one by one.
 const MAX_REPORTED_LINES: usize = 3;
 
 impl ObjectArgs {
-    /// The same for a trace at that place: a capture has a recording of its own, which holds if no other one is named.
+    /// Returns the same for a trace at that place: a capture has a recording of its own, and one may lie beside a trace. These hold
+    /// if no other one is named.
     pub(crate) fn of(&self, place: &Place) -> Self {
-        let own = match place {
-            Place::File(path) if self.recordings.is_empty() => capture::open::objects(path),
-            _ => None,
-        };
-        own.map_or_else(|| self.clone(), |own| Self { recordings: vec![own], objects: self.objects.clone() })
+        let mut this = self.clone();
+        if let Place::File(path) = place
+            && self.recordings.is_empty()
+            && !self.no_recording
+        {
+            this.recordings.extend(capture::open::objects(path));
+            this.beside = beside::find(path).map(|recording| Beside { recording, trace: path.clone() });
+        }
+        this
     }
 
     /// The files named, and what each is.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
-        recordings.chain(self.objects.iter().map(|path| ("the file of object specs", path.as_path())))
+        let beside = self.beside.iter().map(|beside| ("the recording beside the trace", beside.recording.as_path()));
+        recordings.chain(beside).chain(self.objects.iter().map(|path| ("the file of object specs", path.as_path())))
     }
 
     /// The recordings.
@@ -63,7 +87,9 @@ impl ObjectArgs {
     pub(crate) fn command_line(&self) -> String {
         let recordings = self.recordings.iter().map(|path| ("-b", path));
         let options = recordings.chain(self.objects.iter().map(|path| ("--objects", path)));
-        options.flat_map(|(option, path)| [" ".into(), option.into(), " ".into(), shell::word(path)]).collect()
+        let none = if self.no_recording { " --no-recording" } else { "" };
+        let words = options.flat_map(|(option, path)| [" ".into(), option.into(), " ".into(), shell::word(path)]);
+        std::iter::once(none.into()).chain(words).collect()
     }
 
     /// The user's specs, and the built-in ones that they don't replace.
@@ -77,19 +103,23 @@ impl ObjectArgs {
         Ok(specs)
     }
 
-    /// The annotator for a trace with these tracepoints, if there is a recording, or lines about what is alive now.
+    /// Makes the annotator for a trace with these tracepoints, if there is a recording, or lines about what is alive now. `span` gives
+    /// the times of its first and last record, if a recording beside it needs them.
     pub(crate) fn annotator(
         &self,
         specs: Vec<ObjectSpec>,
         tpoints: &TpointTable,
         alive: &str,
+        span: impl FnOnce() -> Option<(Ticks, Ticks)>,
     ) -> anyhow::Result<Option<Annotator>> {
-        if self.recordings.is_empty() {
+        let beside = self.beside.as_ref().map(|beside| beside.text(span)).transpose()?.flatten();
+        if self.recordings.is_empty() && beside.is_none() {
             let annotator = || annotate_quietly(alive, specs, tpoints);
             return Ok((!alive.is_empty()).then(annotator));
         }
-        let text = [self.text()?.as_str(), "\n", alive].concat();
-        let names: Vec<_> = self.recordings.iter().map(printable).collect();
+        let text = [self.text()?.as_str(), beside.as_deref().unwrap_or_default(), "\n", alive].concat();
+        let beside = self.beside.iter().map(|beside| &beside.recording);
+        let names: Vec<_> = self.recordings.iter().chain(beside).map(printable).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
     }
 
@@ -97,10 +127,7 @@ impl ObjectArgs {
     pub(crate) fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
-            let bytes = user_file::read(path, user_file::RECORDING)
-                .with_context(|| format!("reading the recording {}", printable(path)))?;
-            // Most often there is one recording, all of it UTF-8: then nothing is copied.
-            let more = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+            let more = text_of(user_file::read(path, user_file::RECORDING), path)?;
             if text.is_empty() {
                 text = more;
             } else {
@@ -110,6 +137,34 @@ impl ObjectArgs {
         }
         Ok(text)
     }
+}
+
+impl Beside {
+    /// Returns its text if it belongs to the trace; a note says whether it does.
+    fn text(&self, span: impl FnOnce() -> Option<(Ticks, Ticks)>) -> anyhow::Result<Option<String>> {
+        let (text, misfit) = if beside::is_trusted(&self.recording, &self.trace) {
+            let text = text_of(user_file::read_member(&self.recording, user_file::RECORDING), &self.recording)?;
+            let misfit = beside::misfit(&text, &self.trace, span());
+            (text, misfit)
+        } else {
+            (String::new(), Some("it is another user's".to_owned()))
+        };
+        let recording = printable(&self.recording);
+        if let Some(why) = misfit {
+            note(&format!("{recording} lies beside the trace and is not used: {why}; -b uses it nevertheless"));
+            return Ok(None);
+        }
+        note(&format!(
+            "objects have names by {recording}, which lies beside the trace (-b names another one, --no-recording none)"
+        ));
+        Ok(Some(text))
+    }
+}
+
+/// Returns the text of a recording that was read. Most often all of it is UTF-8: then nothing is copied.
+fn text_of(read: io::Result<Vec<u8>>, path: &Path) -> anyhow::Result<String> {
+    let bytes = read.with_context(|| format!("reading the recording {}", printable(path)))?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
 /// An annotator from the text of a recording that is still being written, about which nothing is reported yet.
@@ -152,6 +207,19 @@ pub(crate) fn report_named(
         let misfit = if all > 0 { ", and no owner fits a connection of the recording" } else { "" };
         let owners = if has_descriptions { "; the owners of records identify their connections" } else { "" };
         note(&format!("{why}{misfit}, so no object of the recording is named{owners}"));
+    }
+}
+
+/// Notes that names of objects found alive hold for the whole trace because nothing shows since when, if that is so.
+pub(crate) fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable) {
+    let disabled = annotator.unwitnessed(tpoints);
+    if !disabled.is_empty() {
+        note(&format!(
+            "names are those of the connections found alive, for all records of their addresses: without {}, which {} not enabled, \
+             the trace does not show whether an address was another connection's before",
+            disabled.join(" and "),
+            if disabled.len() == 1 { "is" } else { "are" }
+        ));
     }
 }
 

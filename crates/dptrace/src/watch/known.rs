@@ -20,14 +20,17 @@ pub(super) struct Known {
     journal: Journal,
     /// What was learnt since the journal forgot.
     lines: usize,
+    /// Slots of the trace that were overwritten before they were read.
+    lost: u64,
 }
 
 impl Known {
     /// Of a trace with these tracepoints; without objects only its owners are known.
     pub(super) fn new(objects: Option<Objects>, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Self {
-        let annotator = annotate_quietly("", specs.clone(), tpoints);
+        let mut annotator = annotate_quietly("", specs.clone(), tpoints);
+        annotator.extend_from(Ticks(sys::clock::ticks()));
         let session = objects.map(|objects| objects.session);
-        Self { session, specs, annotator, journal: Journal::default(), lines: 0 }
+        Self { session, specs, annotator, journal: Journal::default(), lines: 0, lost: 0 }
     }
 
     /// Learns what has come. What ended before that time is forgotten, when there is much.
@@ -49,8 +52,16 @@ impl Known {
         self.annotator.forget_if_many(oldest);
     }
 
+    /// Takes over how many slots were lost until now: what they said of beginnings and ends is not known.
+    pub(super) fn count_losses(&mut self, slots: u64) {
+        if slots > self.lost {
+            self.lost = slots;
+            self.annotator.lose_until(Ticks(sys::clock::ticks()));
+        }
+    }
+
     pub(super) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
-        self.annotator.know_owners(owners.all(), rate);
+        self.annotator.know_owners(owners.all(), owners.are_all(), rate);
     }
 
     /// The recording of a capture that begins at that time.

@@ -155,6 +155,7 @@ impl Watching {
         let clock = self.trace.clock();
         let oldest = clock.map_or(Ticks(0), |clock| clock.ticks(self.trace.past.since()));
         self.known.learn(oldest);
+        self.known.count_losses(self.trace.lost);
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! Names of connections from the memory of a process, compared with what the process says of itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::kernel::kernel;
 use crate::common::rpc::Server;
@@ -176,6 +176,31 @@ fn connections_of_a_program_without_symbols_are_listed() {
         let (lines, _) = printed(&["record", "--no-probes", "-p", &pid, "--for", "100ms"]);
         assert_eq!(lines.lines().filter(|line| line.starts_with("alive_qpair: ")).count(), 24, "{lines}");
     }
+}
+
+/// Each ring has been overwritten, and begins at another time: the records from before the last one's beginning have names, too.
+#[test]
+fn each_connection_of_a_process_is_one_row() {
+    let args = ["--connections", "8", "--life", "100000", "--trace-era", "C", "--slots", "512", "--rate", "2000"];
+    let mut target = Target::start(&args);
+    target.begin();
+    let (pid, trace) = (target.pid(), target.trace());
+    let listed = |tpoint: &str| {
+        let args = ["trace", "-i", trace.to_str().unwrap(), "--head", "1", "--tpoint", tpoint];
+        !printed(&args).0.is_empty()
+    };
+    let started = Instant::now();
+    // Records of requests are there, and those of the connections' beginnings are not any more.
+    while !listed("RDMA_REQ_NEW") || listed("RDMA_QP_CREATE") {
+        assert!(started.elapsed() < PATIENCE, "no ring was overwritten");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (summary, _) = printed(&["latency", "-p", &pid, "--summary", "--json", "--tpoint", "RDMA_*"]);
+    let name = |line: &str| serde_json::from_str::<Value>(line).unwrap()["group"]["qpair"].to_string();
+    let names: Vec<_> = summary.lines().map(name).collect();
+    let addresses: BTreeSet<_> = names.iter().map(|name| name.split(' ').next()).collect();
+    assert!(names.iter().all(|name| name.contains("nqn.")) && addresses.len() == names.len(), "{names:#?}");
+    assert!(names.len() > 4, "{names:#?}");
 }
 
 /// Connections that come and go, with addresses that are used again at once: no record gets the name of another connection, and

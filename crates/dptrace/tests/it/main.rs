@@ -35,6 +35,8 @@ mod list;
 mod live;
 mod manual;
 mod meta;
+mod names_alive;
+mod names_beside;
 mod pmd;
 mod progress;
 mod record_demo;

@@ -144,6 +144,20 @@ fn all_records_are_read_if_that_is_wanted() {
     assert!((share - 1.0).abs() < 0.05, "{share}: {:?}", shares_read(&seconds));
 }
 
+/// The memory is read again and again, and what comes before the next reading has its name, too.
+#[test]
+fn each_connection_that_is_alive_is_one_row() {
+    let dir = dir();
+    let target = target(&["--connections", "8", "--rate", "800", "--trace-era", "C", "--no-probes"], dir.path());
+    let mut seconds = Seconds::of(top(&target, &["--json", "--no-kernel", "--no-probes"]));
+    for _ in 0..3 {
+        let second = seconds.next().expect("a second");
+        let connections = second["connections"].as_array().expect("connections");
+        let nameless: Vec<_> = connections.iter().filter(|it| it["host"] == "").collect();
+        assert!(!connections.is_empty() && nameless.is_empty(), "{nameless:#?}");
+    }
+}
+
 #[test]
 fn a_thousand_connections_are_listed() {
     let dir = dir();

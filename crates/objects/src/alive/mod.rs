@@ -1,13 +1,14 @@
 //! Objects that were found alive in the memory of the program: what a recording says of them, and for which times that holds.
 //!
-//! A reading at a time R is true at R. What it says of an address holds
+//! A reading at a time R is true at R. What it says of an address holds for all of a trace that goes on at R
 //!
-//! - after R until an end that is known: a probe's or a record's of the trace, or a later reading that finds something else;
-//! - before R only back to a time from which on a beginning would have been seen: probes that were attached (`watched`), or the
-//!   trace's own records of beginnings and ends ([`crate::witness`]);
+//! - after R until its end: a probe's or a record's of the trace ([`crate::witness`]), or a later reading that finds something else;
+//! - before R back to the last time at which the address changed hands: a beginning or an end that a record reports, or another
+//!   object that an earlier reading or a probe has found there;
 //! - between two readings that found the same, if no record reports a beginning or an end between them.
 //!
-//! At all other times the address stays a pointer.
+//! At all other times the address stays a pointer. So it does in a trace that has ended before R, or begins after the last reading:
+//! what happened between the two, nobody has seen.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 
@@ -66,6 +67,11 @@ impl Lifetimes {
             Some(Value::Int(since @ 1..)) => Some(Ticks(since)),
             _ => None,
         };
+        if watched.is_some() {
+            self.whole.watch(watched);
+        } else if said == Said::Read {
+            self.whole.end(now);
+        }
         match (said, event.arg(&spec.key).map(Key::from)) {
             (Said::Read, _) => self.confirm(number, now, watched.is_some()),
             (Said::Alive, Some(key)) => self.found((number, spec), key, watched, event),
@@ -77,7 +83,7 @@ impl Lifetimes {
     /// An object was there at the time of the event.
     fn found(&mut self, (number, spec): (usize, &ObjectSpec), key: Key<'_>, watched: Option<Ticks>, event: &Event<'_>) {
         let now = Ticks(event.tsc);
-        let print = print_of(event);
+        let print = print_of(spec, event);
         let owner = spec.owner_id.as_ref().and_then(|name| event.arg(name)).and_then(|value| match value {
             Value::Int(id) => Some(id),
             Value::Str(_) => None,
@@ -145,14 +151,13 @@ impl Lifetimes {
         self.readings[number].push(now);
     }
 
-    /// Whether an object that a reading has found was there at `tsc`, which is not after its end.
+    /// Returns whether an object that a reading has found was there at `tsc`, which is not before its beginning nor after its end.
     pub(crate) fn is_proven(&self, spec: usize, key: u64, life: &Interval, tsc: Ticks) -> bool {
         let Some(alive) = self.objects.get(life.object as usize).and_then(|object| object.alive) else { return false };
         let witness = self.witness.borrow();
         if tsc < alive.first {
-            // Probes have seen its beginning, had there been one, or the trace has.
-            let is_seen = tsc >= life.begin || witness.covers(tsc, alive.first);
-            return is_seen && !witness.has_change(spec, key, tsc, alive.first);
+            // Probes have seen its beginning, had there been one.
+            return !witness.has_change(spec, key, tsc, alive.first);
         }
         let times = self.readings.get(spec).map(Vec::as_slice).unwrap_or_default();
         let next = times.partition_point(|time| *time < tsc);
@@ -161,9 +166,35 @@ impl Lifetimes {
         if tsc <= alive.last {
             let after = times.get(next).copied().unwrap_or(alive.last).min(alive.last);
             // What comes between now and that reading may not have been seen yet.
-            return is_unchanged || witness.covers(tsc, after) && !witness.has_change(spec, key, tsc, after);
+            return is_unchanged || witness.extends(tsc, after) && !witness.has_change(spec, key, tsc, after);
         }
-        is_unchanged && (alive.watched || witness.covers(before, tsc))
+        is_unchanged && (alive.watched || witness.extends(before, tsc))
+    }
+
+    /// Returns the object that had this address at `tsc`, where the life `before` has ended and `after` has not begun: a life that
+    /// readings have found reaches to the first change of hands behind its last reading, and begins with the last one before its
+    /// first reading.
+    pub(crate) fn beside_readings(
+        &self,
+        spec: usize,
+        key: u64,
+        (before, after): (Option<&Interval>, Option<&Interval>),
+        tsc: Ticks,
+    ) -> Option<u32> {
+        let witness = self.witness.borrow();
+        let is_new = before.is_none_or(|life| witness.has_change(spec, key, life.end, tsc));
+        if let Some(life) = after.filter(|life| life.by_reading) {
+            let first = self.objects.get(life.object as usize)?.alive?.first;
+            let is_seen = is_new && witness.extends(tsc, first) || witness.covers(tsc, first);
+            if is_seen && !witness.has_change(spec, key, tsc, first) {
+                return Some(life.object);
+            }
+        }
+        // Without a change that was seen, it is not known when it ended.
+        let life = before.filter(|life| life.by_reading && !life.end_seen && !is_new)?;
+        let end = witness.change_after(spec, key, tsc)?;
+        let is_its = witness.extends(life.end, tsc) && after.is_none_or(|next| end <= next.begin);
+        is_its.then_some(life.object)
     }
 
     /// The object that owns the records of this owner: it was found with the owner's number at a time at which nobody else had
@@ -190,10 +221,11 @@ impl Lifetime {
     }
 }
 
-/// A hash of all that a line says, but for the times.
-fn print_of(event: &Event<'_>) -> u64 {
+/// Hashes all that a line says of an object, but for the times and what changes in its life.
+fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    for (name, value) in event.args.iter().filter(|(name, _)| ![TSC, WATCHED].contains(name)) {
+    let is_lasting = |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);
+    for (name, value) in event.args.iter().filter(|(name, _)| is_lasting(name)) {
         hasher.write(name.as_bytes());
         match value {
             Value::Int(number) => hasher.write_u64(*number),

@@ -8,6 +8,7 @@ const SPEC: &str = r#"
 name = "qpair"
 key = "qpair"
 owner-id = "owner"
+changing = ["state"]
 
 [[object.probe]]
 name = "add"
@@ -58,8 +59,49 @@ fn read(tsc: u64, watched: u64) -> String {
     format!("read_qpair: tsc={tsc:#x}, watched={watched:#x}, found=0x1\n")
 }
 
+/// Returns the same for a trace whose records between these two times were seen, with changes of hands at the others.
+fn hosts_in(text: &str, (from, to): (u64, u64), changes: &[u64]) -> String {
+    let known = lifetimes(text);
+    known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
+    for tsc in changes {
+        known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc));
+    }
+    hosts(&known, from..=to)
+}
+
+/// No tracepoint of beginnings and ends need be enabled, and each lcore's ring may begin at another time.
 #[test]
-fn between_two_readings_and_no_further() {
+fn a_name_holds_for_all_of_a_trace_unless_the_address_changed_hands() {
+    let text = [alive(4, "x", 0), read(4, 0)].concat();
+    for (changes, expected) in [
+        (&[][..], "xxxxxxxxx"),
+        (&[3], "--xxxxxxx"),
+        (&[2, 3], "--xxxxxxx"),
+        (&[7], "xxxxxx---"),
+        (&[3, 7, 8], "--xxxx---"),
+    ] {
+        assert_eq!(hosts_in(&text, (1, 9), changes), expected, "{changes:?}");
+    }
+    // The trace goes on, and was read up to 3: what comes until the reading is not known.
+    assert_eq!(hosts_in(&text, (1, 3), &[]), "---");
+    assert_eq!(hosts_in(&text, (5, 9), &[]), "-----", "nobody has seen what came between the reading and the trace");
+}
+
+#[test]
+fn of_two_at_one_address_each_has_its_own_time() {
+    let text = [alive(2, "x", 0), read(2, 0), read(3, 0), alive(8, "y", 0), read(8, 0)].concat();
+    for (changes, expected) in
+        [(&[][..], "xxx----yy"), (&[6], "xxxxxyyyy"), (&[5, 7], "xxxx--yyy"), (&[1, 5, 6, 7, 9], "xxxx--yy-")]
+    {
+        assert_eq!(hosts_in(&text, (1, 9), changes), expected, "{changes:?}");
+    }
+    let gone = [alive(2, "x", 0), read(2, 0), read(3, 0), "gone_qpair: tsc=0x7, qpair=0xa\n".to_owned(), read(7, 0)];
+    assert_eq!(hosts_in(&gone.concat(), (1, 9), &[]), "xxx------");
+    assert_eq!(hosts_in(&gone.concat(), (1, 9), &[5]), "xxxx-----");
+}
+
+#[test]
+fn without_a_trace_that_goes_on_a_name_holds_between_two_readings() {
     let text = [alive(3, "x", 0), read(3, 0), read(5, 0), alive(7, "y", 0), read(7, 0)].concat();
     // What was there between the second and the third reading is not known.
     assert_eq!(hosts(&lifetimes(&text), 1..=9), "--xxx-y--");
@@ -68,17 +110,32 @@ fn between_two_readings_and_no_further() {
 }
 
 #[test]
+fn what_changes_in_a_life_does_not_make_it_another() {
+    let with_state = |tsc, state| alive(tsc, "x", 0).replace(", owner", &format!(", state={state:#x}, owner"));
+    let text = [with_state(3, 1), read(3, 0), with_state(6, 2), read(6, 0)].concat();
+    assert_eq!(hosts(&lifetimes(&text), 1..=7), "--xxxx-");
+    let other = text.replace("state", "cntlid");
+    assert_eq!(hosts(&lifetimes(&other), 1..=7), "--x--x-");
+}
+
+/// Observes a trace between these times in which no beginning and no end was missed.
+fn cover(known: &Lifetimes, from: u64, to: u64) {
+    known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
+    known.witness.borrow_mut().cover(Ticks(from), Ticks(to));
+}
+
+#[test]
 fn the_trace_itself_proves_more() {
     let text = [alive(4, "x", 0), read(4, 0), read(6, 0)].concat();
     let known = lifetimes(&text);
-    known.witness.borrow_mut().cover(Ticks(2), Ticks(8));
+    cover(&known, 2, 8);
     assert_eq!(hosts(&known, 1..=9), "-xxxxxxx-");
     // Its first tick is that of its beginning; an end or another beginning ends it.
     for (changes, expected) in
         [(vec![3], "--xxxxxx-"), (vec![7], "-xxxxx---"), (vec![5], "-xxxxxxx-"), (vec![3, 8], "--xxxxx--")]
     {
         let known = lifetimes(&text);
-        known.witness.borrow_mut().cover(Ticks(2), Ticks(8));
+        cover(&known, 2, 8);
         for tsc in &changes {
             known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc));
         }
@@ -90,13 +147,13 @@ fn the_trace_itself_proves_more() {
 #[test]
 fn what_came_between_two_equal_readings_is_not_named() {
     let known = lifetimes(&[alive(2, "x", 0), read(2, 0), read(8, 0)].concat());
-    known.witness.borrow_mut().cover(Ticks(1), Ticks(9));
+    cover(&known, 1, 9);
     for tsc in [4, 5, 6] {
         known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(tsc));
     }
     assert_eq!(hosts(&known, 1..=9), "xxx--xxxx");
     // A live trace was read up to 7: what comes between that and the second reading is not known.
-    known.witness.borrow_mut().cover(Ticks(1), Ticks(7));
+    cover(&known, 1, 7);
     assert_eq!(hosts(&known, 1..=7), "xxx----");
 }
 

@@ -123,6 +123,7 @@ impl Reading {
         // What is in the rings already is of the past.
         self.tail.keep_newest(0);
         self.tail.poll(&self.source, &mut Copied::default())?;
+        self.objects.begin_now();
         let mut pace = Pace::new(self.tail.totals().count(), self.all_records);
         let (mut began, mut before) = (Instant::now(), self.totals());
         for second in 1.. {

@@ -205,11 +205,11 @@ pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(
     }
 }
 
-/// The lines of a recording that probes left: not those of what was found alive, and of when that was read.
+/// The lines of a recording that probes left: not those of what was found alive, of when that was read, and of the recording itself.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
-    let is_found =
-        |line: &&str| [objects::ALIVE, objects::GONE, objects::READ].iter().any(|start| line.starts_with(start));
-    text.lines().filter(|line| !is_found(line)).map(str::to_owned).collect()
+    let others = [objects::ALIVE, objects::GONE, objects::READ, objects::RECORDING];
+    let is_other = |line: &&str| others.iter().any(|start| line.starts_with(start));
+    text.lines().filter(|line| !is_other(line)).map(str::to_owned).collect()
 }
 
 impl Recorded {

@@ -79,6 +79,19 @@ fn every_request_is_counted() {
     assert!(served.process.end().0.success());
 }
 
+/// Without probes, names are those that were found alive: they hold behind the last reading, and no request comes before the first.
+#[test]
+fn requests_of_connections_that_are_alive_have_names() {
+    let target = target(&["--app", "alive", "--no-probes", "--trace-era", "C", "--rate", "800", "--life", "1000000"]);
+    let served = Served::start(&["-p", &target.pid().to_string(), "--no-kernel", "--no-probes"]);
+    let of_rdma = |metrics: &Metrics, labels: &[(&str, &str)]| {
+        metrics.sum("dptrace_requests_total", &[labels, &[("transport", "RDMA")]].concat())
+    };
+    let metrics = served.wait_until("some are counted", |metrics| of_rdma(metrics, &[]) > 1_000.0);
+    let named = metrics.values("hostnqn").into_iter().map(|host| of_rdma(&metrics, &[("hostnqn", host)])).sum::<f64>();
+    assert_eq!(named, of_rdma(&metrics, &[]), "{metrics:#?}");
+}
+
 /// The time of threads adds up to the wall clock, while the target works, and over a restart.
 #[test]
 #[ignore = "deep truth: it compares sums with the test's clock within 0.11 s"]
