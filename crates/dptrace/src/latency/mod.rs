@@ -30,7 +30,7 @@ use timeline::{Silence, Silences};
 use crate::agreement_tests::{RealTrace, Requests};
 use crate::failure::note;
 use crate::input::{Input, InputArgs, Loaded, Place};
-use crate::live_objects;
+use crate::live_objects::AroundTrace;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
 use crate::progress::{Progress, READING, Reading, expected};
@@ -126,12 +126,12 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let (show, access) = (Show::of(&place, args), place.access());
     let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
-    // Before the trace is: what its records say from then on holds for what was found.
-    let alive = match (process, &place) {
-        (Some(pid), Place::File(path)) => live_objects::read_once(pid, &args.objects.specs()?, path),
-        _ => String::new(),
+    let around = match (process, &place) {
+        (Some(pid), Place::File(path)) => AroundTrace::begin(pid, &args.objects.specs()?, path),
+        _ => None,
     };
     let loaded = place.load_measured()?;
+    let alive = around.map(AroundTrace::finish).unwrap_or_default();
     let next = if args.json { Next::Nothing } else { Next::of(&loaded, path, process) };
     let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::whole(args.output.as_deref(), access)?;

@@ -18,16 +18,38 @@ mod table;
 
 pub(crate) use finder::Finder;
 pub(crate) use layout::version_of;
+use lines::Readings;
 pub(crate) use pointers::Pointers;
 pub(crate) use session::{Opening, SHORT_INTERVAL, Session};
 
-/// What one reading finds of the objects that a trace can name, as lines of a recording; nothing if none can be found.
-pub(crate) fn read_once(pid: u32, specs: &[ObjectSpec], trace: &Path) -> String {
-    let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
-    let of_trace = |specs: &[&ObjectSpec]| Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default();
-    let Some(finder) = find(pid, &named, of_trace) else { return String::new() };
-    let lines = lines::Readings::default().lines(&finder, &finder.read(), 0);
-    lines.join("\n")
+/// Readings of the objects that a trace can name, one before the trace is read and one after that: its records lie between them, also
+/// where a ring holds less than the time that reading takes.
+pub(crate) struct AroundTrace {
+    finder: Finder,
+    readings: Readings,
+    lines: Vec<String>,
+}
+
+impl AroundTrace {
+    /// Makes the first reading; none if no objects can be found.
+    pub(crate) fn begin(pid: u32, specs: &[ObjectSpec], trace: &Path) -> Option<Self> {
+        let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
+        let of_trace = |specs: &[&ObjectSpec]| Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default();
+        let finder = find(pid, &named, of_trace)?;
+        let mut readings = Readings::default();
+        let lines = readings.lines(&finder, &finder.read(), 0);
+        Some(Self { finder, readings, lines })
+    }
+
+    /// Makes the last reading, and returns both as lines of a recording. Of a process that has ended meanwhile there is none.
+    pub(crate) fn finish(self) -> String {
+        let Self { finder, mut readings, mut lines } = self;
+        let last = finder.read();
+        if last.found.iter().any(|found| !found.objects.is_empty()) {
+            lines.extend(readings.lines(&finder, &last, 0));
+        }
+        lines.join("\n")
+    }
 }
 
 /// Whether records of traces can refer to objects of this kind.
