@@ -152,11 +152,15 @@ impl Running {
         self.budget(reading).is_some_and(|found| found.adds_up())
     }
 
+    /// Returns what is known of a thread from before; none if another one had its number.
+    fn known(&self, tid: u32, after: &Snapshot) -> Option<&Known> {
+        self.threads.get(&tid).filter(|known| known.before.start_time() == after.start_time())
+    }
+
     fn budget(&self, reading: &ThreadReading) -> Option<Found> {
         let after = &reading.after;
         let nothing = Snapshot::default();
-        let known = self.threads.get(&reading.tid).filter(|known| known.before.start_time() == after.start_time());
-        let (before, from) = match known {
+        let (before, from) = match self.known(reading.tid, after) {
             Some(known) => (&known.before, known.until),
             None => (&nothing, self.start.max(after.start_time())),
         };
@@ -177,7 +181,7 @@ impl Running {
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
         let name = name.or(comm).unwrap_or_else(|| "?".to_owned());
         let start = self.start.max(after.start_time());
-        let before = self.threads.get(&tid).filter(|known| known.before.start_time() == after.start_time());
+        let before = self.known(tid, &after);
         let before = before.map(|known| (known.before.thread.absences, known.before.thread.absent)).unwrap_or_default();
         let absences = (after.thread.absences.wrapping_sub(before.0), after.thread.absent.wrapping_sub(before.1));
         let Some(Found { budget, until }) = found else {

@@ -18,7 +18,7 @@ const END: &str = "recording_end";
 pub struct Header {
     /// The recorded process.
     pub pid: u32,
-    /// When the recording began.
+    /// Begin of the recording.
     pub since: Ticks,
     /// The time from which on probes report each beginning and end; `None` if none do.
     pub watched: Option<Ticks>,
@@ -97,7 +97,7 @@ impl Frame {
 /// The times in which a recording has every beginning and end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WholeTimes {
-    /// From when to when; the last may go on.
+    /// Begin and end of each; the last may go on.
     times: Vec<(Ticks, Ticks)>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Joins {
     window: u64,
     /// Whether there were no owners but those that the trace has.
     are_all: bool,
-    /// By the owner's place: its object as a place among the lifetimes, as far as it was asked for.
+    /// Objects as places among the lifetimes, by the owner's place, as far as they were asked for.
     found: RefCell<Objects>,
 }
 

@@ -80,7 +80,7 @@ pub struct Lifetimes {
     pub(crate) readings: Vec<Vec<Ticks>>,
     /// What the trace says.
     pub(crate) witness: RefCell<Witness>,
-    /// When probes reported every beginning and end.
+    /// Times in which probes reported every beginning and end.
     pub(crate) whole: WholeTimes,
     /// The time of the last event.
     last: u64,

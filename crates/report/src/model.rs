@@ -23,7 +23,7 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// Sentences about the requests that are in no part of it.
     pub left_out: Vec<String>,
-    /// What took the time of the requests that the first verdict is about.
+    /// Causes of the requests that the first verdict is about.
     pub spent: Spent,
     /// What is missing or not known.
     pub notes: Vec<String>,

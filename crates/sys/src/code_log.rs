@@ -39,7 +39,7 @@ pub enum CodeEvent {
     Started {
         /// The process.
         pid: u32,
-        /// Its parent.
+        /// The parent.
         parent: u32,
     },
     /// Entries are missing here, for which there was no room.
@@ -80,7 +80,7 @@ struct Header {
     size: u16,
 }
 
-/// What follows it in a record of `PERF_RECORD_MMAP2`; the path comes behind, and ends with a 0.
+/// Fixed part of a record of `PERF_RECORD_MMAP2`; the path comes behind, and ends with a 0.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Code {

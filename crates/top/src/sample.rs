@@ -155,7 +155,7 @@ pub struct Thread {
 /// What a thread's time goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// Its own code, with its page faults.
+    /// Own code of the thread, with its page faults.
     Own,
     /// System calls, on the CPU, with the reclaim of memory.
     Calls,

@@ -1,4 +1,4 @@
-//! What was around the threads in a window: the limits of their control groups, and the hypervisor below the machine.
+//! Circumstances of a window: the CPU limits of the threads' control groups, and the hypervisor below the machine.
 
 use kernel_delay::Sample;
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};

@@ -9,7 +9,7 @@ use super::next::Next;
 use super::reused;
 use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
-use crate::timeline::missing;
+use crate::timeline::{missing, words};
 
 /// The notes.
 pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
@@ -42,16 +42,9 @@ pub(super) fn silent(silence: &Silence, next: &Next) -> String {
     let Silence { lcore, thread, count, sum, longest, mean } = silence;
     let who =
         if thread.is_empty() { format!("lcore {lcore}") } else { printable::text(thread.as_bytes()).into_owned() };
-    let (sum, longest, mean) = (screen::time(*sum), screen::time(*longest), screen::time(*mean));
-    let lasted = match count {
-        1 => format!("once for {longest}"),
-        count => format!("{count} times for 10 ms or longer ({sum} in all, {longest} at once)"),
-    };
+    let (lasted, mean) = (words::lasted(*count, *sum, *longest), screen::time(*mean));
     let shows = next.command().map_or_else(String::new, |command| format!("; whether it was: {command}"));
-    format!(
-        "{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, requests that arrived meanwhile waited \
-         unread, up to that long, and no record shows it{shows}"
-    )
+    format!("{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}", words::UNREAD)
 }
 
 /// What a number behind an address is.

@@ -1,4 +1,4 @@
-//! What took the time of the slow requests that the first verdict is about: a bar for each cause, of which that sentence names the first.
+//! Causes of the slow requests that the first verdict is about: a bar for each, of which that sentence names the first.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use screen::{counted, time};
+use screen::counted;
 use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
 
 use super::first::excluded;
@@ -71,10 +71,7 @@ fn length(times: &[Away]) -> u64 {
 fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway) -> String {
     let all = length(times);
     let longest = times.iter().map(Away::length).max().unwrap_or_default();
-    let lasted = match &times[..] {
-        [only] => format!("once for {}", time(only.length())),
-        _ => format!("{} times for 10 ms or longer ({} in all, {} at once)", times.len(), time(all), time(longest)),
-    };
+    let lasted = words::lasted(times.len() as u64, all, longest);
     let by = takers(source, times);
     let mainly = by.first().map_or_else(String::new, |(name, nanos)| {
         let how = if Share::of(true, *nanos, all) == Share::Largest { "the largest part of it" } else { "mainly" };
@@ -96,10 +93,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
         0 => String::new(),
         more => format!("; {} came later, for which there was no room", counted(*more, "more time")),
     };
-    format!(
-        "{name} was away {lasted}{mainly}{missed}: requests that arrived meanwhile waited unread, up to that long, and no record \
-         shows it{began}{more}"
-    )
+    format!("{name} was away {lasted}{mainly}{missed}: {}{began}{more}", words::UNREAD)
 }
 
 /// Returns a JSON object for each thread: its longest times away, in the order of time.

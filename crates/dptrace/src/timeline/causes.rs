@@ -1,4 +1,4 @@
-//! What took the time of the slow requests of one group: whoever had the CPU, the threads' own calls and code, devices and peers.
+//! Causes of the slow requests of one group: whoever had the CPU, the threads' own calls and code, devices and peers.
 //! Verdicts name the first of these, and a report has a bar for each.
 
 use std::cmp::Reverse;

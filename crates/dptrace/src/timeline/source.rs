@@ -13,17 +13,17 @@ use crate::progress::{Progress, Reading, expected};
 const IDLE_CALLS: [&str; 8] =
     ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "io_uring_enter"];
 
-/// Returns the numbers of the calls in which a thread waits for work, as this program's architecture has them.
-fn idle_calls() -> Vec<u32> {
-    IDLE_CALLS.iter().filter_map(|name| kernel_delay::call_number(name)).collect()
-}
-
 /// Calls in which a thread sleeps for as long as it chose.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
 /// Returns the numbers of the calls in which a thread that polls is not away: it waits for work, or sleeps for as long as it chose.
 pub(crate) fn calls_of_pollers() -> Vec<u32> {
-    IDLE_CALLS.iter().chain(&SLEEPS).filter_map(|name| kernel_delay::call_number(name)).collect()
+    numbers(IDLE_CALLS.iter().chain(&SLEEPS))
+}
+
+/// Returns the numbers of calls, as this program's architecture has them.
+fn numbers<'a>(names: impl IntoIterator<Item = &'a &'static str>) -> Vec<u32> {
+    names.into_iter().filter_map(|name| kernel_delay::call_number(name)).collect()
 }
 
 /// Everything that there is.
@@ -114,7 +114,7 @@ impl Source {
     /// What a scene must know of it.
     pub(crate) fn setting(&self) -> Setting {
         let kernel = self.kernel.as_ref();
-        let idle_calls = if self.calls_have_names { idle_calls() } else { Vec::new() };
+        let idle_calls = if self.calls_have_names { numbers(&IDLE_CALLS) } else { Vec::new() };
         Setting {
             threads: kernel.map(|kernel| kernel.threads.clone()).unwrap_or_default(),
             lcores: self.lcores.clone(),

@@ -141,6 +141,18 @@ pub(crate) fn explains(at_most: u64, time: u64) -> bool {
     at_most.saturating_mul(20) >= time
 }
 
+/// Words for what no record shows of a thread that was away.
+pub(crate) const UNREAD: &str =
+    "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
+
+/// Says how often something was so for 10 ms or longer, and for how long in all and at once, in nanoseconds.
+pub(crate) fn lasted(count: u64, all: u64, longest: u64) -> String {
+    match count {
+        1 => format!("once for {}", time(longest)),
+        count => format!("{count} times for 10 ms or longer ({} in all, {} at once)", time(all), time(longest)),
+    }
+}
+
 /// What kind of object it is: the name of the tracepoint that creates it without its last part, `TCP_REQ` of `TCP_REQ_NEW`.
 pub(crate) fn kind(first: &str) -> &str {
     first.rsplit_once('_').map_or(first, |(kind, _)| kind)

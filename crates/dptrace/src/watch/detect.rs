@@ -56,7 +56,7 @@ pub(super) struct Detector {
     /// In ticks.
     slow: u64,
     found: Vec<Slow>,
-    /// By lcore: the time of the newest beginning of an object that was asked for.
+    /// Time of the newest beginning of an object that was asked for, by lcore.
     newest: Vec<Ticks>,
     /// How many objects have ended.
     pub(super) ended: u64,

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use records::json_text::string;
 use screen::{counted, shorten, time};
-
 use timeline::BootNanos;
 
 use super::window::Missed;
@@ -16,7 +15,7 @@ const CONNECTION: usize = 60;
 /// What a line says.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// When the request or the time away ended, or was looked at, in nanoseconds since 1970.
+    /// End of the request or the time away, or when it was looked at, in nanoseconds since 1970.
     pub(super) at: u64,
     /// Begin of the time away that the line is about; `None` if it is about a request.
     pub(super) away_since: Option<BootNanos>,
@@ -44,16 +43,14 @@ impl Line {
     pub(super) fn text(&self) -> String {
         let mut line = crate::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
         let away = self.away.sentences.join("; ");
-        match (self.away_since, away.is_empty()) {
-            (None, true) => self.request(&mut line),
-            (None, false) => {
-                self.request(&mut line);
-                line = line + "; " + &away;
-            }
-            (Some(_), false) => line += &away,
+        if self.away_since.is_none() {
+            self.request(&mut line);
+            line.push_str(if away.is_empty() { "" } else { "; " });
+        } else if away.is_empty() {
             // Events of it were lost.
-            (Some(_), true) => line = line + "a thread that writes a ring was away for " + &time(self.length),
+            line = line + "a thread that writes a ring was away for " + &time(self.length);
         }
+        line.push_str(&away);
         self.rest(&mut line);
         match &self.folder {
             Ok(folder) => line + " -> " + folder,
@@ -63,11 +60,11 @@ impl Line {
 
     /// Writes who took how long, and who is to be blamed.
     fn request(&self, line: &mut String) {
-        // Writing into a string can't fail.
-        let _ = write!(line, "{}", self.who());
+        line.push_str(&self.who());
         let length = self.judged.as_ref().map_or(self.length, |judged| judged.length.max(self.length));
         match &self.judged {
             Some(judged) if self.is_open => {
+                // Writing into a string can't fail.
                 let _ = write!(line, " is still open after {}, in {}", time(length), judged.last);
             }
             Some(judged) => {

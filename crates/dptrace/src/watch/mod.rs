@@ -122,9 +122,9 @@ const USAGE: &str = "dptrace watch [OPTIONS] --slow <DURATION> [-p] <PID|NAME>";
 const EXAMPLES: &str = "\
 Follows the SPDK trace of a process and what the kernel does with its threads, and keeps the last moments in memory. When a \
 request was slow, it writes a capture of what came before it until a little after its end, and prints a line: when, which \
-request of whom, how long, and who delayed it. A request that does not end gets a line, too, once; so does a thread that writes a ring and was away, so that requests waited \
-unread. The captures are read by \
-dptrace timeline, trace and latency. The oldest ones are removed; no other file is.
+request of whom, how long, and who delayed it. A request that does not end gets a line, too, once; so does a thread that \
+writes a ring and was away, so that requests waited unread. The captures are read by dptrace timeline, trace and latency. \
+The oldest ones are removed; no other file is.
 
 Examples:
   dptrace watch -p nvmf_tgt --slow 500us

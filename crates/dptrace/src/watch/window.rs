@@ -1,4 +1,4 @@
-//! What is to be kept of the past: the time around slow requests and times away, and how often that is done.
+//! Parts of the past that are kept: the time around slow requests and times away, and how often that is done.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl Case {
 pub(super) struct Window {
     pub(super) from: BootNanos,
     pub(super) until: BootNanos,
-    /// What ends later is not of it.
+    /// Latest end of what is of it.
     latest: BootNanos,
     /// The slowest request; without any, the longest time away.
     pub(super) subject: Case,

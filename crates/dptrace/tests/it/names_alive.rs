@@ -61,7 +61,7 @@ fn rows(trace: &[u8]) -> (Vec<(String, u64)>, String) {
 
 const NAMED: &str = "0xc0 thread:3 qid:5 nqn.a:b nqn.c:d";
 
-/// Its ring goes back to before the other lcore's, which was overwritten, and the trace goes on behind the reading.
+/// A ring goes back to before the other lcore's, which was overwritten, and the trace goes on behind the reading.
 #[test]
 fn a_connection_found_alive_is_one_row() {
     let (found, messages) = rows(&trace(&[1_000, 4_000, 6_000], &[]).build());

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
 
-    /// Of processes that are gone: one waited for less than the limits took, one for more.
+    /// Threads of processes that are gone: one waited for less than the limits took, one for more.
     #[test]
     fn a_thread_was_limited_for_no_longer_than_it_waited() {
         let thread = |ready| ThreadSample {

@@ -1,4 +1,4 @@
-//! What a hypervisor took of the CPUs for others: of a thread's budget that is time of whatever the thread did, which no event shows.
+//! Time that a hypervisor took of the CPUs for others: in a thread's budget it is in whatever the thread did, since no event shows it.
 
 use std::collections::HashMap;
 

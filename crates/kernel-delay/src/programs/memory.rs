@@ -1,4 +1,4 @@
-//! What the kernel does for a thread's memory: page faults of its own code, and reclaim, in a call or in a fault.
+//! Work of the kernel for a thread's memory: page faults of its own code, and reclaim, in a call or in a fault.
 //!
 //! A page fault is a call that nobody makes: a thread that begins one in its own code is in the slot [`SLOT_FAULT`] until it ends, on
 //! the CPU and blocked. The kernel counts a fault when it begins (`PERF_COUNT_SW_PAGE_FAULTS`), and as a minor or a major one when it

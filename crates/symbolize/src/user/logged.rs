@@ -1,6 +1,7 @@
 //! Processes that are gone, as the kernel logged what they mapped.
 
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 use elf::{FileOffset, ProcAddr};
 use host::{Pid, Process};
@@ -15,11 +16,19 @@ const MAX_MAPPINGS: usize = 4_096;
 /// Code that processes have mapped, as far as the log was read.
 pub(super) struct Logged {
     log: CodeLog,
-    mapped: HashMap<u32, Vec<Mapping>>,
+    mapped: HashMap<u32, Code>,
     /// Numbers of these processes, the one that came first at the front.
     order: VecDeque<u32>,
     /// True if entries are missing: then an address without code may be one.
     pub(super) has_lost: bool,
+}
+
+/// Code that a process has mapped.
+#[derive(Default)]
+struct Code {
+    mappings: Vec<Mapping>,
+    /// The process with these, once it was asked for.
+    process: Option<Rc<Process>>,
 }
 
 impl Logged {
@@ -59,18 +68,22 @@ impl Logged {
         }
     }
 
+    /// Returns the mappings of a process, which will change.
     fn mappings(&mut self, pid: u32) -> &mut Vec<Mapping> {
         let order = &mut self.order;
-        self.mapped.entry(pid).or_insert_with(|| {
+        let code = self.mapped.entry(pid).or_insert_with(|| {
             order.push_back(pid);
-            Vec::new()
-        })
+            Code::default()
+        });
+        code.process = None;
+        &mut code.mappings
     }
 
     /// Returns a process with all that it had mapped.
-    pub(super) fn process(&self, pid: u32) -> Option<Process> {
-        let mapped = self.mapped.get(&pid)?;
-        Some(Process::of_code(Pid(pid), ProcMaps::of_code(mapped.iter().cloned())))
+    pub(super) fn process(&mut self, pid: u32) -> Option<Rc<Process>> {
+        let Code { mappings, process } = self.mapped.get_mut(&pid)?;
+        let new = || Rc::new(Process::of_code(Pid(pid), ProcMaps::of_code(mappings.iter().cloned())));
+        Some(Rc::clone(process.get_or_insert_with(new)))
     }
 }
 
