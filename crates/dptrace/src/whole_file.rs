@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, anyhow};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, fchmod, linkat, openat, statfs};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, StatxAttributes, StatxFlags, fchmod, linkat, openat, statfs, statx,
+};
 use rustix::io::Errno;
 
 use crate::target::printable;
@@ -247,6 +249,10 @@ fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)
         Err(error) => return Err(error),
     };
     let Some(real) = resolved(path)? else { return Ok(None) };
+    if old.is_some() && is_mount_point(&real)? {
+        let why = "it is mounted there by itself, so that no whole file can take its place; write to another file";
+        return Err(io::Error::new(ErrorKind::ResourceBusy, why));
+    }
     // The kernel decides whether the user may write the old file and follow these links (`fs.protected_symlinks`, proc_sys_fs(5)).
     match openat(CWD, path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(_) | Err(Errno::NOENT) => Ok(Some((real, old))),
@@ -271,6 +277,13 @@ fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Err(Errno::LOOP.into())
+}
+
+/// Returns whether this is the root of a mount, which rename(2) does not replace: containers mount single files. Before Linux 5.8
+/// nothing is, and the command fails at its end.
+fn is_mount_point(path: &Path) -> io::Result<bool> {
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty())?;
+    Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Begins a file for that place, with the mode of the user's own old file.

@@ -10,7 +10,7 @@ use crate::spec::TSC;
 pub const RECORDING: &str = "recording_";
 /// Name of the first line of a recording. Its `tsc` is 0, since nothing stands before it.
 const BEGIN: &str = "recording_begin";
-/// Name of a line that says how many hits were lost.
+/// Name of a line that says how many hits were lost by then: the last one, and one as soon as there are any.
 const END: &str = "recording_end";
 
 /// The first line of a recording.
@@ -29,7 +29,7 @@ pub struct Header {
 pub enum Frame {
     /// It begins.
     Begin(Header),
-    /// It ends, and has lost this many hits.
+    /// It has lost this many hits; if none, it ends.
     End {
         /// When.
         at: Ticks,
@@ -107,8 +107,8 @@ impl WholeTimes {
         match frame {
             Frame::Begin(header) => self.watch(header.watched),
             Frame::End { at, lost: 0 } => self.end(at),
-            // Which these were, and when, is not known.
-            Frame::End { .. } => drop(self.times.pop()),
+            // Which these were, and when, is not known. A second line of one recording says it again.
+            Frame::End { .. } => drop(self.times.pop_if(|(_, end)| *end == Ticks(u64::MAX))),
         }
     }
 
@@ -138,6 +138,16 @@ impl WholeTimes {
 mod tests {
     use super::*;
     use crate::recording::Recording;
+
+    #[test]
+    fn a_recording_with_losses_is_never_whole_however_often_it_says_so() {
+        let begin = |since| Frame::Begin(Header { pid: 4711, since: Ticks(since), watched: Some(Ticks(since)) });
+        let (mut times, lost) = (WholeTimes::default(), |at, lost| Frame::End { at: Ticks(at), lost });
+        for frame in [begin(10), lost(20, 0), begin(30), lost(40, 5), lost(50, 9)] {
+            times.frame(frame);
+        }
+        assert!(times.contains(Ticks(10), Ticks(20)) && !times.contains(Ticks(30), Ticks(35)), "{times:?}");
+    }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {

@@ -135,13 +135,16 @@ impl Recorder {
         }
         self.take(rest);
         let lines = self.rest();
-        let totals = self.unsent().map(|unsent| Totals {
-            lost: self.totals.lost + unsent,
-            skipped: self.session.misses(),
-            late: self.order.late(),
-            ..self.totals
-        });
-        (lines, totals)
+        (lines, self.totals())
+    }
+
+    /// Returns what came of the recording so far.
+    ///
+    /// # Errors
+    /// The number of lost events could not be read.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        let lost = self.totals.lost + self.unsent()?;
+        Ok(Totals { lost, skipped: self.session.misses(), late: self.order.late(), ..self.totals })
     }
 
     /// All events that wait, in order.

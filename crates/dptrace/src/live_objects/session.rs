@@ -18,6 +18,8 @@ const SETTLE: Duration = Duration::from_millis(60);
 const INTERVAL: Duration = Duration::from_millis(500);
 /// The same if records wait for the next reading to be named.
 pub(crate) const SHORT_INTERVAL: Duration = Duration::from_millis(100);
+/// The time between two looks at how many hits were lost.
+const LOSS_INTERVAL: Duration = Duration::from_millis(100);
 /// Readings take at most this part of the time.
 const SHARE: u32 = 50;
 
@@ -101,6 +103,8 @@ pub(crate) struct Session {
     /// Lines of readings, and when they may go out.
     pending: Vec<(Instant, Vec<String>)>,
     again: Option<Again>,
+    /// Time of the next look at how many hits were lost; `None` once some were.
+    next_loss: Option<Instant>,
     /// Whether [`Self::first_found`] has said it.
     is_reported: bool,
 }
@@ -121,6 +125,7 @@ impl Session {
             next: Some(Instant::now()),
             pending: Vec::new(),
             again: None,
+            next_loss: Some(Instant::now()),
             is_reported: false,
         };
         this.read_if_due();
@@ -213,7 +218,20 @@ impl Session {
         while self.pending.first().is_some_and(|(when, _)| *when <= now) {
             lines.extend(self.pending.remove(0).1);
         }
+        lines.extend(self.first_loss(now));
         lines
+    }
+
+    /// Returns the line about lost hits, once there are any: a recording that is killed has no end that says so.
+    fn first_loss(&mut self, now: Instant) -> Option<String> {
+        let recorder = self.recorder.as_ref().filter(|_| self.next_loss.is_some_and(|next| next <= now))?;
+        self.next_loss = Some(now + LOSS_INTERVAL);
+        // A number that can't be read is an error of the recording's end.
+        let lost = recorder.totals().ok()?.missing();
+        (lost > 0).then(|| {
+            self.next_loss = None;
+            Frame::End { at: Ticks(sys::clock::ticks()), lost }.line()
+        })
     }
 
     fn read_if_due(&mut self) {

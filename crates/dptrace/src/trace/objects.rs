@@ -117,7 +117,8 @@ impl ObjectArgs {
             let annotator = || annotate_quietly(alive, specs, tpoints);
             return Ok((!alive.is_empty()).then(annotator));
         }
-        let text = [self.text()?.as_str(), beside.as_deref().unwrap_or_default(), "\n", alive].concat();
+        let mut text = self.text()?;
+        text.extend([beside.as_deref().unwrap_or_default(), "\n", alive]);
         let beside = self.beside.iter().map(|beside| &beside.recording);
         let names: Vec<_> = self.recordings.iter().chain(beside).map(printable).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))

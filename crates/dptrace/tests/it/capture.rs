@@ -392,7 +392,7 @@ fn what_is_no_process_is_refused() {
 }
 
 #[test]
-#[ignore = "deep truth: a late reader writes events of later times, which is a known defect"]
+#[ignore = "deep truth: the end is at the time asked for, whatever else takes the CPU"]
 fn all_parts_of_a_capture_end_at_the_time_that_was_asked_for() {
     let Some(_guard) = kernel() else { return };
     let mut target = Target::start(&["--rate", "2000", "--for", "1m"]);

@@ -1,8 +1,12 @@
 //! `dptrace record` of the demo target, held against the target's own truth.
 
+use std::io::{BufRead as _, BufReader};
 use std::time::Duration;
 
 use crate::common::kernel::{Demo, Process, Recorded, attached, kernel, needs, probe_lines, record, recorded};
+
+/// Time that a slow reader takes for a line; the target has hits in less.
+const READ_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The lines that the truth's connections must have left, without their order.
 fn expected(truth: &demo_target::Truth) -> Vec<String> {
@@ -164,6 +168,20 @@ fn nothing_is_lost_in_silence() {
     assert!(recorded.total(" lost because") > 0, "{}", recorded.last);
     assert_eq!(events + lost(&recorded), hits, "{}", recorded.last);
     assert_in_order(&recorded);
+}
+
+/// A recording that is killed has no end, but says by then that it is not whole.
+#[test]
+fn a_loss_is_recorded_when_it_happens() {
+    let Some(_guard) = kernel() else { return };
+    let mut demo = Demo::start(&["--flat-out", "--life", "2", "--connections", "64", "--for", "1m"]);
+    let mut tracer = attached(demo.process.pid(), ["--buffer", "1", "--objects", "all"]);
+    let output = BufReader::new(tracer.child.stdout.take().expect("it is piped"));
+    demo.go();
+    // Who reads slowly lets the ring run over.
+    let mut lines = output.lines().map(|line| line.expect("UTF-8")).inspect(|_| std::thread::sleep(READ_INTERVAL));
+    let lost = lines.find(|line| line.starts_with("recording_end: ")).expect("losses are recorded");
+    assert!(!lost.ends_with("lost=0x0") && demo.process.child.try_wait().expect("its state").is_none(), "{lost}");
 }
 
 /// Records two threads that hit probes as fast as they can, with a reader that reads, and checks that each hit is a line or lost.

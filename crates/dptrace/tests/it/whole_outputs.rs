@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -15,6 +15,8 @@ use crate::common::scenes::{add_rings, sample, write_absences};
 
 /// What an old file has.
 const OLD: &str = "an old file\n";
+/// Somebody who is not root.
+const OTHER_USER: u32 = 65_534;
 /// Mode of a new file under the umask of these tests.
 const BY_UMASK: u32 = 0o640;
 
@@ -202,11 +204,14 @@ fn an_error_says_which_files_were_replaced() {
     for name in ["demo.trace", "demo.recording"] {
         fs::write(out.join(name), OLD).unwrap();
     }
-    // What is mounted can't be replaced.
-    let mount = "mount --bind folder/demo.recording folder/demo.recording";
-    let script = format!("{mount} && exec \"$@\"");
-    let mut command = testkit::command("unshare");
-    command.args(["--mount", "sh", "-c", &script, "sh", PROGRAM, "demo", "--write", "folder"]).current_dir(dir.path());
+    // Somebody else's file in a folder with the sticky bit may be written, but not replaced (unlink(2)).
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::set_permissions(out.join("demo.recording"), fs::Permissions::from_mode(0o666)).unwrap();
+    for path in [out.clone(), out.join("demo.recording")] {
+        chown(path, Some(OTHER_USER), None).unwrap();
+    }
+    let mut command = testkit::command("setpriv");
+    command.args(["--bounding-set=-fowner", PROGRAM, "demo", "--write", "folder"]).current_dir(dir.path());
     let done = command.output().unwrap();
     let messages = String::from_utf8(done.stderr).unwrap();
     assert!(!done.status.success() && messages.contains("these are new already: folder/demo.trace"), "{messages}");
@@ -297,6 +302,22 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
 }
 
 /// A stream replaces an old file with its first bytes, and can be read from then on, also if it is killed.
+/// A file that is mounted by itself (`docker run -v FILE:FILE`) is found before the work: renaming over it failed after all of it.
+#[test]
+fn a_file_that_is_a_mount_is_refused_at_once() {
+    let Some(_alone) = kernel() else { return };
+    let dir = sample();
+    let dir = dir.path();
+    fs::write(dir.join("out"), OLD).unwrap();
+    let script = "mount --bind out out && exec \"$0\" latency demo.trace -o out";
+    let mut command = testkit::command("unshare");
+    command.args(["--mount", "sh", "-c", script, PROGRAM]).current_dir(dir).stdin(Stdio::null());
+    let done = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(errors.contains("out: it is mounted there by itself"), "{errors}");
+    assert_eq!((done.status.code(), fs::read_to_string(dir.join("out")).unwrap().as_str()), (Some(1), OLD));
+}
+
 #[test]
 fn a_stream_replaces_an_old_file_once_it_has_begun() {
     let dir = tempfile::tempdir().unwrap();
