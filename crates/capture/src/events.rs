@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use spdk_trace::{ReadAt, StreamEnd};
-use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use timeline::{BootNanos, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic, long, word};
 
@@ -50,12 +50,17 @@ mod event {
     pub(super) const CALL_EXIT: u32 = 8;
     pub(super) const LOST: u32 = 9;
     pub(super) const UNSEEN: u32 = 10;
+    pub(super) const INSIDE: u32 = 11;
 
     /// Why a thread leaves its CPU: the detail of a switch, and of a thread that was found off its CPU.
     pub(super) const PREEMPTED: u64 = 1;
     pub(super) const BLOCKED: u64 = 2;
     pub(super) const STOPPED: u64 = 3;
     pub(super) const ENDED: u64 = 4;
+
+    /// What a thread is inside of: the detail of that.
+    pub(super) const IN_CALL: u64 = 1;
+    pub(super) const IN_INTERRUPT: u64 = 2;
 
     /// What interrupts: the upper half of the detail; the lower one is the interrupt's number.
     pub(super) const HARD: u64 = 1 << 32;
@@ -259,6 +264,8 @@ fn encode(event: &KernelEvent) -> [u8; ENTRY] {
         // A count of 64 bits in the place of both threads.
         EventKind::Lost { since, count } => (event::LOST, since.0, count as u32, (count >> 32) as u32),
         EventKind::Unseen { tid, since } => (event::UNSEEN, since.0, tid.0, 0),
+        EventKind::Inside { tid, what: Inside::Call } => (event::INSIDE, event::IN_CALL, tid.0, 0),
+        EventKind::Inside { tid, what: Inside::Interrupt } => (event::INSIDE, event::IN_INTERRUPT, tid.0, 0),
     };
     let mut bytes = [0; ENTRY];
     bytes[..8].copy_from_slice(&at.0.to_le_bytes());
@@ -278,6 +285,7 @@ fn decode(bytes: &[u8]) -> Option<KernelEvent> {
         event::WAKE => EventKind::Wake { tid, on: Cpu(number?) },
         event::MIGRATE => EventKind::Migrate { tid, to: Cpu(number?) },
         event::UNSEEN => EventKind::Unseen { tid, since: BootNanos(detail) },
+        event::INSIDE => EventKind::Inside { tid, what: inside(detail)? },
         event::FOUND => EventKind::Found { tid, off_cpu: leaves(detail)? },
         event::BEGIN => EventKind::Begin { tid, interrupt: interrupt(detail)? },
         event::END => EventKind::End { tid, interrupt: interrupt(detail)? },
@@ -290,6 +298,14 @@ fn decode(bytes: &[u8]) -> Option<KernelEvent> {
         _ => return None,
     };
     Some(KernelEvent { at, cpu, kind })
+}
+
+fn inside(number: u64) -> Option<Inside> {
+    match number {
+        event::IN_CALL => Some(Inside::Call),
+        event::IN_INTERRUPT => Some(Inside::Interrupt),
+        _ => None,
+    }
 }
 
 /// 0 for a thread that runs.

@@ -89,11 +89,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::activity::samples::{OURS, check_known, events};
+    use crate::activity::samples::{OURS, check_exactly, check_known, events, whole_events};
     use crate::{Activities, Foresight, Interval, Tid};
 
     const START: BootNanos = BootNanos(5);
-    const END: BootNanos = BootNanos(10_000);
+    const END: BootNanos = BootNanos(1_000_000);
 
     /// Returns what two passes over events show of each thread.
     fn shown(events: &[KernelEvent]) -> Vec<(Tid, Vec<Interval>)> {
@@ -152,6 +152,16 @@ mod tests {
             let lost: u64 = ordered.iter().map(|event| if let EventKind::Lost { count, .. } = event.kind { count } else { 0 }).sum();
             prop_assert_eq!(lost, disorder.count().saturating_sub(most as u64));
             check_known(&shown(&events), &shown(&ordered))?;
+        }
+
+        #[test]
+        fn calls_and_interrupts_that_began_in_a_hole_are_known_or_unknown(
+            events in whole_events(60),
+            delays in prop::collection::vec(prop_oneof![3 => Just(0), 1 => 0..80_usize], 60),
+            most in 0..8_usize,
+        ) {
+            let (_, ordered) = ordered(&delayed(&events, &delays), most);
+            check_exactly(&ordered, &shown(&events), &shown(&ordered))?;
         }
 
         #[test]

@@ -95,6 +95,23 @@ pub enum EventKind {
         /// Since when.
         since: BootNanos,
     },
+    /// This thread is inside of something that began where no event showed it, and which an event ends later. No recorder writes it,
+    /// either.
+    Inside {
+        /// Who.
+        tid: Tid,
+        /// What it is in.
+        what: Inside,
+    },
+}
+
+/// What a thread can be inside of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inside {
+    /// A system call.
+    Call,
+    /// An interrupt.
+    Interrupt,
 }
 
 /// What interrupts a task.

@@ -32,7 +32,7 @@ pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use disorder::Disorder;
 pub use ends::{Ending, is_host_request};
 pub use foresight::{Foreseen, Foresight};
-pub use kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+pub use kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 pub use lengths::Lengths;
 pub use lives::{AtEnd, Life, Lives, Passed};
 pub use request::{Consumer, Mark, Request, StageOfRequest};

@@ -164,7 +164,8 @@ fn a_reactor_that_sleeps_is_woken_and_waits_for_the_cpu() {
     ];
     let usual = {
         let mut survey = Survey::default();
-        let all = join(setting(), &[event(900, EventKind::CallExit { tid: REACTOR })], &[(2, 9, 0), (3, 9, 600)]);
+        let all =
+            join(setting(), &[event(900, EventKind::CallEnter { tid: REACTOR, number: 0 })], &[(2, 9, 0), (3, 9, 600)]);
         for request in &all.requests {
             survey.request(request);
         }

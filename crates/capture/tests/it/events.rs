@@ -8,7 +8,7 @@ use capture::{
 };
 use proptest::prelude::*;
 use spdk_trace::{Lcore, Ticks};
-use timeline::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use timeline::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 
 fn meta() -> Meta {
     Meta { format: FORMAT, ..Meta::default() }
@@ -48,6 +48,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         tid().prop_map(|tid| EventKind::CallExit { tid }),
         (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost { since: BootNanos(since), count }),
         (tid(), any::<u64>()).prop_map(|(tid, since)| EventKind::Unseen { tid, since: BootNanos(since) }),
+        (tid(), prop_oneof![Just(Inside::Call), Just(Inside::Interrupt)])
+            .prop_map(|(tid, what)| EventKind::Inside { tid, what }),
     ]
 }
 

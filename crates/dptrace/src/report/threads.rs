@@ -144,9 +144,11 @@ impl Threads {
             EventKind::Found { tid, .. } | EventKind::Begin { tid, .. } | EventKind::CallEnter { tid, .. } => {
                 (tid, event.cpu)
             }
-            EventKind::End { .. } | EventKind::CallExit { .. } | EventKind::Lost { .. } | EventKind::Unseen { .. } => {
-                return;
-            }
+            EventKind::End { .. }
+            | EventKind::CallExit { .. }
+            | EventKind::Lost { .. }
+            | EventKind::Unseen { .. }
+            | EventKind::Inside { .. } => return,
         };
         // Others are of no interest: they get no entry.
         let Some(thread) = self.each.get_mut(&tid) else { return };

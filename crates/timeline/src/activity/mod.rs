@@ -1,5 +1,6 @@
 //! What each thread did at each time: intervals without gaps, from the kernel's events.
 
+mod doubts;
 #[cfg(test)]
 pub(crate) mod samples;
 mod standing;
@@ -8,7 +9,8 @@ mod sums;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::BootNanos;
-use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
+use doubts::Hidden;
 pub use sums::ActivitySum;
 pub(crate) use sums::ActivitySums;
 
@@ -67,7 +69,8 @@ impl Interval {
 ///
 /// Events must come in the order of time. Of each thread the intervals follow one another without a gap, from the start to the
 /// end. What a thread did before its first event, and between a loss and the next event, is what that event shows: had it done
-/// something else, an event would have come. Time that no event explains is [`Activity::Unknown`], never quiet; so is the time
+/// something else, an event would have come. What it was in without an event of the beginning, of which the end shows, is unknown time.
+/// Time that no event explains is [`Activity::Unknown`], never quiet; so is the time
 /// between an event that is late and those before which it should have come.
 #[derive(Clone, Debug)]
 pub struct Activities {
@@ -91,8 +94,12 @@ struct Thread {
     call: Option<u32>,
     /// Since when it can have left the call without an event: since it began, or the thread last slept in it.
     call_since: BootNanos,
-    /// Those that it is in, the innermost last.
-    interrupts: Vec<Interrupt>,
+    /// The call that it may be in beside that.
+    hidden_call: Hidden,
+    /// Those that it is in, the innermost last, and since when.
+    interrupts: Vec<(Interrupt, BootNanos)>,
+    /// The interrupt that it may be in beside these.
+    hidden_interrupt: Hidden,
     /// Since when nothing is known of it, if nothing is.
     unknown_since: BootNanos,
     done: Vec<Interval>,
@@ -233,26 +240,45 @@ impl Activities {
                 self.was(tid, off_cpu.map_or(State::OnCpu, State::from), Some(event.cpu));
             }
             EventKind::Found { .. } => {}
-            EventKind::Begin { tid, interrupt } => self.runs(event.cpu, tid, |thread| {
-                // One whose end was not seen begins anew.
-                thread.interrupts.retain(|inside| *inside != interrupt);
-                // Of more, the ends were not seen.
-                if thread.interrupts.len() >= DEEPEST {
-                    thread.interrupts.remove(0);
-                }
-                thread.interrupts.push(interrupt);
-            }),
+            EventKind::Begin { tid, interrupt } => {
+                self.left_interrupt(tid, interrupt);
+                let now = self.last;
+                self.runs(event.cpu, tid, |thread| {
+                    // Of more, the ends were not seen.
+                    if thread.interrupts.len() >= DEEPEST {
+                        thread.interrupts.remove(0);
+                    }
+                    thread.interrupts.push((interrupt, now));
+                });
+            }
             EventKind::End { tid, interrupt } => {
-                self.runs(event.cpu, tid, |thread| thread.interrupts.retain(|inside| *inside != interrupt));
+                self.runs(event.cpu, tid, |_| ());
+                let known =
+                    self.threads.get(&tid).map(|thread| thread.interrupts.iter().rposition(|it| it.0 == interrupt));
+                match known {
+                    Some(Some(place)) => self.change(tid, |thread| _ = thread.interrupts.remove(place)),
+                    Some(None) => self.was_inside(event.cpu, tid, Inside::Interrupt),
+                    None => {}
+                }
             }
             EventKind::CallEnter { tid, number } => {
                 self.left_call(tid);
                 let now = self.last;
-                self.runs(event.cpu, tid, |thread| (thread.call, thread.call_since) = (Some(number), now));
+                self.runs(event.cpu, tid, |thread| {
+                    (thread.call, thread.call_since, thread.hidden_call) = (Some(number), now, Hidden::since(now));
+                });
             }
-            EventKind::CallExit { tid } => self.runs(event.cpu, tid, |thread| thread.call = None),
+            EventKind::CallExit { tid } => {
+                self.runs(event.cpu, tid, |_| ());
+                if self.threads.get(&tid).is_some_and(|thread| thread.call.is_none()) {
+                    self.was_inside(event.cpu, tid, Inside::Call);
+                }
+                let now = self.last;
+                self.change(tid, |thread| (thread.call, thread.hidden_call) = (None, Hidden::since(now)));
+            }
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
             EventKind::Unseen { tid, since } => self.forget(tid, since),
+            EventKind::Inside { tid, what } => self.change(tid, |thread| thread.hidden(what).is_inside = true),
         }
     }
 
@@ -277,10 +303,12 @@ impl Activities {
         for tid in other.into_iter().chain(Some(next)) {
             self.unless(tid, |state| state != State::OnCpu);
         }
+        let now = self.last;
         self.runs(cpu, prev, |thread| {
             thread.state = leaves.into();
             // They end before a switch.
             thread.interrupts.clear();
+            thread.hidden_interrupt = Hidden::since(now);
         });
         // Whoever waits for this CPU has waited for the one who had it up to now.
         let waits = |thread: &Thread| matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu);
@@ -288,12 +316,12 @@ impl Activities {
         for tid in waiting {
             self.change(tid, |_| ());
         }
-        let now = self.last;
         self.change(next, |thread| {
             if matches!(thread.state, State::Blocked | State::Woken) {
                 thread.call_since = now;
             }
             (thread.state, thread.cpu) = (State::OnCpu, Some(cpu));
+            thread.hidden_interrupt = Hidden::since(now);
         });
         self.current.insert(cpu, next);
     }
@@ -309,58 +337,13 @@ impl Activities {
         self.change(tid, change);
     }
 
-    /// Nothing is known of this thread since its last event, unless its state can be what it seems to be: the kernel has not reported
-    /// a switch. Linux 6.18 was seen to leave out one of thousands under load, for all tracers.
-    fn unless(&mut self, tid: Tid, can_be: impl FnOnce(State) -> bool) {
-        if let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) {
-            self.unseen(tid, thread.since);
-        }
-    }
-
-    /// The thread enters a call. If it seems to be in one, that one's end was not reported, and when it was is not known.
-    fn left_call(&mut self, tid: Tid) {
-        if let Some(thread) = self.threads.get(&tid).filter(|thread| thread.call.is_some()) {
-            self.unseen(tid, thread.call_since);
-        }
-    }
-
-    /// An event of the thread since then was not reported.
-    fn unseen(&mut self, tid: Tid, since: BootNanos) {
-        let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else { return };
-        let (cpu, kind) = (thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since });
-        if self.shown.len() < self.most_shown {
-            // The hole begins at its time, and ends before this event, which shows what is known again.
-            let ends = BootNanos(self.last.0 - 1);
-            self.shown.extend([since, ends].map(|at| KernelEvent { at, cpu, kind }));
-        }
-        self.forget(tid, since);
-    }
-
-    /// Forgets what events after that time seemed to show: one that was missing then has come now.
-    fn late(&mut self, at: BootNanos) {
-        self.current.clear();
-        for thread in self.threads.values_mut() {
-            thread.close(self.last, None);
-            // What a thread did is concluded from the event after it, too: from the whole interval.
-            let hit = thread.done.partition_point(|interval| interval.to <= at);
-            let since = thread.done.get(hit).map_or(at, |interval| interval.from);
-            thread.forget(since, self.last, None);
-        }
-    }
-
-    /// What a thread did since then is not known.
-    fn forget(&mut self, tid: Tid, since: BootNanos) {
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let preemptor = thread.cpu.and_then(|cpu| self.current.get(&cpu)).copied();
-        // Who waits for it does not know for whom it waits.
-        self.current.retain(|_, has| *has != tid);
-        thread.forget(since, self.last, preemptor);
-    }
-
     /// What a thread of which nothing was known did up to now.
     fn was(&mut self, tid: Tid, state: State, cpu: Option<Cpu>) {
+        // One that has just left it has it no longer, whatever comes of the same nanosecond.
+        let can_have = |thread: &Thread| matches!(thread.state, State::OnCpu | State::Unknown);
         if let Some(cpu) = cpu
             && state == State::OnCpu
+            && self.threads.get(&tid).is_none_or(can_have)
         {
             self.current.insert(cpu, tid);
         }
@@ -374,18 +357,6 @@ impl Activities {
                 let kind = EventKind::Found { tid, off_cpu: state.leaves() };
                 self.shown.push(KernelEvent { at: thread.unknown_since, cpu, kind });
             }
-        }
-    }
-
-    /// All that depends on what this CPU did is unknown since then.
-    fn lost(&mut self, cpu: Cpu, since: BootNanos) {
-        let preemptor = self.current.remove(&cpu);
-        if self.shown.len() < self.most_shown {
-            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Lost { since, count: 0 } });
-        }
-        // One that no event has shown yet can be anywhere.
-        for thread in self.threads.values_mut().filter(|thread| thread.cpu.is_none_or(|its| its == cpu)) {
-            thread.forget(since, self.last, preemptor);
         }
     }
 
@@ -408,7 +379,9 @@ impl Thread {
             cpu: None,
             call: None,
             call_since: start,
+            hidden_call: Hidden::since(start),
             interrupts: Vec::new(),
+            hidden_interrupt: Hidden::since(start),
             unknown_since: start,
             done: Vec::new(),
             given: 0,
@@ -425,22 +398,30 @@ impl Thread {
             State::Stopped => Activity::Stopped,
             State::Ended => Activity::Ended,
             State::OnCpu => match (self.interrupts.last(), self.call) {
-                (Some(interrupt), _) => Activity::Interrupted(*interrupt),
+                (Some((interrupt, _)), _) => Activity::Interrupted(*interrupt),
+                _ if self.hidden_interrupt.is_inside => Activity::Unknown,
                 (None, Some(number)) => Activity::Calls(number),
+                _ if self.hidden_call.is_inside => Activity::Unknown,
                 (None, None) => Activity::Runs,
             },
         }
     }
 
-    /// Ends the present interval at `to`; equal neighbours become one.
+    /// Ends the present interval at `to`.
     fn close(&mut self, to: BootNanos, preemptor: Option<Tid>) {
         let activity = self.activity(preemptor);
         if to > self.since {
-            match self.done.last_mut() {
-                Some(before) if before.activity == activity => before.to = to,
-                _ => self.done.push(Interval { from: self.since, to, activity }),
-            }
+            self.add(Interval { from: self.since, to, activity });
             self.since = to;
+        }
+    }
+
+    /// Adds an interval; equal neighbours become one.
+    fn add(&mut self, interval: Interval) {
+        match self.done.last_mut() {
+            _ if interval.from >= interval.to => {}
+            Some(before) if before.activity == interval.activity => before.to = interval.to,
+            _ => self.done.push(interval),
         }
     }
 
@@ -452,6 +433,7 @@ impl Thread {
         self.unknown_since = now;
         self.call = None;
         self.interrupts.clear();
+        (self.hidden_call, self.hidden_interrupt) = (Hidden::since(now), Hidden::since(now));
     }
 
     /// What it did from then on is not known.

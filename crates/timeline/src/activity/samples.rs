@@ -1,5 +1,7 @@
 //! Events at random, and a comparison of what they show: for tests of all that reads events.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -36,6 +38,76 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
         };
         all.into_iter().filter_map(event).collect()
     })
+}
+
+/// Generates up to `most` events as a kernel has them: [`events`] without those that can't come, and interrupts end before a switch.
+pub(crate) fn whole_events(most: usize) -> impl Strategy<Value = Vec<KernelEvent>> {
+    events().prop_map(move |all| {
+        let mut calls = BTreeSet::new();
+        let mut interrupts: [Vec<Interrupt>; 2] = Default::default();
+        let mut whole = Vec::new();
+        for mut event in all {
+            // Room for the ends of interrupts.
+            event.at.0 *= 100;
+            let inside = &mut interrupts[event.cpu.0 as usize];
+            let is_possible = match event.kind {
+                EventKind::Switch { prev, .. } => {
+                    let end = |(interrupt, at)| {
+                        let kind = EventKind::End { tid: prev, interrupt };
+                        KernelEvent { at: BootNanos(at), kind, ..event }
+                    };
+                    whole.extend(inside.drain(..).rev().zip(event.at.0 - 90..).map(end));
+                    true
+                }
+                EventKind::CallEnter { tid, .. } => inside.is_empty() && calls.insert(tid),
+                EventKind::CallExit { tid } => inside.is_empty() && calls.remove(&tid),
+                EventKind::Begin { interrupt, .. } => {
+                    let is_new = !inside.contains(&interrupt);
+                    inside.extend(is_new.then_some(interrupt));
+                    is_new
+                }
+                EventKind::End { interrupt, .. } => inside.pop_if(|it| *it == interrupt).is_some(),
+                _ => true,
+            };
+            whole.extend(is_possible.then_some(event));
+        }
+        whole.truncate(most);
+        whole
+    })
+}
+
+/// Checks that nothing is known of a thread that is not so, of [`whole_events`] of which some were lost: those that are left are `left`. Who
+/// runs its own code may be in a call, or in an interrupt, whose end was lost as well as its beginning.
+pub(crate) fn check_exactly(
+    left: &[KernelEvent],
+    truth: &[(Tid, Vec<Interval>)],
+    known: &[(Tid, Vec<Interval>)],
+) -> Result<(), TestCaseError> {
+    for ((tid, truth), (_, known)) in truth.iter().zip(known) {
+        for interval in known.iter().filter(|interval| interval.activity != Activity::Unknown) {
+            let later = || left.iter().filter(|event| event.at > interval.from);
+            let ends = |is_end: &dyn Fn(EventKind) -> bool| {
+                let end = later().find(|event| is_end(event.kind) || matches!(event.kind, EventKind::Lost { .. }));
+                end.is_some_and(|event| is_end(event.kind))
+            };
+            let is_call = |kind| match kind {
+                EventKind::CallEnter { tid: who, .. } | EventKind::CallExit { tid: who } => who == *tid,
+                _ => false,
+            };
+            for other in truth.iter().filter(|it| it.from < interval.to && it.to > interval.from) {
+                let is_possible = match (interval.activity, other.activity) {
+                    (Activity::Blocked(_), Activity::Blocked(_)) | (_, Activity::Unknown) => true,
+                    (Activity::Runs, Activity::Calls(_)) => !ends(&is_call),
+                    (Activity::Runs | Activity::Calls(_), Activity::Interrupted(it)) => {
+                        !ends(&|kind| kind == EventKind::End { tid: *tid, interrupt: it })
+                    }
+                    (known, truth) => known == truth,
+                };
+                prop_assert!(is_possible, "{:?}: {:?} is {:?}", tid, interval, other);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks that nothing is known of a thread that is not so. Calls and interrupts that began where nothing is known of a thread

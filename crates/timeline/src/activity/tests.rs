@@ -233,3 +233,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
+    let (soft, hard) = (Interrupt::Soft(3), Interrupt::Hard(40));
+    let end = |interrupt| EventKind::End { tid: US, interrupt };
+    let events = [
+        (10, EventKind::CallEnter { tid: US, number: 1 }),
+        (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
+        // It was in the one within the other, and within a call of which nobody knows which it is.
+        (50, end(hard)),
+        (60, end(soft)),
+        (70, switch(US, Leaves::Blocked, IDLE)),
+        (80, switch(IDLE, Leaves::Preempted, US)),
+        (85, EventKind::CallExit { tid: US }),
+        // All later ones are seen again.
+        (90, EventKind::CallExit { tid: US }),
+    ];
+    let expected = [
+        (0, 10, Activity::Runs),
+        (10, 25, Activity::Calls(1)),
+        (25, 70, Activity::Unknown),
+        (70, 80, Activity::Blocked(None)),
+        (80, 90, Activity::Unknown),
+        (90, 95, Activity::Runs),
+    ];
+    assert_eq!(done(&events, 95), expected);
+    assert_eq!(done(&events[..3], 55)[2..], [(25, 50, Activity::Unknown), (50, 55, Activity::Runs)]);
+}
+
+#[test]
+fn an_interrupt_that_begins_anew_has_ended_unseen() {
+    let begin = EventKind::Begin { tid: US, interrupt: Interrupt::Tick };
+    let events = [(10, begin), (30, begin), (31, EventKind::End { tid: US, interrupt: Interrupt::Tick })];
+    let tick = Activity::Interrupted(Interrupt::Tick);
+    let expected = [(0, 10, Activity::Runs), (10, 30, Activity::Unknown), (30, 31, tick), (31, 40, Activity::Runs)];
+    assert_eq!(done(&events, 40), expected);
+}

@@ -29,6 +29,8 @@ pub(super) struct Kernel {
     last: HashMap<Cpu, Tid>,
     /// Until when events of a CPU were lost.
     lost: HashMap<Cpu, BootNanos>,
+    /// Threads that were found off their CPUs: an event of a call that they are in does not say that they have one.
+    off: HashSet<Tid>,
     /// By thread: the system call that it is in.
     calls: HashMap<Tid, u32>,
 }
@@ -48,7 +50,14 @@ fn state(leaves: Leaves) -> i64 {
 impl Kernel {
     pub(super) fn new(facts: &Facts<'_>) -> Self {
         let threads = facts.threads.iter().map(|(tid, _)| *tid).collect();
-        Self { threads, seen: HashSet::new(), last: HashMap::new(), lost: HashMap::new(), calls: HashMap::new() }
+        Self {
+            threads,
+            seen: HashSet::new(),
+            last: HashMap::new(),
+            lost: HashMap::new(),
+            off: HashSet::new(),
+            calls: HashMap::new(),
+        }
     }
 
     /// Writes one event.
@@ -60,7 +69,12 @@ impl Kernel {
     ) -> io::Result<()> {
         let KernelEvent { at, cpu, kind } = *event;
         match kind {
-            EventKind::Switch { prev, .. } => self.had(writer, facts, cpu, prev)?,
+            EventKind::Switch { prev, next, .. } => {
+                self.off.remove(&next);
+                self.had(writer, facts, cpu, prev)?;
+            }
+            EventKind::Found { tid, off_cpu: Some(_) } => _ = self.off.insert(tid),
+            EventKind::CallEnter { tid, .. } if self.off.contains(&tid) => {}
             EventKind::Found { tid, off_cpu: None }
             | EventKind::Begin { tid, .. }
             | EventKind::CallEnter { tid, .. } => self.had(writer, facts, cpu, tid)?,
@@ -82,7 +96,10 @@ impl Kernel {
                 self.last.insert(cpu, next);
                 (prev, switch(facts, at, (prev, state(leaves)), next))
             }
-            EventKind::Found { .. } | EventKind::Migrate { .. } | EventKind::Unseen { .. } => return None,
+            EventKind::Found { .. }
+            | EventKind::Migrate { .. }
+            | EventKind::Unseen { .. }
+            | EventKind::Inside { .. } => return None,
             EventKind::Wake { tid, on } => (Tid(0), waking(facts, at, tid, on)),
             EventKind::Begin { tid, interrupt } => (tid, begin(interrupt)),
             EventKind::End { tid, interrupt } => (tid, end(interrupt)),

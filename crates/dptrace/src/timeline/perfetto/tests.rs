@@ -205,11 +205,11 @@ fn switches(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, i64, String)> {
     let switch = |event: &perfetto::proto::FtraceEvent| match event.event.as_ref().unwrap() {
         Ftrace::SchedSwitch(it) => {
             let (pid, state) = (it.prev_pid.unwrap(), it.prev_state.unwrap());
-            (event.timestamp.unwrap(), pid, state, it.next_comm.clone().unwrap())
+            Some((event.timestamp.unwrap(), pid, state, it.next_comm.clone().unwrap()))
         }
-        other => panic!("{other:?}"),
+        _ => None,
     };
-    bundles.flat_map(|bundle| &bundle.event).map(switch).collect()
+    bundles.flat_map(|bundle| &bundle.event).filter_map(switch).collect()
 }
 
 #[test]
@@ -231,6 +231,17 @@ fn where_the_events_end_nobody_has_the_cpu_any_more() {
     // An idle CPU stays idle.
     let idle = [(500, switch(REACTOR, Tid(0)))];
     assert_eq!(switches(&exported(window, &[], &idle)).len(), 2);
+}
+
+/// What is known of a thread where a capture begins may be that it sleeps in a call.
+#[test]
+fn a_thread_that_sleeps_in_a_call_has_no_cpu() {
+    let window = Window { from: BootNanos(100), to: BootNanos(700) };
+    let found = |off_cpu| EventKind::Found { tid: REACTOR, off_cpu };
+    let call = EventKind::CallEnter { tid: REACTOR, number: 0 };
+    let asleep = [(200, found(Some(Leaves::Blocked))), (200, call)];
+    assert_eq!(switches(&exported(window, &[], &asleep)), []);
+    assert_ne!(switches(&exported(window, &[], &[(200, found(None)), (200, call)])), []);
 }
 
 #[test]

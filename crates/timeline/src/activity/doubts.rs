@@ -1,0 +1,140 @@
+//! What is not known after all: events were lost, came late, or contradict what those before them seemed to show.
+//!
+//! A call or an interrupt can begin where events were lost, or before the first one. Until an event shows its end, the thread seems to run
+//! its own code; then that is no longer known, since it may have been inside all the time.
+
+use super::{Activities, Activity, Interval, State, Thread};
+use crate::BootNanos;
+use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Tid};
+
+/// A call or an interrupt that a thread may be in, and of which no event has shown the beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hidden {
+    /// The earliest time at which it can have begun.
+    since: BootNanos,
+    /// Whether the thread is in it: an event ends it later ([`crate::Foresight`]).
+    pub(super) is_inside: bool,
+}
+
+impl Hidden {
+    /// Returns one that can have begun since then, and that nothing shows.
+    pub(super) fn since(since: BootNanos) -> Self {
+        Self { since, is_inside: false }
+    }
+}
+
+impl Activities {
+    /// Nothing is known of this thread since its last event, unless its state can be what it seems to be: the kernel has not reported
+    /// a switch. Linux 6.18 was seen to leave out one of thousands under load, for all tracers.
+    pub(super) fn unless(&mut self, tid: Tid, can_be: impl FnOnce(State) -> bool) {
+        if let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) {
+            self.unseen(tid, thread.since);
+        }
+    }
+
+    /// The thread enters a call. If it seems to be in one, that one's end was not reported, and when it was is not known.
+    pub(super) fn left_call(&mut self, tid: Tid) {
+        if let Some(thread) = self.threads.get(&tid).filter(|thread| thread.call.is_some()) {
+            self.unseen(tid, thread.call_since);
+        }
+    }
+
+    /// The thread is interrupted. If it seems to be in that interrupt already, that one's end was not reported.
+    pub(super) fn left_interrupt(&mut self, tid: Tid, interrupt: Interrupt) {
+        let inside = |thread: &Thread| thread.interrupts.iter().find(|it| it.0 == interrupt).map(|it| it.1);
+        if let Some(since) = self.threads.get(&tid).and_then(inside) {
+            self.unseen(tid, since);
+        }
+    }
+
+    /// An event of the thread since then was not reported.
+    fn unseen(&mut self, tid: Tid, since: BootNanos) {
+        let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else { return };
+        let (cpu, kind) = (thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since });
+        if self.shown.len() < self.most_shown {
+            // The hole begins at its time, and ends before this event, which shows what is known again.
+            let ends = BootNanos(self.last.0 - 1);
+            self.shown.extend([since, ends].map(|at| KernelEvent { at, cpu, kind }));
+        }
+        self.forget(tid, since);
+    }
+
+    /// Forgets what events after that time seemed to show: one that was missing then has come now.
+    pub(super) fn late(&mut self, at: BootNanos) {
+        self.current.clear();
+        for thread in self.threads.values_mut() {
+            thread.close(self.last, None);
+            // What a thread did is concluded from the event after it, too: from the whole interval.
+            let hit = thread.done.partition_point(|interval| interval.to <= at);
+            let since = thread.done.get(hit).map_or(at, |interval| interval.from);
+            thread.forget(since, self.last, None);
+        }
+    }
+
+    /// What a thread did since then is not known.
+    pub(super) fn forget(&mut self, tid: Tid, since: BootNanos) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let preemptor = thread.cpu.and_then(|cpu| self.current.get(&cpu)).copied();
+        // Who waits for it does not know for whom it waits.
+        self.current.retain(|_, has| *has != tid);
+        thread.forget(since, self.last, preemptor);
+    }
+
+    /// All that depends on what this CPU did is unknown since then.
+    pub(super) fn lost(&mut self, cpu: Cpu, since: BootNanos) {
+        let preemptor = self.current.remove(&cpu);
+        if self.shown.len() < self.most_shown {
+            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Lost { since, count: 0 } });
+        }
+        // One that no event has shown yet can be anywhere.
+        for thread in self.threads.values_mut().filter(|thread| thread.cpu.is_none_or(|its| its == cpu)) {
+            thread.forget(since, self.last, preemptor);
+        }
+    }
+
+    /// Takes in that something ends now of which no event showed the beginning. What was handed out of the time before remains.
+    pub(super) fn was_inside(&mut self, cpu: Cpu, tid: Tid, what: Inside) {
+        let now = self.last;
+        self.change(tid, |_| ());
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let since = thread.hidden(what).since;
+        *thread.hidden(what) = Hidden::since(now);
+        if since >= now {
+            return;
+        }
+        thread.doubt(since, what);
+        if self.shown.len() < self.most_shown {
+            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Inside { tid, what } });
+        }
+    }
+}
+
+impl Thread {
+    /// Returns the call or the interrupt that it may be in.
+    pub(super) fn hidden(&mut self, what: Inside) -> &mut Hidden {
+        match what {
+            Inside::Call => &mut self.hidden_call,
+            Inside::Interrupt => &mut self.hidden_interrupt,
+        }
+    }
+
+    /// Makes the time since then unknown in which it seemed to be in nothing like that.
+    fn doubt(&mut self, since: BootNanos, what: Inside) {
+        let first = self.done.partition_point(|interval| interval.to <= since).max(self.given);
+        let rest = if first < self.done.len() { self.done.split_off(first) } else { Vec::new() };
+        for interval in rest {
+            let is_doubtful = match interval.activity {
+                Activity::Runs => true,
+                Activity::Calls(_) => what == Inside::Interrupt,
+                _ => false,
+            };
+            if is_doubtful {
+                let middle = since.clamp(interval.from, interval.to);
+                self.add(Interval { to: middle, ..interval });
+                self.add(Interval { from: middle, to: interval.to, activity: Activity::Unknown });
+            } else {
+                self.add(interval);
+            }
+        }
+    }
+}
