@@ -92,19 +92,19 @@ impl Activities {
         }
     }
 
-    /// Takes in that something ends now of which no event showed the beginning. What was handed out of the time before remains.
-    pub(super) fn was_inside(&mut self, cpu: Cpu, tid: Tid, what: Inside) {
-        let now = self.last;
-        self.change(tid, |_| ());
-        let Some(thread) = self.threads.get_mut(&tid) else { return };
-        let since = thread.hidden(what).since;
-        *thread.hidden(what) = Hidden::since(now);
-        if since >= now {
-            return;
-        }
-        thread.doubt(since, what);
-        if self.shown.len() < self.most_shown {
-            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Inside { tid, what } });
+    /// The thread has this CPU, and leaves what `leave` says whether it was seen to be in. If it was not, it may have been all the time. What
+    /// was handed out of that remains.
+    pub(super) fn leaves(&mut self, cpu: Cpu, tid: Tid, what: Inside, leave: impl FnOnce(&mut Thread) -> bool) {
+        let (now, mut since) = (self.last, None);
+        self.runs(cpu, tid, |thread| {
+            if !leave(thread) {
+                let hidden = std::mem::replace(thread.hidden(what), Hidden::since(now));
+                thread.doubt(hidden.since, what);
+                since = Some(hidden.since).filter(|since| *since < now);
+            }
+        });
+        if let Some(at) = since.filter(|_| self.shown.len() < self.most_shown) {
+            self.shown.push(KernelEvent { at, cpu, kind: EventKind::Inside { tid, what } });
         }
     }
 }

@@ -8,6 +8,8 @@ mod sums;
 
 use std::collections::{BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
+
 use crate::BootNanos;
 use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 use doubts::Hidden;
@@ -74,9 +76,9 @@ impl Interval {
 /// between an event that is late and those before which it should have come.
 #[derive(Clone, Debug)]
 pub struct Activities {
-    threads: HashMap<Tid, Thread>,
+    threads: HashMap<Tid, Thread, RandomState>,
     /// Who has each CPU, as far as it was seen.
-    current: HashMap<Cpu, Tid>,
+    current: HashMap<Cpu, Tid, RandomState>,
     last: BootNanos,
     /// Intervals that are kept of each thread.
     most: usize,
@@ -147,7 +149,7 @@ impl Activities {
     /// Follows these threads from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
         let threads = threads.into_iter().map(|tid| (tid, Thread::new(start))).collect();
-        Self { threads, current: HashMap::new(), last: start, most: usize::MAX, shown: Vec::new(), most_shown: 0 }
+        Self { threads, current: HashMap::default(), last: start, most: usize::MAX, shown: Vec::new(), most_shown: 0 }
     }
 
     /// Keeps the newest intervals of each thread only, about that many of all threads together: at least 1,000 of each.
@@ -251,16 +253,10 @@ impl Activities {
                     thread.interrupts.push((interrupt, now));
                 });
             }
-            EventKind::End { tid, interrupt } => {
-                self.runs(event.cpu, tid, |_| ());
-                let known =
-                    self.threads.get(&tid).map(|thread| thread.interrupts.iter().rposition(|it| it.0 == interrupt));
-                match known {
-                    Some(Some(place)) => self.change(tid, |thread| _ = thread.interrupts.remove(place)),
-                    Some(None) => self.was_inside(event.cpu, tid, Inside::Interrupt),
-                    None => {}
-                }
-            }
+            EventKind::End { tid, interrupt } => self.leaves(event.cpu, tid, Inside::Interrupt, |thread| {
+                let place = thread.interrupts.iter().rposition(|it| it.0 == interrupt);
+                place.map(|place| thread.interrupts.remove(place)).is_some()
+            }),
             EventKind::CallEnter { tid, number } => {
                 self.left_call(tid);
                 let now = self.last;
@@ -269,12 +265,14 @@ impl Activities {
                 });
             }
             EventKind::CallExit { tid } => {
-                self.runs(event.cpu, tid, |_| ());
-                if self.threads.get(&tid).is_some_and(|thread| thread.call.is_none()) {
-                    self.was_inside(event.cpu, tid, Inside::Call);
-                }
                 let now = self.last;
-                self.change(tid, |thread| (thread.call, thread.hidden_call) = (None, Hidden::since(now)));
+                self.leaves(event.cpu, tid, Inside::Call, |thread| {
+                    let is_known = thread.call.take().is_some();
+                    if is_known {
+                        thread.hidden_call = Hidden::since(now);
+                    }
+                    is_known
+                });
             }
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
             EventKind::Unseen { tid, since } => self.forget(tid, since),
