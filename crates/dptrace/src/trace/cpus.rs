@@ -18,6 +18,11 @@ const LOOK: Duration = Duration::from_millis(100);
 /// For how long threads are watched to see which of them are busy.
 const WATCHED: Duration = Duration::from_millis(20);
 
+/// Age up to which a thread may have much to do, though it has not done it yet.
+const YOUNG: Duration = Duration::from_millis(500);
+/// Ticks of proc(5) in a second (`USER_HZ`, include/asm-generic/param.h), on x86-64 and aarch64.
+const TICKS_PER_SECOND: u32 = 100;
+
 /// A thread of the application.
 #[derive(Clone, Debug)]
 struct Thread {
@@ -25,6 +30,8 @@ struct Thread {
     allowed: BTreeSet<usize>,
     /// Where it ran last, if it was busy all the time.
     busy_on: Option<usize>,
+    /// Whether it hardly ever runs.
+    is_idle: bool,
 }
 
 /// What is best.
@@ -120,14 +127,21 @@ fn raise_at_end(after: Option<Duration>) {
 }
 
 fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
-    let mut theirs = BTreeSet::new();
+    // The CPUs of those that run, and those to which others are pinned.
+    let (mut used, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for thread in threads {
         if thread.allowed.len() == 1 {
-            theirs.extend(&thread.allowed);
+            let cpus = if thread.is_idle { &mut kept } else { &mut used };
+            cpus.extend(&thread.allowed);
         }
-        theirs.extend(thread.busy_on);
+        used.extend(thread.busy_on);
     }
-    let theirs: BTreeSet<usize> = theirs.intersection(ours).copied().collect();
+    used.retain(|cpu| ours.contains(cpu));
+    kept.retain(|cpu| ours.contains(cpu));
+    // DPDK pins a thread that hardly ever runs to the CPUs without a poller (`eal-intr-thread`, lib/eal/linux/eal_interrupts.c). Beside it
+    // is better than behind a poller.
+    let all = &used | &kept;
+    let theirs = if all == *ours && !used.is_empty() { used } else { all };
     let rest: BTreeSet<usize> = ours.difference(&theirs).copied().collect();
     match (theirs.is_empty(), rest.is_empty()) {
         (true, _) => Choice::Anywhere,
@@ -145,15 +159,14 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     let mut threads: Vec<_> = tasks
         .filter_map(|task| {
             let allowed = host::cpus::allowed(&task)?;
-            Some((task, Thread { allowed, busy_on: None }))
+            let is_idle = is_idle(&task);
+            Some((task, Thread { allowed, busy_on: None, is_idle }))
         })
         .collect();
-    // Who is pinned is known without that.
-    let mut unpinned: Vec<_> = threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1).collect();
-    if !unpinned.is_empty() {
-        let before: Vec<_> = unpinned.iter().map(|(path, _)| proc::ran(path)).collect();
+    if !threads.is_empty() {
+        let before: Vec<_> = threads.iter().map(|(path, _)| proc::ran(path)).collect();
         std::thread::sleep(WATCHED);
-        for ((path, thread), before) in unpinned.iter_mut().zip(before) {
+        for ((path, thread), before) in threads.iter_mut().zip(before) {
             let ran = proc::ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
             if u128::from(ran) > WATCHED.as_nanos() / 2 {
                 thread.busy_on = last_cpu(path);
@@ -161,6 +174,16 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
         }
     }
     threads.into_iter().map(|(_, thread)| thread).collect()
+}
+
+/// Returns whether a thread has run for less than a hundredth of its life (proc_pid_stat(5), field 22: its start in ticks since boot). One of
+/// which that is not known, or that has just begun, may have much to do.
+fn is_idle(task: &Path) -> bool {
+    let Some(started) = Stat::read(task).ok().and_then(|stat| stat.number(22)) else { return false };
+    let Some(ran) = proc::ran(task) else { return false };
+    let started = Duration::from_secs(started) / TICKS_PER_SECOND;
+    let age = Duration::from_nanos(sys::clock::boot_nanos()).saturating_sub(started);
+    age > YOUNG && Duration::from_nanos(ran) * 100 < age
 }
 
 /// The priority of the calling process (proc_pid_stat(5), field 19); none if it is higher than what most have.
@@ -195,7 +218,7 @@ mod tests {
     }
 
     fn thread(allowed: &[usize], busy_on: Option<usize>) -> Thread {
-        Thread { allowed: set(allowed), busy_on }
+        Thread { allowed: set(allowed), busy_on, is_idle: busy_on.is_none() }
     }
 
     #[test]
@@ -208,7 +231,36 @@ mod tests {
         assert_eq!(choose(&ours, &[thread(&[0], None), thread(&[2], None)]), only(&[1, 3], &[0, 2]));
         assert_eq!(choose(&ours, &[thread(&[0, 1, 2, 3], Some(1))]), only(&[0, 2, 3], &[1]));
         let all: Vec<_> = (0..4).map(|cpu| thread(&[cpu], None)).collect();
-        assert_eq!(choose(&ours, &all), Choice::Behind(ours.clone()));
+        assert_eq!(choose(&ours, &all), Choice::Behind(ours.clone()), "one of them may have much to do soon");
+        let pinned = |cpu, is_idle| Thread { is_idle, ..thread(&[cpu], None) };
+        let busy: Vec<_> = (0..4).map(|cpu| pinned(cpu, false)).collect();
+        assert_eq!(choose(&ours, &busy), Choice::Behind(ours.clone()));
+        // A poller, and what DPDK pins to the other CPU.
+        let dpdk = [pinned(0, false), pinned(1, true)];
+        assert_eq!(choose(&set(&[0, 1]), &dpdk), only(&[1], &[0]));
+        assert_eq!(choose(&ours, &dpdk), only(&[2, 3], &[0, 1]));
+    }
+
+    #[test]
+    fn a_thread_that_hardly_runs_is_idle() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            sender.send(rustix::thread::gettid()).unwrap();
+            std::thread::park();
+        });
+        let task_of = |tid: rustix::thread::Pid| {
+            proc::task(Pid(std::process::id()), Pid(tid.as_raw_nonzero().get().cast_unsigned()))
+        };
+        let (sleeps, us) = (task_of(receiver.recv().unwrap()), task_of(rustix::thread::gettid()));
+        std::thread::sleep(YOUNG + Duration::from_millis(50));
+        assert!(is_idle(&sleeps));
+        let begun = Instant::now();
+        while is_idle(&us) {
+            assert!(begun.elapsed() < Duration::from_mins(1));
+        }
+        assert!(is_idle(&sleeps));
+        sleeper.thread().unpark();
+        sleeper.join().unwrap();
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.
 const ROSTER: Duration = Duration::from_secs(1);
-/// Events that are kept: 4 MiB.
-const MOST: usize = 1 << 16;
+/// Events that are kept: 32 MiB. A target that is busy on sockets has a million a second, and a reader may be late by half of one.
+const MOST: usize = 1 << 19;
 /// Events that are dropped, and shared with whoever writes them, at once.
 const BLOCK: usize = 1 << 11;
 
@@ -131,6 +131,11 @@ impl KernelPast {
 
     pub(super) fn cut(&self) -> EventsCut {
         self.past.cut()
+    }
+
+    /// Returns from when on every event is kept.
+    pub(super) fn since(&self) -> BootNanos {
+        self.past.front.since
     }
 
     /// Detaches the programs.

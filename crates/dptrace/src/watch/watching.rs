@@ -91,6 +91,7 @@ pub(super) struct Totals {
 struct Said {
     slots_lost: u64,
     is_short: bool,
+    has_few_events: bool,
     has_failed: bool,
 }
 
@@ -283,12 +284,18 @@ impl Watching {
                 "slots of the trace were overwritten before they were read: requests may be missed (the end says how many)",
             );
         }
-        let covers = boot_nanos().saturating_sub(self.trace.past.since().0);
-        let started = self.meta.begin.boot_nanos;
-        if !said.is_short && self.trace.past.since().0 > started && covers < self.setting.before + LATE {
+        let (now, started, before) = (boot_nanos(), self.meta.begin.boot_nanos, self.setting.before);
+        let is_short = |since: BootNanos| since.0 > started && now.saturating_sub(since.0) < before + LATE;
+        if !said.is_short && is_short(self.trace.past.since()) {
             said.is_short = true;
             note(
                 "there is more of the trace than is kept: captures have less of what came before than --before asks for",
+            );
+        }
+        if !said.has_few_events && self.kernel.as_ref().is_some_and(|kernel| is_short(kernel.since())) {
+            said.has_few_events = true;
+            note(
+                "there are more of the kernel's events than are kept: captures may not show what delayed the requests that                  began before these",
             );
         }
     }
