@@ -138,8 +138,8 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
     }
     used.retain(|cpu| ours.contains(cpu));
     kept.retain(|cpu| ours.contains(cpu));
-    // DPDK pins a thread that hardly ever runs to the CPUs without a poller (`eal-intr-thread`, lib/eal/linux/eal_interrupts.c). Beside it
-    // is better than behind a poller.
+    // DPDK keeps threads that hardly ever run on the CPUs without a poller (`compute_ctrl_threads_cpuset`, lib/eal/common/eal_common_options.c),
+    // of which there may be one. To read beside such a thread is better than behind a poller.
     let all = &used | &kept;
     let theirs = if all == *ours && !used.is_empty() { used } else { all };
     let rest: BTreeSet<usize> = ours.difference(&theirs).copied().collect();

@@ -295,7 +295,8 @@ impl Watching {
         if !said.has_few_events && self.kernel.as_ref().is_some_and(|kernel| is_short(kernel.since())) {
             said.has_few_events = true;
             note(
-                "there are more of the kernel's events than are kept: captures may not show what delayed the requests that                  began before these",
+                "there are more of the kernel's events than are kept: captures may not show what delayed requests that began \
+                 before these",
             );
         }
     }

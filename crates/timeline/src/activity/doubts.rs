@@ -24,22 +24,22 @@ impl Hidden {
 }
 
 impl Activities {
-    /// Nothing is known of this thread since its last event, unless its state can be what it seems to be: the kernel has not reported
-    /// a switch. Linux 6.18 was seen to leave out one of thousands under load, for all tracers.
+    /// Forgets what this thread did since its last event, unless its state can be what it seems to be: the kernel has not reported a
+    /// switch. Linux 6.18 was seen to leave out one of thousands under load, for all tracers.
     pub(super) fn unless(&mut self, tid: Tid, can_be: impl FnOnce(State) -> bool) {
         if let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) {
             self.unseen(tid, thread.since);
         }
     }
 
-    /// The thread enters a call. If it seems to be in one, that one's end was not reported, and when it was is not known.
+    /// Checks a thread that enters a call: if it seems to be in one, that one's end was not reported, and when it was is not known.
     pub(super) fn left_call(&mut self, tid: Tid) {
         if let Some(thread) = self.threads.get(&tid).filter(|thread| thread.call.is_some()) {
             self.unseen(tid, thread.call_since);
         }
     }
 
-    /// The thread is interrupted. If it seems to be in that interrupt already, that one's end was not reported.
+    /// Checks a thread that is interrupted: if it seems to be in that interrupt already, that one's end was not reported.
     pub(super) fn left_interrupt(&mut self, tid: Tid, interrupt: Interrupt) {
         let inside = |thread: &Thread| thread.interrupts.iter().find(|it| it.0 == interrupt).map(|it| it.1);
         if let Some(since) = self.threads.get(&tid).and_then(inside) {
@@ -47,7 +47,7 @@ impl Activities {
         }
     }
 
-    /// An event of the thread since then was not reported.
+    /// Takes in that an event of the thread since then was not reported.
     fn unseen(&mut self, tid: Tid, since: BootNanos) {
         let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else { return };
         let (cpu, kind) = (thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since });
@@ -71,7 +71,7 @@ impl Activities {
         }
     }
 
-    /// What a thread did since then is not known.
+    /// Forgets what a thread did since then.
     pub(super) fn forget(&mut self, tid: Tid, since: BootNanos) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let preemptor = thread.cpu.and_then(|cpu| self.current.get(&cpu)).copied();
@@ -80,7 +80,7 @@ impl Activities {
         thread.forget(since, self.last, preemptor);
     }
 
-    /// All that depends on what this CPU did is unknown since then.
+    /// Forgets all that depends on what this CPU did since then.
     pub(super) fn lost(&mut self, cpu: Cpu, since: BootNanos) {
         let preemptor = self.current.remove(&cpu);
         if self.shown.len() < self.most_shown {
@@ -92,8 +92,8 @@ impl Activities {
         }
     }
 
-    /// The thread has this CPU, and leaves what `leave` says whether it was seen to be in. If it was not, it may have been all the time. What
-    /// was handed out of that remains.
+    /// Takes in that the thread, which has this CPU, leaves a call or an interrupt. `leave` returns whether it was seen to be in that; if not,
+    /// it may have been all the time since the hole. Intervals that were handed out remain.
     pub(super) fn leaves(&mut self, cpu: Cpu, tid: Tid, what: Inside, leave: impl FnOnce(&mut Thread) -> bool) {
         let (now, mut since) = (self.last, None);
         self.runs(cpu, tid, |thread| {
