@@ -58,7 +58,7 @@ mod event {
     pub(super) const STOPPED: u64 = 3;
     pub(super) const ENDED: u64 = 4;
 
-    /// What a thread is inside of: the detail of that.
+    /// Kinds of [`Inside`]: the detail of a thread that is.
     pub(super) const IN_CALL: u64 = 1;
     pub(super) const IN_INTERRUPT: u64 = 2;
 

@@ -125,8 +125,8 @@ impl CpuLimit {
     }
 }
 
-/// The CPU limits of a process's group and of those that it is in, the outermost first; none where there are none, or where
-/// they are not for us to see.
+/// Returns the CPU limits of a process's group and of those that it is in, the outermost first, as far as we may see them; `None` if the
+/// process is gone.
 pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
     let hierarchies = hierarchies();
     let text = fs::read(format!("/proc/{pid}/cgroup")).ok()?;

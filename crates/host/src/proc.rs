@@ -69,6 +69,11 @@ impl Stat {
         Some(self.number(14)? + self.number(15)?)
     }
 
+    /// Returns when the thread or process began, in clock ticks since boot (`starttime`, field 22).
+    pub fn start(&self) -> Option<u64> {
+        self.number(22)
+    }
+
     /// A field by its number in the man page, from 4 on.
     pub fn number(&self, field: usize) -> Option<u64> {
         let mut fields = self.rest.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
@@ -93,6 +98,9 @@ pub fn folder(pid: Pid) -> PathBuf {
     folder_of(stand_in(pid).unwrap_or(pid))
 }
 
+/// Nanoseconds in a clock tick of `/proc` (`USER_HZ` of `include/asm-generic/param.h`, 100 on x86-64 and aarch64).
+pub const TICK_NANOS: u64 = 1_000_000_000 / 100;
+
 /// When a process began, in clock ticks since boot; nothing once all of its threads have ended. Together with the number
 /// it distinguishes a process from a later one.
 pub fn start_of_living(pid: Pid) -> Option<u64> {
@@ -100,7 +108,7 @@ pub fn start_of_living(pid: Pid) -> Option<u64> {
     if stat.has_ended() && stand_in(pid).is_none() {
         return None;
     }
-    stat.number(22)
+    stat.start()
 }
 
 /// The numbers of a process's threads, in order.

@@ -31,7 +31,7 @@ pub enum Frame {
     Begin(Header),
     /// It has lost this many hits; if none, it ends.
     End {
-        /// When.
+        /// Time of the line.
         at: Ticks,
         /// Hits that it does not have.
         lost: u64,

@@ -29,7 +29,7 @@ type Objects = HashMap<usize, Option<u32>, RandomState>;
 pub(crate) struct Joins {
     owners: Vec<Candidate>,
     window: u64,
-    /// Whether there were no owners but those that the trace has.
+    /// True if there were no owners but those that the trace has.
     are_all: bool,
     /// Objects as places among the lifetimes, by the owner's place, as far as they were asked for.
     found: RefCell<Objects>,

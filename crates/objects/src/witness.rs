@@ -137,7 +137,7 @@ impl Witness {
         times.get(times.partition_point(|time| *time <= from)).copied()
     }
 
-    /// Whether a beginning or an end was seen behind `from` and not behind `to`.
+    /// Returns whether a beginning or an end was seen behind `from` and not behind `to`.
     #[inline]
     pub(crate) fn has_change(&self, spec: usize, key: u64, from: Ticks, to: Ticks) -> bool {
         self.change_after(spec, key, from).is_some_and(|time| time <= to)

@@ -98,14 +98,14 @@ pub enum EventKind {
     /// This thread is inside of something that began where no event showed it, and which an event ends later. No recorder writes it,
     /// either.
     Inside {
-        /// Who.
+        /// The thread.
         tid: Tid,
-        /// What it is in.
+        /// The part that it is in.
         what: Inside,
     },
 }
 
-/// What a thread can be inside of.
+/// Part of the kernel's work that a thread can be inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inside {
     /// A system call.

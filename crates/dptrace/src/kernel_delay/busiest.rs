@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use host::Pid;
-use host::proc::{self, Stat};
+use host::proc::{self, Stat, TICK_NANOS};
 
 use crate::process::command_line;
 
@@ -15,8 +15,6 @@ const WATCHED: Duration = Duration::from_millis(500);
 const LISTED: usize = 10;
 /// How many characters of a command line are shown, so that a line fits 80 columns.
 const COMMAND: usize = 50;
-/// A clock tick of `/proc` (`USER_HZ` of `include/asm-generic/param.h`, 100 on all architectures that we run on).
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A process, and how long it had a CPU.
 struct Busy {
@@ -41,10 +39,10 @@ pub(super) fn table() -> String {
 fn busiest() -> Vec<Busy> {
     let (begun, before) = (Instant::now(), ticks());
     std::thread::sleep(WATCHED);
-    let seconds = begun.elapsed().as_secs_f64();
+    let nanos = begun.elapsed().as_nanos() as f64;
     let busy = ticks().into_iter().map(|(pid, (ticks, threads))| {
         let before = before.get(&pid).map_or(0, |(before, _)| *before);
-        Busy { pid, percent: ticks.saturating_sub(before) as f64 / TICKS_PER_SECOND / seconds * 100.0, threads }
+        Busy { pid, percent: (ticks.saturating_sub(before) * TICK_NANOS) as f64 / nanos * 100.0, threads }
     });
     let mut busy: Vec<Busy> = busy.collect();
     busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));

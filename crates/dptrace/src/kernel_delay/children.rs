@@ -4,15 +4,13 @@
 use std::collections::HashMap;
 
 use host::Pid;
-use host::proc::{Stat, folder};
+use host::proc::{Stat, TICK_NANOS, folder};
 use kernel_delay::Sample;
 use serde_json::{Value, json};
 use sys::clock::monotonic_nanos;
 
 use crate::process::descendants;
 
-/// Nanoseconds in a tick of the times in `/proc`: `USER_HZ` of `include/asm-generic/param.h`.
-const TICK: u64 = 1_000_000_000 / 100;
 /// Children that used less than this part of a CPU are not worth a word.
 const WORTH_A_WORD: f64 = 0.05;
 /// Nor are those that used less than this many times what the measured processes did.
@@ -58,7 +56,7 @@ impl Children {
         let after = family(&self.pids);
         let is_child = |pid: &u32| !self.pids.contains(pid);
         let count = after.iter().filter(|(pid, ticks)| is_child(pid) && !ticks.is_over).count();
-        let nanos = used(&self.pids, &self.before, &after).saturating_mul(TICK);
+        let nanos = used(&self.pids, &self.before, &after).saturating_mul(TICK_NANOS);
         Used { count, nanos, elapsed: monotonic_nanos().saturating_sub(self.begun) }
     }
 }

@@ -20,8 +20,6 @@ const WATCHED: Duration = Duration::from_millis(20);
 
 /// Age up to which a thread may have much to do, though it has not done it yet.
 const YOUNG: Duration = Duration::from_millis(500);
-/// Ticks of proc(5) in a second (`USER_HZ`, include/asm-generic/param.h), on x86-64 and aarch64.
-const TICKS_PER_SECOND: u32 = 100;
 
 /// A thread of the application.
 #[derive(Clone, Debug)]
@@ -30,7 +28,7 @@ struct Thread {
     allowed: BTreeSet<usize>,
     /// Where it ran last, if it was busy all the time.
     busy_on: Option<usize>,
-    /// Whether it hardly ever runs.
+    /// True if it may run on one CPU only, and hardly ever does.
     is_idle: bool,
 }
 
@@ -136,8 +134,7 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
         }
         used.extend(thread.busy_on);
     }
-    used.retain(|cpu| ours.contains(cpu));
-    kept.retain(|cpu| ours.contains(cpu));
+    let (used, kept) = (&used & ours, &kept & ours);
     // DPDK keeps threads that hardly ever run on the CPUs without a poller (`compute_ctrl_threads_cpuset`, lib/eal/common/eal_common_options.c),
     // of which there may be one. To read beside such a thread is better than behind a poller.
     let all = &used | &kept;
@@ -159,14 +156,17 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     let mut threads: Vec<_> = tasks
         .filter_map(|task| {
             let allowed = host::cpus::allowed(&task)?;
-            let is_idle = is_idle(&task);
+            let is_idle = allowed.len() == 1 && is_idle(&task);
             Some((task, Thread { allowed, busy_on: None, is_idle }))
         })
         .collect();
-    if !threads.is_empty() {
-        let before: Vec<_> = threads.iter().map(|(path, _)| proc::ran(path)).collect();
+    // The CPU of one that is pinned and runs is known without that.
+    let mut watched: Vec<_> =
+        threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1 || thread.is_idle).collect();
+    if !watched.is_empty() {
+        let before: Vec<_> = watched.iter().map(|(path, _)| proc::ran(path)).collect();
         std::thread::sleep(WATCHED);
-        for ((path, thread), before) in threads.iter_mut().zip(before) {
+        for ((path, thread), before) in watched.iter_mut().zip(before) {
             let ran = proc::ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
             if u128::from(ran) > WATCHED.as_nanos() / 2 {
                 thread.busy_on = last_cpu(path);
@@ -176,14 +176,13 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     threads.into_iter().map(|(_, thread)| thread).collect()
 }
 
-/// Returns whether a thread has run for less than a hundredth of its life (proc_pid_stat(5), field 22: its start in ticks since boot). One of
-/// which that is not known, or that has just begun, may have much to do.
+/// Returns whether a thread has run for less than a hundredth of its life. One of which that is not known, or that has just begun, may have
+/// much to do.
 fn is_idle(task: &Path) -> bool {
-    let Some(started) = Stat::read(task).ok().and_then(|stat| stat.number(22)) else { return false };
+    let Some(started) = Stat::read(task).ok().and_then(|stat| stat.start()) else { return false };
     let Some(ran) = proc::ran(task) else { return false };
-    let started = Duration::from_secs(started) / TICKS_PER_SECOND;
-    let age = Duration::from_nanos(sys::clock::boot_nanos()).saturating_sub(started);
-    age > YOUNG && Duration::from_nanos(ran) * 100 < age
+    let age = sys::clock::boot_nanos().saturating_sub(started.saturating_mul(proc::TICK_NANOS));
+    Duration::from_nanos(age) > YOUNG && ran.saturating_mul(100) < age
 }
 
 /// The priority of the calling process (proc_pid_stat(5), field 19); none if it is higher than what most have.

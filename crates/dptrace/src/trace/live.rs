@@ -267,7 +267,7 @@ pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks
     annotator.cover(trace.tpoints(), trace.common_start(), to);
 }
 
-/// The same of a captured trace. What was lost of it may have been beginnings and ends.
+/// Takes in the same of a captured trace. What was lost of it may have been beginnings and ends.
 pub(crate) fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
     let (mut first, mut last) = (None, Ticks(0));
     let problems = trace.for_each(|record| {

@@ -61,7 +61,7 @@ fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
     messages
 }
 
-/// The same of one that gives way meanwhile.
+/// Runs a command that gives way meanwhile, and checks that it says so.
 #[track_caller]
 fn gives_way_and_ends_in_time(args: &[&str], dir: &Path, last: &str) {
     let dir = dir.to_str().expect("UTF-8");

@@ -3,19 +3,10 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::common::compile;
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::run::run;
 use tempfile::TempDir;
-
-/// Compiles C in a folder of its own, with these options.
-fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> String {
-    let (from, to) = (folder.join(format!("{name}.c")), folder.join(name));
-    std::fs::write(&from, source).unwrap();
-    let mut compiler = testkit::command("cc");
-    let built = compiler.current_dir(folder).arg("-o").args([&to, &from]).args(options).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    to.display().to_string()
-}
 
 fn folder() -> Option<TempDir> {
     needs("cc").then(|| tempfile::tempdir().unwrap())

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::common::compile;
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::run::run;
 use tempfile::TempDir;
@@ -75,13 +76,9 @@ fn a_script_writes_into_a_process_or_says_why_not() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("own.c"), folder.path().join("own"));
     let text = "#include <stdio.h>\nchar text[16] = \"before\";\n__attribute__((noinline)) void hit(char *p) { __asm__ \
                 volatile(\"\" :: \"r\"(p) : \"memory\"); }\nint main(void) { hit(text); puts(text); return 0; }\n";
-    std::fs::write(&source, text).unwrap();
-    let built = testkit::command("cc").args(["-O1", "-o"]).args([&program, &source]).status().unwrap();
-    assert!(built.success());
-    let program = program.display().to_string();
+    let program = compile(folder.path(), "own", text, &["-O1"]);
     let script = format!("uprobe:{program}:hit {{ print(write_user(arg0, \"after!\", 6)); }}");
     let (out, err, status) = output(Path::new(PROGRAM), &["run", "-q", "--unsafe", "-e", &script, "-c", &program]);
     if status == 3 {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use crate::common::compile;
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use crate::common::run::run;
 use tempfile::TempDir;
@@ -48,10 +49,7 @@ impl Teller {
             bytes[start..start + text.len()].copy_from_slice(text.as_bytes());
         }
         std::fs::write(teller.path("texts"), bytes).unwrap();
-        std::fs::write(teller.path("teller.c"), SOURCE).unwrap();
-        let mut compiler = testkit::command("cc");
-        let built = compiler.args(["-O1", "-o"]).args([teller.path("teller"), teller.path("teller.c")]).status();
-        assert!(built.unwrap().success());
+        compile(teller.folder.path(), "teller", SOURCE, &["-O1"]);
         Some(teller)
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::common::compile;
 use crate::common::kernel::{kernel, needs};
 use crate::common::run::run;
 
@@ -140,10 +141,8 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("jit.c"), JIT.replace('\'', "\"")).unwrap();
-    let words = ["-O0", "-fno-omit-frame-pointer", "-o", "jit", "jit.c"];
-    assert!(testkit::command("cc").args(words).current_dir(folder.path()).status().unwrap().success());
-    let program = folder.path().join("jit").display().to_string();
+    let options = ["-O0", "-fno-omit-frame-pointer"];
+    let program = compile(folder.path(), "jit", &JIT.replace('\'', "\""), &options);
     let script = format!("uprobe:{program}:leaf {{ printf(\"%s\\n\", ustack); exit(); }}");
     let (out, err) = run(&["-e", &script, "-c", &format!("{program} named")]);
     let path = out.lines().find(|line| line.starts_with("/tmp/perf-")).expect("it says which");
@@ -184,13 +183,11 @@ fn stacks_of_a_command_that_has_ended_have_names() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("short.c"), SHORT.replace('\'', "\"")).unwrap();
-    let options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "short.c", "-o"];
-    for more in [&["short", "-ldl"][..], &["short.so", "-DLIBRARY", "-shared", "-fPIC"]] {
-        let done = testkit::command("cc").args(options).args(more).current_dir(folder.path()).status();
-        assert!(done.unwrap().success(), "{more:?}");
-    }
-    let [program, library] = ["short", "short.so"].map(|name| folder.path().join(name).display().to_string());
+    let built = |name, more: &[&str]| {
+        let options = [&["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"], more].concat();
+        compile(folder.path(), name, &SHORT.replace('\'', "\""), &options)
+    };
+    let (program, library) = (built("short", &["-ldl"]), built("short.so", &["-DLIBRARY", "-shared", "-fPIC"]));
     let script = format!("uprobe:{program}:leaf {{ @[ustack] = count(); }}");
     // By itself, and in place of another program.
     for command in [format!("{program} {library}"), format!("env {program} {library}")] {

@@ -94,13 +94,10 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
     proc::threads(Pid(pid)).into_iter().map(|thread| thread.0).collect()
 }
 
-/// Nanoseconds in a tick of the times in `/proc`: `USER_HZ` of `include/asm-generic/param.h`.
-const TICK: u64 = 1_000_000_000 / 100;
-
 /// Whether a number is that of another process than the one which began at this time of the boot clock, in nanoseconds; 0 where
 /// the time is not known (proc_pid_stat(5), field 22).
 pub(super) fn is_anothers(pid: u32, begun: u64) -> bool {
-    let is_other = |ticks| ticks != begun / TICK;
+    let is_other = |ticks| ticks != begun / proc::TICK_NANOS;
     begun > 0 && host::system::has_boot_time() && proc::start_of_living(Pid(pid)).is_some_and(is_other)
 }
 

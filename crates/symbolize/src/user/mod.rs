@@ -158,7 +158,7 @@ impl UserSymbols {
         }
     }
 
-    /// The same, from what the process has mapped now, or had when it was read last.
+    /// Finds the same in what the process has mapped now, or had when it was read last.
     fn code_now(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let cached = self.cached(pid);
         let Some(known) = &cached.process else { return self.in_probed(address, caller) };

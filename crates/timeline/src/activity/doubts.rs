@@ -1,4 +1,4 @@
-//! What is not known after all: events were lost, came late, or contradict what those before them seemed to show.
+//! Doubts about what events seemed to show: others were lost, came late, or contradict them.
 //!
 //! A call or an interrupt can begin where events were lost, or before the first one. Until an event shows its end, the thread seems to run
 //! its own code; then that is no longer known, since it may have been inside all the time.
@@ -12,7 +12,7 @@ use crate::kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Tid};
 pub(super) struct Hidden {
     /// The earliest time at which it can have begun.
     since: BootNanos,
-    /// Whether the thread is in it: an event ends it later ([`crate::Foresight`]).
+    /// True if the thread is in it: an event ends it later ([`crate::Foresight`]).
     pub(super) is_inside: bool,
 }
 

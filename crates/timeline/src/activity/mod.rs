@@ -98,7 +98,7 @@ struct Thread {
     call_since: BootNanos,
     /// The call that it may be in beside that.
     hidden_call: Hidden,
-    /// Those that it is in, the innermost last, and since when.
+    /// Interrupts that it is in, the innermost last, and since when.
     interrupts: Vec<(Interrupt, BootNanos)>,
     /// The interrupt that it may be in beside these.
     hidden_interrupt: Hidden,

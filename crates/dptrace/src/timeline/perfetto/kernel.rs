@@ -29,8 +29,8 @@ pub(super) struct Kernel {
     last: HashMap<Cpu, Tid>,
     /// Until when events of a CPU were lost.
     lost: HashMap<Cpu, BootNanos>,
-    /// Threads that were found off their CPUs: an event of a call that they are in does not say that they have one.
-    off: HashSet<Tid>,
+    /// The thread that was found off its CPU last, and when: an event of that time shows the call that it is in, and not that it has a CPU.
+    asleep: Option<(Tid, BootNanos)>,
     /// By thread: the system call that it is in.
     calls: HashMap<Tid, u32>,
 }
@@ -55,7 +55,7 @@ impl Kernel {
             seen: HashSet::new(),
             last: HashMap::new(),
             lost: HashMap::new(),
-            off: HashSet::new(),
+            asleep: None,
             calls: HashMap::new(),
         }
     }
@@ -69,12 +69,9 @@ impl Kernel {
     ) -> io::Result<()> {
         let KernelEvent { at, cpu, kind } = *event;
         match kind {
-            EventKind::Switch { prev, next, .. } => {
-                self.off.remove(&next);
-                self.had(writer, facts, cpu, prev)?;
-            }
-            EventKind::Found { tid, off_cpu: Some(_) } => _ = self.off.insert(tid),
-            EventKind::CallEnter { tid, .. } if self.off.contains(&tid) => {}
+            EventKind::Switch { prev, .. } => self.had(writer, facts, cpu, prev)?,
+            EventKind::Found { tid, off_cpu: Some(_) } => self.asleep = Some((tid, at)),
+            EventKind::CallEnter { tid, .. } if self.asleep == Some((tid, at)) => {}
             EventKind::Found { tid, off_cpu: None }
             | EventKind::Begin { tid, .. }
             | EventKind::CallEnter { tid, .. } => self.had(writer, facts, cpu, tid)?,

@@ -233,7 +233,7 @@ fn where_the_events_end_nobody_has_the_cpu_any_more() {
     assert_eq!(switches(&exported(window, &[], &idle)).len(), 2);
 }
 
-/// What is known of a thread where a capture begins may be that it sleeps in a call.
+/// Captures of `watch` begin with what is known then: of this thread, that it sleeps in a call.
 #[test]
 fn a_thread_that_sleeps_in_a_call_has_no_cpu() {
     let window = Window { from: BootNanos(100), to: BootNanos(700) };

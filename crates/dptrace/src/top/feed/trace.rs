@@ -15,6 +15,7 @@ use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
+use crate::capture::facts::thread_name;
 use crate::input::FileSource;
 use crate::target::printable;
 use crate::trace::live::Objects;
@@ -79,7 +80,8 @@ impl Trace {
             Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES)),
             Err(_) => Objects::Known(None),
         };
-        let writers = follower.lcores().map(|(lcore, name)| (lcore, writer(lcore, name).into())).collect();
+        let writer = |name: String| printable::text(name.as_bytes()).into();
+        let writers = follower.lcores().map(|(lcore, name)| (lcore, writer(thread_name(lcore, name)))).collect();
         Ok(Reading {
             tail: follower.tail(),
             source,
@@ -93,12 +95,6 @@ impl Trace {
             all_records,
         })
     }
-}
-
-/// The name of the thread that writes a ring: the one that the file states, or SPDK's for a reactor (`_reactor_run`,
-/// lib/event/reactor.c).
-fn writer(lcore: Lcore, name: &str) -> String {
-    if name.is_empty() { format!("reactor_{lcore}") } else { printable::text(name.as_bytes()).into_owned() }
 }
 
 /// A trace that is being followed.

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod code;
+mod compiler;
 pub(crate) mod kernel;
 pub(crate) mod library;
 pub(crate) mod live;
@@ -13,4 +14,5 @@ pub(crate) mod scenes;
 pub(crate) mod shared;
 pub(crate) mod small;
 
+pub(crate) use compiler::compile;
 pub(crate) use program::{dptrace, printed};
