@@ -32,6 +32,8 @@ struct Window {
 pub(crate) struct Order {
     windows: Vec<Window>,
     sorted: Vec<u32>,
+    /// Slots before which others were overwritten while the ring was read, with the time of the newest record before those.
+    holes: Vec<(usize, Ticks)>,
     /// Records that can be read.
     pub(crate) records: u64,
     /// Records that were written with the tsc of an earlier moment.
@@ -55,10 +57,15 @@ pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems
     let mut checker = Checker { plausible: plausible_times(ring.slots(), header.longest_delay()), chain: None };
     let mut order = Order::default();
     let mut newest = Ticks(0);
+    let mut is_behind_hole = false;
     for index in 0..ring.slots().len() {
+        is_behind_hole |= ring.is_overwritten(index);
         match checker.slot(ring.slots(), index, header) {
             Verdict::Nothing => {}
             Verdict::Record(problem) => {
+                if std::mem::take(&mut is_behind_hole) && newest > Ticks(0) {
+                    order.holes.push((index, newest));
+                }
                 order.note(ring.slots(), index, &mut newest, header.tpoints.continuation_id());
                 if let Some(problem) = problem {
                     problems.add(problem, Some(ring.lcore), ring.offset(index));
@@ -162,6 +169,13 @@ pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) ->
 }
 
 impl Order {
+    /// Returns [`crate::Record::lost_since`] of the record at that index.
+    #[inline]
+    pub(crate) fn lost_since(&self, index: usize) -> Option<Ticks> {
+        let behind = self.holes.partition_point(|(first, _)| *first <= index);
+        self.holes[..behind].last().map(|(_, since)| *since)
+    }
+
     /// Counts a record, and finds its place if it is late.
     fn note(&mut self, slots: Slots<'_>, index: usize, newest: &mut Ticks, continuation_id: u16) {
         let tsc = slots.at(index).tsc();

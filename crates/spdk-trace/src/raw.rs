@@ -179,9 +179,8 @@ fn merge(
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((_, _, i, index)) = *head;
         let (ring, order) = rings[i];
-        // A file does not say what was overwritten when.
-        let (thread_name, slots) = (ring.thread_name.as_str(), ring.slots());
-        let lane = Lane { lcore: ring.lcore, thread_name, slots, lost_since: None };
+        let (thread_name, slots, lost_since) = (ring.thread_name.as_str(), ring.slots(), order.lost_since(index));
+        let lane = Lane { lcore: ring.lcore, thread_name, slots, lost_since };
         if let Some(record) = reader.record(lane, index, context) {
             each(&record)?;
         }

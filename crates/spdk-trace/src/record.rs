@@ -153,9 +153,9 @@ pub struct Record<'a> {
     pub args: Args<'a>,
     /// Annotations that a JSON document carries, as JSON text.
     pub annotations: Option<&'a str>,
-    /// The time of the newest record that its ring had before slots of it were lost for the last time: overwritten before they were
-    /// copied. `None` if none were lost, and of what is not followed or captured. What began at that time or before may have
-    /// records that are missing.
+    /// Time of the newest record that its ring had before slots of it were lost for the last time: overwritten before or while they
+    /// were copied. `None` if none were lost, or if somebody else copied them. An object that began at that time or before may lack
+    /// records.
     pub lost_since: Option<Ticks>,
 }
 

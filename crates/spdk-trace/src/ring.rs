@@ -254,6 +254,12 @@ impl Ring {
         }
     }
 
+    /// Returns whether the slot was overwritten while the ring was read.
+    #[inline]
+    pub(crate) fn is_overwritten(&self, index: usize) -> bool {
+        self.lost && self.slots().at(index).tsc() == Ticks(0)
+    }
+
     /// Marks a slot as not there.
     pub(crate) fn erase(&mut self, index: usize) {
         self.bytes[index * SLOT_SIZE..][..8].fill(0);

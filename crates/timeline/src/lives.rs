@@ -129,8 +129,8 @@ impl<T> Lives<T> {
     /// is kept of an object when its first record comes.
     pub fn record(&mut self, record: &Record<'_>, first: impl FnOnce(ObjectName) -> T) -> Option<Passed<'_, T>> {
         self.losses.note(record);
-        let (name, id) = match record.object {
-            Object::Known { name, id, .. } => (name, id),
+        let (name, id, age) = match record.object {
+            Object::Known { name, id, age } => (name, id, age.unwrap_or_default()),
             Object::Unseen(_) => {
                 self.unseen += 1;
                 return None;
@@ -167,7 +167,9 @@ impl<T> Lives<T> {
             }
         });
         (life.last, life.until, life.lcore) = (tpoint, record.tsc, record.lcore);
-        life.is_torn |= record.lost_since.is_some_and(|since| since >= life.begin);
+        // Its creation may be lost, so that the record has the name of the one before.
+        let created = life.begin.0.min(record.tsc.0.saturating_sub(age.0));
+        life.is_torn |= record.lost_since.is_some_and(|since| since.0 >= created);
         life.is_part |= record.related.is_some();
         life.records += 1;
         self.roles.advance(&mut life.progress, tpoint);
@@ -361,6 +363,27 @@ mod tests {
         // The beginning of the next one in the same place was overwritten.
         assert!(lives.record(&record(&tpoints[1], 1, 500), |_| ()).unwrap().is_first);
         assert!(!lives.end(&record(&tpoints[1], 1, 500)).unwrap().is_measured());
+    }
+
+    #[test]
+    fn a_life_whose_beginning_was_lost_has_no_time() {
+        let tpoints = tpoints(&["TCP_REQ_NEW", "TCP_REQ_EXECUTING", "TCP_REQ_COMPLETED"]);
+        // The request of time 10 has ended at 20; the records from 300 on have its name if the creation of theirs was lost.
+        let is_torn = |lost_since: Option<u64>| {
+            let mut lives = Lives::<()>::new(&tpoints);
+            let lost_since = lost_since.map(Ticks);
+            let mut pass = |place: usize, at: u64, lost_since| {
+                let name = ObjectName { prefix: 'o', number: 1 };
+                let object = Object::Known { name, id: 7, age: Some(Ticks(at - 10)) };
+                let record = Record { object, lost_since, ..record(&tpoints[place], 1, at) };
+                lives.record(&record, |_| ()).unwrap();
+                if place == 2 { lives.end(&record) } else { None }
+            };
+            assert!(pass(0, 10, None).is_none() && pass(2, 20, None).is_some_and(|life| life.is_measured()));
+            assert!(pass(1, 300, lost_since).is_none());
+            pass(2, 310, lost_since).unwrap().is_torn
+        };
+        assert_eq!([None, Some(5), Some(10), Some(150)].map(is_torn), [false, false, true, true]);
     }
 
     #[test]

@@ -255,16 +255,20 @@ pub(crate) fn last_of(trace: &RawTrace) -> Ticks {
     trace.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default()
 }
 
-/// Takes in what a trace says of the beginnings and ends of objects. It has all of that until `to`.
+/// Takes in what a trace says of the beginnings and ends of objects until `to`. It has all of that, unless slots were overwritten
+/// while it was read.
 pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
-    let mut first = None;
+    let (mut first, mut has_holes) = (None, false);
     trace.for_each(|record| {
         annotator.observe(record);
         first.get_or_insert(record.tsc);
+        has_holes |= record.lost_since.is_some();
         ControlFlow::Continue(())
     });
     annotator.extend(first.unwrap_or(to), to);
-    annotator.cover(trace.tpoints(), trace.common_start(), to);
+    if !has_holes {
+        annotator.cover(trace.tpoints(), trace.common_start(), to);
+    }
 }
 
 /// Takes in the same of a captured trace. What was lost of it may have been beginnings and ends.

@@ -1,22 +1,32 @@
 //! Rings that are written to while they are read: nothing that is read was not written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::live::{Place, check_record, empty, record};
 use crate::common::racing::Racing;
-use spdk_trace::{Problem, RawTrace};
+use spdk_trace::{Problem, RawTrace, Ticks};
 use testkit::{Era, LiveTrace, Survivor};
 
-/// Checks each record that was read, and the order; gives the (lcore, tsc) of all of them.
-fn check(trace: &RawTrace) -> BTreeSet<(u32, u64)> {
+/// Checks each record that was read, the order, and where records are missing; gives the (lcore, tsc) of all of them. Each time has
+/// a record, written by the lcore that `lcore_of` gives.
+fn check(trace: &RawTrace, lcore_of: impl Fn(u64) -> u32) -> BTreeSet<(u32, u64)> {
     let mut seen = BTreeSet::new();
     let (mut last, mut cut) = ((0, 0), 0);
+    // By lcore: the time of its last record, whether that is whole, and the time of the one before the last hole.
+    let mut lanes: HashMap<u32, (u64, bool, Option<Ticks>)> = HashMap::new();
     trace.for_each(|record| {
         let (lcore, tsc, whole) = check_record(record);
         assert!((tsc, lcore) > last, "{tsc} on lcore {lcore} comes after {last:?}");
         last = (tsc, lcore);
+        let (before, was_whole, lost_since) = lanes.entry(lcore).or_insert((tsc, true, None));
+        // If arguments are lost, records may be: which slots they had is not known.
+        if !*was_whole || (*before + 1..tsc).any(|missing| lcore_of(missing) == lcore) {
+            *lost_since = Some(Ticks(*before));
+        }
+        assert_eq!(record.lost_since, *lost_since, "{tsc} on lcore {lcore} comes after {before}");
+        (*before, *was_whole) = (tsc, whole);
         seen.insert((lcore, tsc));
         cut += u64::from(!whole);
         ControlFlow::Continue(())
@@ -29,7 +39,7 @@ fn check(trace: &RawTrace) -> BTreeSet<(u32, u64)> {
 fn read_racing(racing: &Racing) -> u64 {
     let first_new = racing.next.get();
     let trace = RawTrace::read(racing).unwrap_or_else(|error| panic!("{error}"));
-    let seen = check(&trace);
+    let seen = check(&trace, |tsc| racing.lcore_of(tsc));
     // What was there before and is there still was never touched, and so must have been read. The reader leaves out
     // what the writer may be about to overwrite: as many slots as the longest record takes.
     let survivors = racing.writer.borrow().survivors();
@@ -119,6 +129,7 @@ fn a_large_ring_that_is_overwritten_from_its_oldest_slot_on() {
 
 #[test]
 fn a_writer_in_its_own_thread() {
+    let lcore_of = |tsc: u64| (tsc % 2) as u32;
     for era in [Era::C, Era::E, Era::F] {
         let place = Place::new(&format!("thread-{era:?}"));
         let writer = LiveTrace::create(&place.0, &empty(era, 128, 2));
@@ -128,7 +139,7 @@ fn a_writer_in_its_own_thread() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for tsc in 1_u64.. {
-                    if stop.load(Ordering::Relaxed) || writer.record((tsc % 2) as u32, &record(tsc)).is_err() {
+                    if stop.load(Ordering::Relaxed) || writer.record(lcore_of(tsc), &record(tsc)).is_err() {
                         break;
                     }
                 }
@@ -139,13 +150,13 @@ fn a_writer_in_its_own_thread() {
             // The writer may not get a CPU at first.
             while reads < 100 || !has_records {
                 let trace = RawTrace::read(&file).unwrap_or_else(|error| panic!("{error}"));
-                has_records |= !check(&trace).is_empty();
+                has_records |= !check(&trace, lcore_of).is_empty();
                 reads += 1;
             }
             drop(stopped);
         });
         let trace = RawTrace::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        assert!(!check(&trace).is_empty());
+        assert!(!check(&trace, lcore_of).is_empty());
         assert!(trace.problems().is_empty(), "the writer has stopped");
     }
 }
