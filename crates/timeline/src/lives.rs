@@ -58,6 +58,13 @@ impl<T> Life<T> {
     pub fn is_perhaps_over(&self) -> bool {
         self.is_perhaps_over
     }
+
+    /// Marks it as torn if slots were lost between its creation and this record of it. If they had its creation, the record has the name and
+    /// the age of the object before it at this address.
+    fn note_losses(&mut self, record: &Record<'_>, age: Option<Ticks>) {
+        let created = self.begin.0.min(record.tsc.0.saturating_sub(age.unwrap_or_default().0));
+        self.is_torn |= record.lost_since.is_some_and(|since| since.0 >= created);
+    }
 }
 
 /// What came of a record.
@@ -130,7 +137,7 @@ impl<T> Lives<T> {
     pub fn record(&mut self, record: &Record<'_>, first: impl FnOnce(ObjectName) -> T) -> Option<Passed<'_, T>> {
         self.losses.note(record);
         let (name, id, age) = match record.object {
-            Object::Known { name, id, age } => (name, id, age.unwrap_or_default()),
+            Object::Known { name, id, age } => (name, id, age),
             Object::Unseen(_) => {
                 self.unseen += 1;
                 return None;
@@ -167,9 +174,7 @@ impl<T> Lives<T> {
             }
         });
         (life.last, life.until, life.lcore) = (tpoint, record.tsc, record.lcore);
-        // Its creation may be lost, so that the record has the name of the one before.
-        let created = life.begin.0.min(record.tsc.0.saturating_sub(age.0));
-        life.is_torn |= record.lost_since.is_some_and(|since| since.0 >= created);
+        life.note_losses(record, age);
         life.is_part |= record.related.is_some();
         life.records += 1;
         self.roles.advance(&mut life.progress, tpoint);
@@ -181,8 +186,10 @@ impl<T> Lives<T> {
     /// Takes a record that is no part of its object's life, but may show that it was answered, or that the life is over: then
     /// returns it.
     pub fn unwanted(&mut self, record: &Record<'_>) -> Option<Life<T>> {
-        let Object::Known { name, id, .. } = record.object else { return None };
+        self.losses.note(record);
+        let Object::Known { name, id, age } = record.object else { return None };
         let life = self.live.get_mut(&(name.prefix, id)).filter(|life| life.name == name)?;
+        life.note_losses(record, age);
         self.roles.advance(&mut life.progress, record.tpoint.id);
         life.is_perhaps_over = self.roles.is_perhaps_last(record.tpoint.id);
         if self.roles.is_last(record.tpoint.id) { self.end(record) } else { None }
@@ -384,6 +391,20 @@ mod tests {
             pass(2, 310, lost_since).unwrap().is_torn
         };
         assert_eq!([None, Some(5), Some(10), Some(150)].map(is_torn), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_life_that_ends_behind_a_hole_has_no_time_though_its_end_is_filtered_out() {
+        let tpoints = tpoints(&["TCP_REQ_NEW", "TCP_REQ_EXECUTING", "TCP_REQ_COMPLETED"]);
+        let is_measured = |lost_since: Option<u64>| {
+            let mut lives = Lives::<()>::new(&tpoints);
+            for place in [0, 1] {
+                lives.record(&record(&tpoints[place], 1, 10 + place as u64), |_| ()).unwrap();
+            }
+            let last = Record { lost_since: lost_since.map(Ticks), ..record(&tpoints[2], 1, 30) };
+            lives.unwanted(&last).unwrap().is_measured()
+        };
+        assert_eq!([None, Some(9), Some(11)].map(is_measured), [true, true, false]);
     }
 
     #[test]

@@ -301,7 +301,6 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     assert!(!done.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{done:?}");
 }
 
-/// A stream replaces an old file with its first bytes, and can be read from then on, also if it is killed.
 /// A file that is mounted by itself (`docker run -v FILE:FILE`) is found before the work: renaming over it failed after all of it.
 #[test]
 fn a_file_that_is_a_mount_is_refused_at_once() {
@@ -318,6 +317,7 @@ fn a_file_that_is_a_mount_is_refused_at_once() {
     assert_eq!((done.status.code(), fs::read_to_string(dir.join("out")).unwrap().as_str()), (Some(1), OLD));
 }
 
+/// A stream replaces an old file with its first bytes, and can be read from then on, also if it is killed.
 #[test]
 fn a_stream_replaces_an_old_file_once_it_has_begun() {
     let dir = tempfile::tempdir().unwrap();

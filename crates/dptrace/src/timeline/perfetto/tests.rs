@@ -207,7 +207,8 @@ fn switches(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, i64, String)> {
             let (pid, state) = (it.prev_pid.unwrap(), it.prev_state.unwrap());
             Some((event.timestamp.unwrap(), pid, state, it.next_comm.clone().unwrap()))
         }
-        _ => None,
+        Ftrace::SysEnter(_) => None,
+        other => panic!("{other:?}"),
     };
     bundles.flat_map(|bundle| &bundle.event).filter_map(switch).collect()
 }
