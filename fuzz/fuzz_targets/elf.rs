@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
 use elf::ElfImage;
-use patterns::NamePattern;
+use text::patterns::NamePattern;
 use elf::symbols::{Functions, SymbolAddresses, demangle};
 
 fn check_functions(image: &ElfImage<'_>) {

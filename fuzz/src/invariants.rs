@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use text::printable;
 use spdk_trace::{
     ArgKind, ArgValue, Error, Follower, Lcore, Object, OwnerLabel, Problems, RawTrace, ReadAt, Record, Ticks,
     TpointTable,

@@ -1,0 +1,250 @@
+//! `dptrace capture`: a folder with a process's trace, what the kernel did with its threads, and its objects, over some time.
+
+pub(crate) mod clocks;
+pub(crate) mod facts;
+pub(crate) mod folder;
+pub(crate) mod kernel;
+pub(crate) mod objects;
+pub(crate) mod open;
+mod recording;
+pub(crate) mod rings;
+mod stored;
+pub(crate) mod summary;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use host::{HostError, Pid, Process};
+
+use crate::failure::{note, usage};
+use crate::process::{self, Role, Takes};
+use crate::record::RING_BYTES;
+use crate::rights;
+use crate::shell;
+use crate::specs::SpecArgs;
+use crate::trace::cpus;
+use folder::{Folder, check_room};
+use kernel::Kernel;
+use objects::Objects;
+use recording::{Limits, Parts};
+use rings::Rings;
+
+/// `dptrace capture`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct CaptureArgs {
+    /// A running process, by its number or name
+    #[arg(short, long, value_name = "PID|NAME")]
+    pid: Vec<String>,
+
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with = "pid")]
+    process: Vec<String>,
+
+    #[command(flatten)]
+    specs: SpecArgs,
+
+    /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
+    duration: Option<Duration>,
+
+    /// Stop before the files have more bytes than this: 500M, 2G
+    ///
+    /// Default: half of what is free on that disk, but at least 16 MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    max_bytes: Option<u64>,
+
+    /// Leave out the kernel's events: only the trace and the objects
+    #[arg(long)]
+    no_kernel: bool,
+
+    /// Attach to no probes of the process; objects are found in its memory only
+    #[arg(long)]
+    no_probes: bool,
+
+    /// Size of the ring buffer for the kernel's events, in MiB
+    ///
+    /// A power of two. The buffer is between the kernel and dptrace: if it is full, events are lost and counted.
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    buffer: u32,
+
+    /// Write to this folder, which must not exist
+    ///
+    /// Default: NAME-PID-DATE.capture in the current directory. Nobody but you can read its files: a trace has the names of
+    /// others' hosts and volumes.
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+const USAGE: &str = "dptrace capture [OPTIONS] [-p] <PID|NAME>";
+
+const EXAMPLES: &str = "\
+A capture holds the records of an SPDK trace over seconds or minutes, though its rings hold milliseconds; what the kernel did \
+with the process's threads meanwhile (switches, wake-ups, interrupts, system calls); and the process's objects. It ends after \
+the time of --for, on SIGINT or SIGTERM, or when the process ends. What can't be captured is reported, and the rest is \
+captured. A capture that was cut short, by kill -9 or a full disk, is readable up to there, and any capture is read on any \
+machine, without rights.
+
+Examples:
+  dptrace capture -p nvmf_tgt --for 3s
+  dptrace capture -p PID -o slow.capture --max-bytes 2G
+  dptrace trace -i CAPTURE --info                   what was captured
+  dptrace latency -i CAPTURE --summary";
+
+const ROLE: Role = Role { command: "capture", takes: Takes::One, starts: false };
+
+/// Runs the command.
+pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
+    if !args.buffer.is_power_of_two() {
+        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
+    }
+    let words = [args.pid.as_slice(), &args.process].concat();
+    if words.is_empty() {
+        return Err(usage("nothing to capture: give -p PID or -p NAME"));
+    }
+    let pid = process::one(&words, ROLE)?;
+    check_process(pid)?;
+    let specs = args.specs.resolve()?;
+    Folder::check(args.output.as_deref())?;
+    let mut facts = facts::gather(pid);
+    // Before any thread is started: they inherit it.
+    let place = cpus::keep_off(std::iter::once(pid));
+    let mut missing = Missing::default();
+    let rings = missing.unless("trace", Rings::open(pid));
+    // Slots that were never written have no pages.
+    let pages =
+        |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
+    let ring_bytes = rings.as_ref().map_or(0, pages);
+    let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
+    let why = format!("{} of the trace's rings, and what comes until it ends", summary::size(ring_bytes));
+    check_room(args.output.as_deref(), needed, &why)?;
+    // Reading debug information takes its time: nothing else goes on meanwhile.
+    let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES);
+    let kernel = if args.no_kernel {
+        Err(anyhow::anyhow!("--no-kernel was given"))
+    } else {
+        Kernel::start(pid, args.buffer << 20)
+    };
+    let kernel = missing.unless("kernel", kernel);
+    if rings.is_none() && kernel.is_none() {
+        return Err(missing.into_error());
+    }
+    let objects = missing.unless("objects", objects);
+    missing.report(Vec::new());
+    facts.missing = missing.reasons();
+    facts.begin = facts::now();
+    let folder = Folder::create(args.output.as_deref(), pid)?;
+    let limits = Limits { after: args.duration, max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)) };
+    let parts = Parts { rings, kernel, objects };
+    recording::record(parts, (&folder, facts), pid, limits, &place)?;
+    note(&format!("next: dptrace timeline {}", shell::word(folder.path())));
+    Ok(())
+}
+
+/// Bytes that a capture needs beside a copy of the rings: some seconds of records and events.
+const LEAST_ROOM: u64 = 8 << 20;
+/// A smaller limit would end captures that fit.
+const LEAST_LIMIT: u64 = 16 << 20;
+
+/// How large a capture gets if nothing was said: a busy target writes hundreds of megabytes in a second, and a full disk harms
+/// everybody on the machine.
+fn most_bytes(folder: &Folder) -> Option<u64> {
+    let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
+    let size = summary::size(most);
+    note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
+    Some(most)
+}
+
+/// That there is such a process. If we may not look into it, its trace may be readable all the same.
+pub(crate) fn check_process(pid: u32) -> anyhow::Result<()> {
+    match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
+        Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
+            Err(error.into())
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// What can't be captured, and why.
+#[derive(Default)]
+struct Missing(Vec<(&'static str, anyhow::Error)>);
+
+impl Missing {
+    fn unless<T>(&mut self, part: &'static str, result: anyhow::Result<T>) -> Option<T> {
+        result.map_err(|error| self.0.push((part, error))).ok()
+    }
+
+    fn reasons(&self) -> std::collections::BTreeMap<String, String> {
+        self.0.iter().map(|(part, error)| ((*part).to_owned(), format!("{error:#}"))).collect()
+    }
+
+    /// Reports all of it; advice that was given is not given again.
+    fn report(&self, mut given: Vec<String>) {
+        for (part, error) in &self.0 {
+            let what = match *part {
+                "trace" => "the trace",
+                "kernel" => "the kernel's events",
+                _ => "objects",
+            };
+            let advice = rights::advice(error).filter(|advice| !given.contains(advice));
+            note(&format!("not captured: {what}: {error:#}{}", advice.as_deref().unwrap_or_default()));
+            given.extend(advice);
+        }
+    }
+
+    /// The first reason, if there is nothing to capture: the others are reported.
+    fn into_error(mut self) -> anyhow::Error {
+        // The one that advice helps against.
+        let kernel = self.0.pop();
+        self.report(kernel.iter().filter_map(|(_, error)| rights::advice(error)).collect());
+        match kernel {
+            Some((_, error)) => error.context("there is nothing to capture: no trace, and no events of the kernel"),
+            None => anyhow::anyhow!("there is nothing to capture"),
+        }
+    }
+}
+
+/// A number of bytes: `500M`, `2G`.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 1 << 20;
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "k" | "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("expected a number of bytes such as 500M or 2G".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes such as 500M or 2G".to_owned())?;
+    let bytes = number.checked_mul(1 << shift).ok_or_else(|| "that is more than any disk has".to_owned())?;
+    if bytes < LEAST { Err("a capture needs 1M at least".to_owned()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        for (text, expected) in
+            [("1048576", 1 << 20), ("500M", 500 << 20), ("2G", 2 << 30), ("3MiB", 3 << 20), ("1GB", 1 << 30)]
+        {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "M", "5", "5X", "-1M", "99999999999999T", "1.5G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_known_by_its_part() {
+        let mut missing = Missing::default();
+        assert_eq!(missing.unless("trace", Ok(1)), Some(1));
+        assert_eq!(missing.unless::<u8>("kernel", Err(anyhow::anyhow!("no rights"))), None);
+        assert_eq!(missing.reasons()["kernel"], "no rights");
+        assert!(format!("{:#}", missing.into_error()).ends_with("no rights"));
+    }
+}

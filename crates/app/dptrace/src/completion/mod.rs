@@ -1,0 +1,170 @@
+//! `dptrace completions`: scripts for shells; and `dptrace complete`, which those of bash, zsh and fish call at each TAB.
+//!
+//! Most of what is completed is known only then: processes, the tracepoints of the file that was named before, fields of the
+//! user's own specs. So the scripts have no list in them. They pass the words of the line, and read: a first line of
+//! [`Answer::offers`], then a line `VALUE<TAB>DESCRIPTION` for each candidate. A value takes the place of the whole word.
+
+mod place;
+mod quotes;
+mod values;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use clap::{Args, CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+use text::printable;
+
+use crate::cli::Cli;
+use crate::output::Output;
+use place::Place;
+
+/// The columns of a description: the program's longest ones are for `--help`.
+const ABOUT: usize = 60;
+
+/// `dptrace complete`, as a shell's script calls it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompleteArgs {
+    /// The shell, which determines how words are quoted
+    shell: ShellName,
+
+    /// The words behind the program's name, the one to complete last
+    #[arg(last = true)]
+    words: Vec<OsString>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// What a word can be completed to.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct Answer {
+    candidates: Vec<Candidate>,
+    /// What the shell itself completes.
+    names: Names,
+    /// Something must follow directly: a condition's operator.
+    goes_on: bool,
+}
+
+/// Names that shells complete better than we: they know `~`, variables, and how they show directories.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Names {
+    #[default]
+    None,
+    Files,
+    Directories,
+    Commands,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    value: String,
+    about: String,
+}
+
+impl Candidate {
+    fn new(value: impl Into<String>, about: impl Into<String>) -> Self {
+        Self { value: value.into(), about: about.into() }
+    }
+}
+
+impl Answer {
+    fn of_names(names: Names) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    fn of_candidates(candidates: Vec<Candidate>) -> Self {
+        Self { candidates, ..Self::default() }
+    }
+
+    /// Words for the scripts: what the shell has to add, and whether a blank follows.
+    fn offers(&self) -> String {
+        let names = match self.names {
+            Names::None => "none",
+            Names::Files => "files",
+            Names::Directories => "directories",
+            Names::Commands => "commands",
+        };
+        format!("{names}{}", if self.goes_on { " nospace" } else { "" })
+    }
+
+    /// Those that begin with what was typed, each once, with what is in front of them in their word. A shell puts values into
+    /// the command line as they are: one that it would obey, or that a terminal would, is not offered. Such names come from
+    /// traces and processes of others.
+    fn narrowed(mut self, place: &Place<'_>) -> Self {
+        let mut seen = std::collections::HashSet::new();
+        self.candidates.retain(|candidate| {
+            let value = &candidate.value;
+            value.starts_with(&place.typed) && is_harmless(value) && seen.insert(value.clone())
+        });
+        for candidate in &mut self.candidates {
+            candidate.value.insert_str(0, &place.lead);
+            let about = printable::text(candidate.about.as_bytes());
+            candidate.about = screen::cut(&about, ABOUT).into_owned();
+        }
+        self
+    }
+}
+
+/// Whether a shell takes the word for nothing but a word.
+fn is_harmless(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte))
+}
+
+/// Prints what the last word can be completed to.
+pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
+    // zsh and fish pass words without their quotes.
+    let plain = |word: &OsString| match args.shell {
+        ShellName::Zsh => quotes::home(&word.to_string_lossy()),
+        ShellName::Bash | ShellName::Fish => quotes::home(&quotes::removed(&word.to_string_lossy())),
+    };
+    let words: Vec<String> = args.words.iter().map(plain).collect();
+    let mut grammar = Cli::command();
+    grammar.build();
+    let answer = answer(&grammar, &words);
+    let mut output = Output::open(None)?;
+    writeln!(output.buffer, "{}", answer.offers())?;
+    for Candidate { value, about } in &answer.candidates {
+        // fish puts no blank behind this, and has no other way to leave it out.
+        let end = if answer.goes_on && args.shell == ShellName::Fish { "=" } else { "" };
+        writeln!(output.buffer, "{value}{end}\t{about}")?;
+    }
+    Ok(output.flush()?)
+}
+
+fn answer(grammar: &clap::Command, words: &[String]) -> Answer {
+    let Some(place) = Place::of(grammar, words) else { return Answer::default() };
+    values::answer(&place).narrowed(&place)
+}
+
+/// Prints a shell's script.
+pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
+    let mut output = Output::open(None)?;
+    match shell {
+        Shell::Bash => output.buffer.extend_from_slice(include_bytes!("dptrace.bash")),
+        Shell::Zsh => output.buffer.extend_from_slice(include_bytes!("dptrace.zsh")),
+        Shell::Fish => output.buffer.extend_from_slice(include_bytes!("dptrace.fish")),
+        // Into memory: the generator panics where standard output is closed.
+        other => {
+            clap_complete::generate(other, &mut without_hidden(&Cli::command()), "dptrace", &mut output.buffer);
+        }
+    }
+    Ok(output.flush()?)
+}
+
+/// The same commands and options but those that are hidden, which the generators do not leave out.
+fn without_hidden(command: &clap::Command) -> clap::Command {
+    let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(without_hidden);
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    // clap wants names that live as long as the program, which ends behind this.
+    let name: &'static str = command.get_name().to_owned().leak();
+    clap::Command::new(name).about(about).args(args).subcommands(commands)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! `dptrace cpus`: the CPUs that a data plane wants for itself.
+
+mod audit;
+mod check;
+mod json;
+mod subject;
+mod text;
+
+use std::time::Duration;
+
+use clap::Args;
+
+pub(crate) use audit::thread_facts;
+
+use crate::failure;
+use subject::Subject;
+
+/// `dptrace cpus`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct CpusArgs {
+    /// The CPUs, as the kernel lists them: 2-5,8
+    #[arg(value_name = "CPULIST")]
+    cpus: Option<String>,
+
+    /// The CPUs of a process's pollers, by its number or name
+    ///
+    /// A poller is a thread that is pinned to one CPU, or that is on a CPU nearly all the time.
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
+    pid: Vec<String>,
+
+    /// The process with this name, also if it is a number
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Check settings only: attach to nothing
+    #[arg(long)]
+    check: bool,
+
+    /// How long to look: 10 or 10s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = ::text::duration::parse, conflicts_with = "check")]
+    duration: Duration,
+
+    /// Also list every single intrusion of at least this time: 1us, 20us, 1ms, or nanoseconds
+    #[arg(long, value_name = "NS", value_parser = ::text::duration::parse_nanos, conflicts_with = "check")]
+    each: Option<u64>,
+
+    /// Print one line for each CPU
+    #[arg(long, conflicts_with_all = ["check", "json"])]
+    summary: bool,
+
+    /// Print one JSON object on each line
+    #[arg(long)]
+    json: bool,
+
+    /// With --check: exit status 1 if a finding is red
+    #[arg(long, requires = "check")]
+    strict: bool,
+}
+
+const EXAMPLES: &str = "\
+Lists, for each CPU, who has it and where its time went, who took time from its poller (threads, the work of kworkers, \
+interrupts, timers, other CPUs' calls, each with its cause), and what could have run there and had to wait. Without CPULIST and \
+-p, pollers are found: threads that are on their CPU all the time.
+
+--check reads how this machine is set up for CPUs on which threads poll: isolation, interrupts, packets, workqueues, limits. It \
+prints what disturbs them (red), what may (yellow), what could not be read (unknown) and what is as it should be (green), each with \
+the setting that it comes from and the line that changes it. It changes nothing, and needs no root for most of that.
+
+Examples:
+  dptrace cpus -p nvmf_tgt             the CPUs of a process's pollers, for 10 s
+  dptrace cpus 0 --for 2s              one CPU
+  dptrace cpus 0 --for 1s --each 20us  with every intrusion of 20 us and more
+  dptrace cpus 0 --for 1s --summary
+  dptrace cpus 0 --for 1s --json > cpu.json
+  dptrace cpus --check 0               one CPU's settings
+  dptrace cpus --check -p nvmf_tgt     those for a process's pollers
+  dptrace cpus --check --strict 0 > check.txt || cat check.txt
+  dptrace cpus --check --json 0";
+
+/// Runs the command, and gives the exit status.
+pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
+    if args.check {
+        return check::run(&Subject::of(args)?, args);
+    }
+    audit::run(&Subject::of_audit(args)?, args)?;
+    Ok(failure::DONE)
+}

@@ -1,0 +1,182 @@
+//! The end of the demo: a target delays its requests on purpose and notes which; `dptrace timeline` explains one of them.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context as _, bail};
+use demo_target::{InjectionTruth, Truth};
+use screen::{counted, time};
+use spdk_trace::Ticks;
+use text::printable;
+
+use super::{POLL_INTERVAL, print};
+use crate::failure::{explained, note};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::target::printable;
+use crate::timeline::{self, Delayed};
+
+/// What the target is asked to do; what is repeated by hand is the same for a longer time.
+const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
+/// And this only here: it waits until the capture has begun, and it ends by itself.
+const HERE: [&str; 5] = ["--inject-every", "20ms", "--for", "600ms", "--wait-connected"];
+/// After which the capture ends in any case.
+const AT_MOST: &str = "10s";
+
+/// Shows it. What can't be had here is reported, and is no error.
+pub(super) fn show() -> anyhow::Result<()> {
+    let interrupt = Interrupt::catch()?;
+    match text(interrupt) {
+        Ok(Some(text)) => print(&text),
+        Ok(None) => Ok(()),
+        Err(error) => {
+            note(&format!("a late request can't be explained here: {}", explained(&error)));
+            Ok(())
+        }
+    }
+}
+
+/// Nothing if a signal came meanwhile.
+fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
+    let folder = Scratch::new()?;
+    let [truth, capture] = ["truth.json", "late.capture"].map(|name| folder.0.join(name));
+    if !record(&folder, &truth, &capture, interrupt)? {
+        return Ok(None);
+    }
+    let truth = fs::read(&truth).with_context(|| format!("reading {}", printable(&truth)))?;
+    let truth: Truth = serde_json::from_slice(&truth).context("reading what the target noted")?;
+    let nanos = |ticks: u64| u64::try_from(u128::from(ticks) * 1_000_000_000 / u128::from(truth.tsc_rate.max(1)));
+    let delayed = |it: &InjectionTruth| {
+        let request = it.requests.first()?;
+        let (stage, since) = (request.stage.clone(), Ticks(request.since));
+        // Connections of TCP have names in the trace.
+        let is_preferred = request.owner != 0;
+        Some(Delayed { stage, since, is_preferred, nanos: ran(it).or_else(|| nanos(it.taken).ok())? })
+    };
+    let known: Vec<(Delayed, &InjectionTruth)> =
+        truth.injections.iter().filter_map(|it| Some((delayed(it)?, it))).collect();
+    let delays: Vec<&Delayed> = known.iter().map(|(delayed, _)| delayed).collect();
+    let Some(explained) = timeline::explain(&capture, &delays, output::screen(None))? else {
+        bail!("of the {} that the target delayed, none was captured whole", counted(delays.len() as u64, "request"))
+    };
+    let (delayed, injection) = &known[explained.which];
+    let target = TARGET.join(" ");
+    let commands = format!(
+        "$ dptrace {target} &\n$ dptrace capture -p $! --for 1s -o late.capture\n$ dptrace timeline late.capture"
+    );
+    Ok(Some(format!("\n{commands}\n{}{}", explained.text, noted(delayed, injection))))
+}
+
+/// For how long the thread ran that took the CPU.
+fn ran(injection: &InjectionTruth) -> Option<u64> {
+    injection.by.as_ref()?.ran
+}
+
+/// What the target noted of a delay.
+fn noted(delayed: &Delayed, injection: &InjectionTruth) -> String {
+    let who = injection.by.as_ref().map_or("it", |by| by.comm.as_str());
+    let who = printable::text(who.as_bytes());
+    let on = injection.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    format!("truth: by the target's own notes, {who} ran for {}{on} meanwhile\n", time(delayed.nanos))
+}
+
+/// Runs the target, captures it, and waits for both; false if a signal came meanwhile.
+fn record(folder: &Scratch, truth: &Path, capture: &Path, interrupt: Interrupt) -> anyhow::Result<bool> {
+    let args = TARGET.iter().chain(&HERE).map(OsStr::new).chain(["--truth".as_ref(), truth.as_os_str()]);
+    let mut target = Part::start("target", folder, args, Stdio::piped())?;
+    if !target.wait_for("demo-target: pid", interrupt)? {
+        return Ok(false);
+    }
+    let pid = target.child.id().to_string();
+    let args = ["capture", "-p", &pid, "--no-probes", "--for", AT_MOST, "-o"].map(OsStr::new);
+    let mut recorder = Part::start("capture", folder, args.into_iter().chain([capture.as_os_str()]), Stdio::null())?;
+    if !recorder.wait_for("capturing process", interrupt)? {
+        return Ok(false);
+    }
+    // Now it may begin.
+    drop(target.child.stdin.take());
+    Ok(target.wait(interrupt)? && recorder.wait(interrupt)?)
+}
+
+/// A process of this program, which is ended with us. Its messages go to a file.
+struct Part {
+    what: &'static str,
+    child: Child,
+    messages: PathBuf,
+}
+
+impl Part {
+    fn start<'a>(
+        what: &'static str,
+        folder: &Scratch,
+        args: impl Iterator<Item = &'a OsStr>,
+        input: Stdio,
+    ) -> anyhow::Result<Self> {
+        let messages = folder.0.join(what);
+        let file = File::create(&messages).with_context(|| format!("creating {}", printable(&messages)))?;
+        let mut command = Command::new(host::proc::OWN_PROGRAM);
+        let child = command.args(args).stdin(input).stdout(Stdio::null()).stderr(file).spawn();
+        Ok(Self { what, child: child.with_context(|| format!("starting the {what}"))?, messages })
+    }
+
+    /// Waits for a message with these words; false if a signal came before.
+    fn wait_for(&mut self, words: &str, interrupt: Interrupt) -> anyhow::Result<bool> {
+        while !interrupt.is_requested() {
+            let has_ended = self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some();
+            let text = fs::read_to_string(&self.messages).unwrap_or_default();
+            if text.contains(words) {
+                return Ok(true);
+            }
+            if has_ended {
+                let why = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or("it ended");
+                bail!("the {}: {why}", self.what);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        Ok(false)
+    }
+
+    /// Waits for its end; false if a signal came before.
+    fn wait(&mut self, interrupt: Interrupt) -> anyhow::Result<bool> {
+        while !interrupt.is_requested() {
+            if self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some() {
+                return Ok(true);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // SANITY: that it has ended already is the only way in which this can fail.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A folder for what is needed only here; nobody else can read it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("dptrace-demo-{}", std::process::id()));
+        // One that exists is not used: whoever made it may have put links there.
+        DirBuilder::new().mode(0o700).create(&path).with_context(|| format!("creating {}", printable(&path)))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SANITY: whether it can be removed or not, nothing more can be done about it.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

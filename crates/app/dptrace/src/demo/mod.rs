@@ -1,0 +1,218 @@
+//! `dptrace demo`: shows what dptrace does, on a target that it starts or on a built-in sample.
+
+mod late;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bpf_session::Features;
+use clap::Args;
+use flate2::read::GzDecoder;
+use objects::{ObjectSpec, WantedProbe, built_in};
+use probe_recorder::{AttachPlan, Recorder};
+use spdk_trace::{RawTrace, Trace};
+
+use crate::failure::{explained, note};
+use crate::input::Loaded;
+use crate::output::{self, Output};
+use crate::record::{RING_BYTES, add_files, report_totals};
+use crate::target::{Files, printable};
+use crate::trace::objects::annotate;
+use crate::whole_file::{Access, Batch};
+use crate::{latency, timeline, trace};
+
+/// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes
+/// are zero.
+const TRACE: &[u8] = include_bytes!("../../sample/demo.trace.gz");
+/// The recording of its qpairs.
+const RECORDING: &str = include_str!("../../sample/demo.recording");
+
+const EXAMPLES: &str = "\
+If you may use BPF (as root), it starts a small NVMe-oF target for about a second, records it, and shows what it did. It then \
+starts one whose requests are delayed on purpose, and explains one of them. If not, it shows a built-in sample.
+
+Examples:
+  dptrace demo                 a listing, latencies, and why a request is late
+  dptrace demo --sample        the built-in sample, also if you may use BPF
+  dptrace demo --write .       then: dptrace latency demo.trace";
+
+/// `dptrace demo`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Number of records in the listing
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    head: u64,
+
+    /// Show the built-in sample, and start nothing
+    #[arg(long)]
+    sample: bool,
+
+    /// Write the sample files to this directory
+    ///
+    /// These are demo.trace and demo.recording, to try other commands on. The directory is created if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+}
+
+/// What is shown: a trace, the recording of its objects, and how a user gets the same.
+struct Shown {
+    loaded: Loaded,
+    recording: String,
+    name: &'static str,
+    commands: [String; 2],
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
+    if let Some(dir) = &args.write {
+        return write_sample(dir);
+    }
+    if args.sample {
+        return show_sample(args.head);
+    }
+    match live() {
+        Ok(shown) => {
+            show(&shown, args.head)?;
+            late::show()?;
+            note(MORE);
+            Ok(())
+        }
+        Err(error) => {
+            note(&format!("showing a sample, because nothing could be recorded here: {}", explained(&error)));
+            show_sample(args.head)
+        }
+    }
+}
+
+/// What to do next.
+const MORE: &str = "to get the sample files for more tries: dptrace demo --write DIR";
+
+/// The sample, and the stages of its slowest request: nothing else is known of it.
+fn show_sample(head: u64) -> anyhow::Result<()> {
+    show(&sample()?, head)?;
+    let trace = Trace::Raw(RawTrace::read(&sample_trace()?).context("reading the sample")?);
+    if let Some(text) = timeline::slowest_of(trace, RECORDING, output::screen(None))? {
+        print(&format!("\n{text}"))?;
+    }
+    note(
+        "of the sample, the slowest request has stages only; dptrace demo with the rights for BPF (as root) also shows what the \
+         kernel did to its thread",
+    );
+    note(MORE);
+    Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut output = Output::open(None)?;
+    output.buffer.extend_from_slice(text.as_bytes());
+    output.flush()?;
+    Ok(())
+}
+
+fn write_sample(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("creating {}", printable(dir)))?;
+    let (trace, mut batch) = (sample_trace()?, Batch::default());
+    let files = [("demo.trace", &trace[..]), ("demo.recording", RECORDING.as_bytes())];
+    for (name, bytes) in files {
+        batch.add_whole(&dir.join(name), Access::Umask, bytes)?;
+    }
+    batch.commit()?;
+    for (name, _) in files {
+        note(&format!("wrote {}", printable(dir.join(name))));
+    }
+    Ok(())
+}
+
+fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
+    let Shown { loaded, recording, name, commands } = shown;
+    let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints());
+    let annotator = trace::with_owners(Some(annotator), &loaded.trace, false);
+    let mut output = Output::open(None)?;
+    output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
+    trace::first_records(loaded, annotator.as_ref(), head, &mut output)?;
+    output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
+    output.buffer.extend_from_slice(latency::tables(loaded, annotator.as_ref())?.as_bytes());
+    output.flush()?;
+    Ok(())
+}
+
+/// The bytes of the sample's trace file.
+fn sample_trace() -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(TRACE).read_to_end(&mut bytes).context("unpacking the sample")?;
+    Ok(bytes)
+}
+
+fn sample() -> anyhow::Result<Shown> {
+    let raw = RawTrace::read(&sample_trace()?).context("reading the sample")?;
+    note(
+        "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, RDMA connections by a recording",
+    );
+    Ok(Shown {
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned(), measured: None, capture: None },
+        recording: RECORDING.to_owned(),
+        name: "the sample",
+        commands: ["trace -i demo.trace -b demo.recording", "latency -i demo.trace"].map(|it| format!("dptrace {it}")),
+    })
+}
+
+/// The poll interval for the target.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Requests of the target that is started: enough for a table, done in about a second.
+const REQUESTS: &str = "1000";
+/// After which it ends in any case.
+const AT_MOST: &str = "5s";
+
+/// Starts a target, records it from its first connection to its end, and reads the trace that it leaves.
+fn live() -> anyhow::Result<Shown> {
+    let mut child = Command::new(host::proc::OWN_PROGRAM)
+        .args(["demo-target", "--wait", "--keep", "--requests", REQUESTS, "--for", AT_MOST])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("starting the target")?;
+    let recorded = record_all(&mut child);
+    // Its input is closed by now, so it ends by itself; where attaching failed it has not begun.
+    if recorded.is_err() {
+        // SANITY: that it has ended already is the only way in which this can fail.
+        let _ = child.kill();
+    }
+    child.wait().context("waiting for the target")?;
+    let path = PathBuf::from(format!("/dev/shm/demo_trace.pid{}", child.id()));
+    let bytes = fs::read(&path).with_context(|| format!("reading {}", printable(&path)));
+    // SANITY: whether it can be removed or not, nothing more can be done about it.
+    let _ = fs::remove_file(&path);
+    let recording = recorded?;
+    let raw = RawTrace::read(&bytes?).context("reading the target's trace")?;
+    note("live: a small NVMe-oF target (dptrace demo-target) was started, recorded and read");
+    Ok(Shown {
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned(), measured: None, capture: None },
+        recording,
+        name: "the recording",
+        commands: ["trace", "latency"].map(|command| format!("dptrace {command} -p {}", child.id())),
+    })
+}
+
+/// Attaches to a waiting target, lets it run, and returns its recording.
+fn record_all(child: &mut Child) -> anyhow::Result<String> {
+    let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
+    let mut plan = AttachPlan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
+    let (files, place) = Files::of_process(child.id())?;
+    add_files(&mut plan, &files, &place)?;
+    let mut recorder = Recorder::start(&plan, child.id())?;
+    drop(child.stdin.take());
+    let mut text = String::new();
+    let mut keep = |lines: Vec<String>| lines.iter().for_each(|line| text.extend([line, "\n"]));
+    while child.try_wait().context("waiting for the target")?.is_none() {
+        keep(recorder.next(POLL_INTERVAL));
+    }
+    let (rest, totals) = recorder.finish();
+    keep(rest);
+    report_totals("recorded", &totals?);
+    Ok(text)
+}

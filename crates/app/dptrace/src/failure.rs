@@ -1,0 +1,270 @@
+//! Exit statuses, and the messages on standard error.
+
+use std::borrow::Cow;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anstyle::{AnsiColor, Style};
+use bpf_session::SessionError;
+use cpu_audit::AuditError;
+use host::HostError;
+use kernel_delay::DelayError;
+use screen::Screen;
+use text::printable;
+
+use crate::progress;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// It could not be done.
+pub(crate) const FAILED: u8 = 1;
+/// Wrong usage (clap's own status as well).
+pub(crate) const USAGE: u8 = 2;
+/// Not permitted, or not supported here.
+pub(crate) const NOT_PERMITTED: u8 = 3;
+
+/// An error in the command line or in an input of the user.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The same as an [`anyhow::Error`].
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Usage(message.into()))
+}
+
+/// Something that this machine does not support, or this user may not do.
+#[derive(Debug)]
+struct Unsupported(String);
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// The same as an [`anyhow::Error`].
+pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Unsupported(message.into()))
+}
+
+/// Something that the machine may have, and that this user may not look at.
+#[derive(Debug)]
+pub(crate) struct Forbidden(String);
+
+impl std::fmt::Display for Forbidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Forbidden {}
+
+/// The same as an [`anyhow::Error`].
+pub(crate) fn forbidden(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Forbidden(message.into()))
+}
+
+/// Whether the reader of the output has gone: then the command ends, and that is not an error.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
+}
+
+/// The exit status for an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
+    if error.chain().any(is_usage) {
+        USAGE
+    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
+        NOT_PERMITTED
+    } else {
+        FAILED
+    }
+}
+
+fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<Usage>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
+}
+
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Unsupported>()
+            || cause.is::<Forbidden>()
+            || cause.downcast_ref().is_some_and(HostError::is_unsupported)
+            || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
+            || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
+            || cause.downcast_ref().is_some_and(AuditError::is_unsupported)
+    })
+}
+
+fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
+    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
+}
+
+/// Whether messages have bpftrace's format: callers of a program of that name expect it.
+static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
+
+/// Switches messages to bpftrace's format.
+pub(crate) fn set_bpftrace_compat() {
+    AS_BPFTRACE.store(true, Ordering::Relaxed);
+}
+
+/// Whether messages have bpftrace's format.
+pub(crate) fn is_bpftrace_compat() -> bool {
+    AS_BPFTRACE.load(Ordering::Relaxed)
+}
+
+/// What bpftrace says, on a line without `ERROR`, of a script that has nothing to attach.
+const NO_PROBES: &str = "no probes to attach";
+
+/// The beginnings of bpftrace's messages that begin with a small letter.
+const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
+
+/// A message with a capital letter, as in bpftrace, unless it begins with a name of the language.
+pub(crate) fn capitalized(text: &str) -> String {
+    if SMALL.iter().any(|small| text.starts_with(small)) {
+        return text.to_owned();
+    }
+    if !text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic())) {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// An error of the engine's, in this program's words.
+pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
+    match error {
+        bt_engine::Error::Host(error) => error.into(),
+        bt_engine::Error::Session(error) => error.into(),
+        bt_engine::Error::NeedsProcess => {
+            usage("the script is about a process (__PID__): say which with -p PID, or -c COMMAND")
+        }
+        bt_engine::Error::NeedsOneProcess { count } => usage(format!(
+            "the script is about one process (__PID__), and these are {count}: choose one with -p PID, or ask is_target(pid) in \
+             the script"
+        )),
+        bt_engine::Error::InnerNamespace { what } => {
+            unsupported(format!("{what} needs the kernel's first PID namespace: run it outside of the container"))
+        }
+        bt_engine::Error::Probe { probe, source } if is_bpftrace_compat() => {
+            anyhow::Error::new(source).context(format!("unable to attach probe: {probe}"))
+        }
+        bt_engine::Error::NothingToAttach if is_bpftrace_compat() => anyhow::anyhow!(NO_PROBES),
+        bt_engine::Error::NothingToAttach => {
+            anyhow::anyhow!("there is nothing to attach; bench: and test: probes need --mode")
+        }
+        other => other.into(),
+    }
+}
+
+/// Prints an error on standard error.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    print_message("error", AnsiColor::Red, &explained(error));
+}
+
+/// An error with its causes; and if rights are missing, how to get them.
+pub(crate) fn explained(error: &anyhow::Error) -> String {
+    match crate::rights::advice(error) {
+        Some(advice) => format!("{error:#}{advice}"),
+        None => format!("{error:#}"),
+    }
+}
+
+/// Notes that wait, while the terminal shows something else.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Prints a note on standard error, about something that does not stop the command.
+pub(crate) fn note(text: &str) {
+    if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        held.push(text.to_owned());
+        return;
+    }
+    print_message("note", AnsiColor::Yellow, text);
+}
+
+/// From now on notes wait for [`print_notes`].
+pub(crate) fn hold_notes() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Prints the notes that waited, each once, and those that come from now on.
+pub(crate) fn print_notes() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut seen = std::collections::HashSet::new();
+    held.into_iter().flatten().filter(|text| seen.insert(text.clone())).for_each(|text| note(&text));
+}
+
+/// Reports what is left out of names and stacks.
+pub(crate) fn warn_symbols() -> symbolize::Warn {
+    std::sync::Arc::new(|warning: &symbolize::Warning| note(&warning.to_string()))
+}
+
+/// Messages contain names of files and text from files, so control characters in them must not reach the terminal. Line ends are
+/// only our own, because paths and names are inserted by [`printable::text`].
+fn print_message(word: &str, colour: AnsiColor, text: &str) {
+    let text = printable::lines(text.as_bytes());
+    let text = &without_error_numbers(&text);
+    crate::interrupt::writing(|| progress::without(|| print_plain(word, colour, text)));
+}
+
+/// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any
+/// message of any crate may have an error of the system in it.
+pub(crate) fn without_error_numbers(text: &str) -> Cow<'_, str> {
+    const MARK: &str = " (os error ";
+    let mut pieces = text.split(MARK);
+    let mut plain = Cow::Borrowed(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let rest = piece.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(')');
+        match rest {
+            Some(rest) => plain.to_mut().push_str(rest),
+            None => plain.to_mut().extend([MARK, piece]),
+        }
+    }
+    plain
+}
+
+fn print_plain(word: &str, colour: AnsiColor, text: &str) {
+    use std::io::Write as _;
+    if is_bpftrace_compat() {
+        let word = if word == "error" { "ERROR" } else { "WARNING" };
+        // If standard error is closed, nobody reads the message.
+        let head = if text == NO_PROBES { String::new() } else { format!("{word}: ") };
+        let _ = writeln!(std::io::stderr(), "{head}{}", capitalized(text));
+        return;
+    }
+    let screen = Screen::stderr();
+    let style = if screen.is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
+    // A file or a pipe gets a message in one line, for `grep`.
+    let start = word.len() + ": ".len();
+    let text = screen.width().map_or(Cow::Borrowed(text), |width| screen::wrap_message(text, start, width).into());
+    // If standard error is closed, nobody reads the message. `anstream` strips the colour for NO_COLOR.
+    let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_no_numbers_of_errors() {
+        let texts = [
+            ("reading x: No such file or directory (os error 2)", "reading x: No such file or directory"),
+            ("a (os error 2), b (os error 13)!", "a, b!"),
+            ("x (os error y)", "x (os error y)"),
+            ("plain", "plain"),
+        ];
+        for (text, plain) in texts {
+            assert_eq!(without_error_numbers(text), plain);
+        }
+    }
+}

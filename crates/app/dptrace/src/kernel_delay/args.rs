@@ -1,0 +1,202 @@
+//! What is typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use kernel_delay::layout::MOST_COPIED;
+use kernel_delay::trigger::Trigger;
+
+/// `dptrace kernel-delay`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct KernelDelayArgs {
+    /// A running process, by its number or name, or several: -p 4711,4712 [default: ovs-vswitchd]
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
+    pub(super) pid: Vec<String>,
+
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
+    pub(super) processes: Vec<String>,
+
+    /// All processes with this name, also if it is a number
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
+    pub(super) name: Option<String>,
+
+    /// All processes of this control group
+    ///
+    /// A container, a service; also the processes that they start.
+    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    pub(super) cgroup: Option<PathBuf>,
+
+    /// Also the processes that these have started
+    ///
+    /// And those that they start.
+    #[arg(long)]
+    pub(super) children: bool,
+
+    /// A program to start, with its arguments
+    ///
+    /// Everything is attached before its first instruction.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+
+    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION", default_value = "500ms",
+        value_parser = sample, help_heading = "Samples")]
+    pub(super) duration: Duration,
+
+    /// Number of samples
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
+    pub(super) sample_count: u32,
+
+    /// Time between samples
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = pause, help_heading = "Samples")]
+    pub(super) sample_interval: Duration,
+
+    /// The event that starts a sample, instead of the clock
+    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
+    pub(super) start_trigger: Option<Trigger>,
+
+    /// The event that stops a sample, instead of the clock
+    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
+    pub(super) stop_trigger: Option<Trigger>,
+
+    /// Skip samples that are shorter than this time: 20us, 1ms, or nanoseconds; --sample-count does not count them
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = ::text::duration::parse_nanos, help_heading = "Triggers",
+        requires = "stop_trigger")]
+    pub(super) trigger_delta: u64,
+
+    #[command(flatten)]
+    pub(super) events: EventArgs,
+
+    /// The largest number of threads that are measured
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) max_threads: u32,
+
+    /// Print idle threads and all sections, too
+    ///
+    /// Else idle threads have one line, and ten threads have sections.
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(super) all: bool,
+
+    /// Report only threads with these names
+    #[arg(long, value_name = "GLOB", help_heading = "Output")]
+    pub(super) thread: Option<String>,
+
+    /// Do not count upcalls of Open vSwitch
+    ///
+    /// The kernel's module sends them; if it is loaded, they are counted.
+    #[arg(long, help_heading = "Output")]
+    pub(super) skip_upcall_stats: bool,
+
+    /// Do not see page faults
+    ///
+    /// Their time is part of the threads' own code then. Seeing them makes each page fault slower, those of other programs too.
+    #[arg(long, help_heading = "Output")]
+    pub(super) skip_page_faults: bool,
+
+    /// Print one JSON object for each sample
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+
+    /// Print only the verdict: a line for each thread
+    ///
+    /// The worst thread comes first.
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(super) summary: bool,
+
+    /// Print what is attached, and how long that took
+    #[arg(short = 'D', long, help_heading = "Output")]
+    pub(super) debug: bool,
+}
+
+const USAGE: &str = "dptrace kernel-delay [OPTIONS] [[-p] <PID|NAME>[,...] | --cgroup <PATH>]
+       dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
+
+const EXAMPLES: &str = "\
+Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran \
+instead), interrupts, stopped. The other sections count only what begins and ends in the sample.
+
+Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:), \
+up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the process, and system calls, fire for \
+that process only. Other tracepoints and kernel functions fire for any process. With a start trigger and no stop \
+trigger, a sample ends after the time of --for.
+
+Examples:
+  dptrace kernel-delay                   half a second of ovs-vswitchd
+  dptrace kernel-delay -p PID --summary  one line for each thread, worst first
+  dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
+  dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
+  dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
+  dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
+  dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
+
+/// The longest sample, and the longest pause: what the clocks in the maps can hold.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// The length of a sample.
+fn sample(text: &str) -> Result<Duration, &'static str> {
+    ::text::duration::parse(text).and_then(at_most_a_day)
+}
+
+/// The time between samples.
+fn pause(text: &str) -> Result<Duration, &'static str> {
+    ::text::duration::parse_or_zero(text).and_then(at_most_a_day)
+}
+
+/// The time of `-s`, which a process is easily typed behind.
+fn at_least(text: &str) -> Result<u64, String> {
+    ::text::duration::parse_nanos(text).map_err(|why| format!("{why}; a process stands before it, or behind -p"))
+}
+
+fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
+    if time > LONGEST { Err("the time is at most 24h") } else { Ok(time) }
+}
+
+/// Which system calls are shown one by one.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EventArgs {
+    /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds), with its stacks
+    #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0",
+        value_parser = at_least, help_heading = "System call events")]
+    pub(super) syscall_events: Option<u64>,
+
+    /// Print every system call on its own
+    ///
+    /// In order of time, instead of calls with equal stacks together.
+    #[arg(long, help_heading = "System call events", requires = "syscall_events")]
+    pub(super) each_event: bool,
+
+    /// Leave out poll, which waits by design
+    #[arg(long, help_heading = "System call events", requires = "syscall_events")]
+    pub(super) skip_syscall_poll_events: bool,
+
+    /// Number of different stacks that are kept
+    ///
+    /// 0 records no stacks.
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
+    pub(super) stack_trace_size: usize,
+
+    /// Bytes of the stack that are copied and unwound
+    ///
+    /// The process's stack is unwound by its unwind tables. A multiple of 1024; with 0 the stack is unwound by frame
+    /// pointers, which costs less.
+    #[arg(long, value_name = "BYTES", default_value_t = 8192, help_heading = "System call events",
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_COPIED)))]
+    pub(super) stack_copy: u32,
+
+    /// Size of the ring buffer, in pages of 4 KiB
+    ///
+    /// The buffer is between the kernel and dptrace. The number is rounded up to a power of two.
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
+    pub(super) buffer_page_count: u32,
+}

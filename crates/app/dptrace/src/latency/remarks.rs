@@ -1,0 +1,77 @@
+//! Notes below a report: what was left out, and why.
+
+use screen::counted;
+use text::printable;
+use timeline::Silence;
+
+use super::excluded::Excluded;
+use super::names::Names;
+use super::next::Next;
+use super::reused;
+use super::slowest::Show;
+use super::stages::{Latencies, MOST_OF_OBJECT};
+use crate::timeline::{missing, words};
+
+/// The notes.
+pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
+    let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
+    remarks.extend(missing::of_groups(latencies.in_no_table));
+    let of_io = latencies.unanswered_on_io;
+    if of_io > 0 {
+        remarks.push(format!(
+            "{} of I/O queues went from EXECUTING to COMPLETED without an answer: given up, for example at the end of the \
+             connection",
+            counted(of_io, "request")
+        ));
+    }
+    remarks.extend(left_out(latencies, names));
+    remarks.extend(numbered(latencies));
+    if let (Show::Live(_, path), false) = (&names.show, latencies.slowest.is_empty()) {
+        let copy = path.file_name().unwrap_or_default();
+        remarks.push(format!(
+            "the trace is being written, and new records overwrite old ones: to keep these, copy it first (cp {} {}), and look \
+             at the copy",
+            crate::shell::word(path),
+            crate::shell::word(&std::path::Path::new("/tmp").join(copy))
+        ));
+    }
+    remarks
+}
+
+/// Says that a busy thread wrote nothing for a while: it may have been away.
+pub(super) fn silent(silence: &Silence, next: &Next) -> String {
+    let Silence { lcore, thread, count, sum, longest, mean } = silence;
+    let who =
+        if thread.is_empty() { format!("lcore {lcore}") } else { printable::text(thread.as_bytes()).into_owned() };
+    let (lasted, mean) = (words::lasted(*count, *sum, *longest), screen::time(*mean));
+    let shows = next.command().map_or_else(String::new, |command| format!("; whether it was: {command}"));
+    format!("{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}", words::UNREAD)
+}
+
+/// What a number behind an address is.
+fn numbered(latencies: &Latencies) -> Option<String> {
+    let groups = latencies.subjects.iter().flat_map(|(subject, _)| &subject.group).flatten();
+    let owners = latencies.slowest.iter().filter_map(|life| Some(&life.owner.as_ref()?.1));
+    let mut found = groups.chain(owners).filter(|text| reused::is_numbered(text));
+    let first = found.next()?;
+    Some(format!(
+        "{first}: this address was of several connections, one after another; # says which one it was. With a recording they have \
+         names: dptrace record -p PID while the trace is written, then -b RECORDING"
+    ))
+}
+
+/// That the slowest of all is not among the slowest.
+fn left_out(latencies: &Latencies, names: &Names<'_>) -> Option<String> {
+    let (longest, count) = latencies.left_out.as_ref()?;
+    let (first, last) = longest.span();
+    let took = screen::time(names.nanos(first, last));
+    let which = match longest.excluded()? {
+        Excluded::Admin => "of admin queues, on which requests for async events wait by design,",
+        Excluded::Unanswered => "without an answer (async events of admin queues, which wait by design, or given up)",
+    };
+    let (requests, are) = (counted(*count, "request"), if *count == 1 { "is" } else { "are" });
+    Some(format!(
+        "{requests} {which} {are} not among the slowest; the longest took {took}: {}",
+        names.show.command(longest)
+    ))
+}

@@ -1,0 +1,132 @@
+//! Functions.
+
+use std::io::Write as _;
+
+use anyhow::anyhow;
+use elf::symbols::{Function, Functions};
+use host::ElfFile;
+use serde_json::json;
+use text::patterns::{NamePattern, nearest};
+use text::printable;
+
+use super::target::Request;
+use super::{NEAR, nothing_fits};
+use crate::failure::note;
+use crate::output::Output;
+use crate::target::{Depth, Files, printable, stripped};
+
+/// A function and its name as its author wrote it.
+type Named<'a> = (String, &'a Function<'a>);
+
+/// Lists the functions that fit the pattern.
+pub(super) fn list(
+    request: &Request,
+    files: &Files,
+    pattern: Option<&NamePattern>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let mut shown = 0;
+    files.for_each(Depth::Symbols, |file| {
+        with_functions(file, |functions| {
+            let named = fitting(functions, pattern);
+            shown += named.len();
+            if request.json {
+                write_json(file, &named, output)?;
+            } else {
+                write_text(file, &named, output)?;
+            }
+            Ok(output.drain()?)
+        })
+    })?;
+    match pattern {
+        _ if shown > 0 => {}
+        Some(_) => {
+            let (known, without) = near_names(&request.typed, files)?;
+            let near = nearest(&request.typed, known.iter().map(String::as_str), NEAR);
+            let error = nothing_fits("function", &request.typed, &request.place, &near, known.len());
+            return Err(match without.first() {
+                Some(file) => anyhow!("{error}; {}", stripped(file)),
+                None => error,
+            });
+        }
+        None => note(&format!("{}, and it has none", stripped(&request.place))),
+    }
+    Ok(())
+}
+
+/// The names to look for near ones in: whole ones, or else those without path and parameters. They are read only now,
+/// since the names of a large program are many. And the files that have no names of their own functions.
+fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let (mut known, mut without) = (Vec::new(), Vec::new());
+    files.for_each(Depth::Symbols, |file| {
+        with_functions(file, |functions| {
+            if functions.is_stripped() {
+                without.push(printable(file.path()));
+            }
+            let names = functions.all().iter().map(Function::display_name);
+            known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
+            Ok(())
+        })
+    })?;
+    if nearest(typed, known.iter().map(String::as_str), 1).is_empty() {
+        known = known.iter().map(|name| last_part(name).to_owned()).collect();
+    }
+    Ok((known, without))
+}
+
+/// `run` of `dptrace::list::run`, `push` of `ns::queue::push(int)`.
+fn last_part(name: &str) -> &str {
+    let path = name.split_once('(').map_or(name, |(path, _)| path);
+    path.rsplit_once("::").map_or(path, |(_, last)| last)
+}
+
+fn with_functions(file: &ElfFile, mut look: impl FnMut(&Functions<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let debug = file.debug_file();
+    let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+    look(&Functions::read(&file.image()?, debug.as_ref()))
+}
+
+/// Those that fit, by name and then in file order.
+fn fitting<'a>(functions: &'a Functions<'a>, pattern: Option<&'a NamePattern>) -> Vec<Named<'a>> {
+    let name = |function: &'a Function<'a>| {
+        let name = function.display_name();
+        (printable::text(name.as_bytes()).into_owned(), function)
+    };
+    let mut named: Vec<_> = match pattern {
+        Some(pattern) => functions.matching(pattern).map(name).collect(),
+        None => functions.all().iter().map(name).collect(),
+    };
+    named.sort_by(|a, b| (&a.0, a.1.offset).cmp(&(&b.0, b.1.offset)));
+    named
+}
+
+fn write_text(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyhow::Result<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let out = &mut output.buffer;
+    writeln!(out, "{}", printable(file.path()))?;
+    let size = named.iter().map(|(_, function)| function.size.to_string().len()).max().unwrap_or_default();
+    for (name, function) in named {
+        let indirect = if function.indirect { "  (chooses the function at start)" } else { "" };
+        writeln!(out, "  {:<10}  {:>size$} bytes  {name}{indirect}", function.offset.to_string(), function.size)?;
+    }
+    Ok(())
+}
+
+fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyhow::Result<()> {
+    for (name, function) in named {
+        let line = json!({
+            "kind": "function",
+            "name": name,
+            "symbol": function.name,
+            "file": printable(file.path()),
+            "offset": function.offset.to_string(),
+            "address": function.vaddr.to_string(),
+            "size": function.size,
+            "indirect": function.indirect,
+        });
+        writeln!(output.buffer, "{}", printable::json_document(line.to_string()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! `dptrace list`: what can be attached to, in a process, in a file, in the kernel.
+
+mod functions;
+mod probes;
+mod target;
+mod tracepoints;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use crate::output::{self, Output};
+use crate::whole_file::Access;
+use target::{Request, What};
+
+/// `dptrace list`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct ListArgs {
+    /// A file or process, then a pattern
+    ///
+    /// If no file has that name, it is the number or name of a process. None of them with -p or --tracepoints. The pattern
+    /// is PROVIDER:NAME or NAME. * matches any text, ? any one character.
+    #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
+    words: Vec<OsString>,
+
+    /// A running process, by its number or name
+    ///
+    /// Its program is listed, and every file whose code it has mapped.
+    #[arg(short, long, value_name = "PID|NAME")]
+    pid: Vec<String>,
+
+    /// List functions instead of USDT probes
+    ///
+    /// PATTERN matches their names, mangled or not.
+    #[arg(long, help_heading = "What to list")]
+    functions: bool,
+
+    /// List the kernel's tracepoints
+    ///
+    /// PATTERN is CATEGORY:NAME or NAME.
+    #[arg(long, conflicts_with_all = ["pid", "functions"], help_heading = "What to list")]
+    tracepoints: bool,
+
+    /// Print each place of a probe, with its arguments
+    #[arg(long, conflicts_with_all = ["functions", "tracepoints"], help_heading = "Output")]
+    places: bool,
+
+    /// Print one JSON object on each line
+    ///
+    /// It has all that is known.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+const USAGE: &str = "dptrace list [OPTIONS] -p <PID|NAME> [PATTERN]
+       dptrace list [OPTIONS] <PATH> [PATTERN]
+       dptrace list --tracepoints [--json] [PATTERN]";
+
+const EXAMPLES: &str = "\
+Quote patterns for the shell. The exit status is 1 if no name matches the pattern.
+
+Examples:
+  dptrace list -p nvmf_tgt                         USDT probes, with arguments
+  dptrace list -p PID 'spdk:nvmf_*' --places       each place of some of them
+  dptrace list /usr/lib/postgresql/15/bin/postgres query__start
+  dptrace list -p PID --functions '*alloc*'        functions
+  dptrace list --tracepoints 'sched:*' --json      tracepoints, with fields";
+
+/// Runs the command.
+pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
+    let request = Request::of(args)?;
+    let read = request.path.iter().map(|path| ("the file that is listed", Path::new(path)));
+    output::refuse_inputs(args.output.as_deref(), read)?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
+    match &request.what {
+        What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
+        What::Functions(files, pattern) => functions::list(&request, files, pattern.as_ref(), &mut output)?,
+        What::Probes(files, pattern) => probes::list(&request, files, pattern.as_ref(), &mut output)?,
+    }
+    Ok(output.finish()?)
+}
+
+/// How many names that are near are listed.
+const NEAR: usize = 4;
+
+/// That no name fits the pattern, with those that are near it, of how many.
+fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
+    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
+    let hint = match (near.as_slice(), known) {
+        ([], 0) => "; it has none".to_owned(),
+        ([], 1) => "; it has one: list it without a pattern".to_owned(),
+        ([], known) => format!("; it has {known}: list them without a pattern"),
+        (near, _) => format!("; near: {}", near.join(", ")),
+    };
+    anyhow!("no {what} of {place} matches {pattern:?}{hint}")
+}
+
+/// The same for names of groups, `PROVIDER:NAME`.
+fn nothing_fits_in_groups(what: &str, pattern: &str, place: &str, known: &[(String, String)]) -> anyhow::Error {
+    let (group, name) = pattern.split_once(':').map_or((None, pattern), |(group, name)| (Some(group), name));
+    let names = known.iter().map(|(group, name)| (group.as_str(), name.as_str()));
+    let near = ::text::patterns::nearest_in_groups(group, name, names, NEAR);
+    nothing_fits(what, pattern, place, &near, known.len())
+}

@@ -1,0 +1,92 @@
+//! What was asked to be listed.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use anyhow::Context as _;
+use text::patterns::PatternError;
+use text::patterns::{NamePattern, ProbePattern};
+
+use super::ListArgs;
+use crate::failure::usage;
+use crate::process::{self, Role, Takes};
+use crate::target::{Files, printable};
+
+/// The resolved request.
+pub(super) struct Request {
+    pub(super) what: What,
+    /// The process, file or kernel, for messages.
+    pub(super) place: String,
+    /// The pattern as it was typed, or nothing.
+    pub(super) typed: String,
+    pub(super) json: bool,
+    pub(super) places: bool,
+    /// The file that was named.
+    pub(super) path: Option<OsString>,
+}
+
+const ROLE: Role = Role { command: "list", takes: Takes::OneProgram, starts: false };
+
+/// What to list.
+pub(super) enum What {
+    Probes(Files, Option<ProbePattern>),
+    Functions(Files, Option<NamePattern>),
+    Tracepoints(Option<ProbePattern>),
+}
+
+impl Request {
+    pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
+        let mut words = args.words.iter().map(OsString::as_os_str);
+        let mut path = if args.pid.is_empty() && !args.tracepoints { words.next() } else { None };
+        let mut pids = args.pid.clone();
+        if let Some(word) = path.and_then(process_for) {
+            if word.contains(['*', '?', ':']) && !process::is_there(word) {
+                return Err(nowhere(word));
+            }
+            let pid = process::one(&[word], ROLE).with_context(|| format!("there is no file {word}"))?;
+            (path, pids) = (None, vec![pid.to_string()]);
+        }
+        let typed = words.next().map(pattern_text).transpose()?;
+        if let Some(more) = words.next() {
+            return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
+        }
+        let usage_error = |error: PatternError| usage(error.to_string());
+        let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(usage_error);
+        let (what, place) = if args.tracepoints {
+            (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())
+        } else if args.functions {
+            let pattern = typed.map(NamePattern::parse).transpose().map_err(usage_error)?;
+            let (files, place) = files(&pids, path)?;
+            (What::Functions(files, pattern), place)
+        } else {
+            let pattern = probe_pattern()?;
+            let (files, place) = files(&pids, path)?;
+            (What::Probes(files, pattern), place)
+        };
+        let typed = typed.unwrap_or_default().to_owned();
+        Ok(Self { what, place, typed, json: args.json, places: args.places, path: path.map(OsStr::to_owned) })
+    }
+}
+
+fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
+    word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8", printable(Path::new(word)))))
+}
+
+/// The word in the place of a file, if it can only be a process: there is no file of that name here.
+fn process_for(word: &OsStr) -> Option<&str> {
+    let name = word.to_str().filter(|name| !name.contains('/'))?;
+    (!Path::new(word).exists()).then_some(name)
+}
+
+/// The error for a pattern where the file or process should be.
+fn nowhere(pattern: &str) -> anyhow::Error {
+    usage(format!("{pattern:?} is a pattern, and what to look in is missing: give -p PID, -p NAME or a PATH before it"))
+}
+
+fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
+    match path.map(Path::new) {
+        _ if !pids.is_empty() => Files::of_process(process::one(pids, ROLE)?),
+        Some(path) => Ok((Files::of_path(path), printable(path))),
+        None => Err(usage("nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints")),
+    }
+}

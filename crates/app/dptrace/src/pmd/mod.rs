@@ -1,0 +1,112 @@
+//! `dptrace pmd`: what polling threads of Open vSwitch and DPDK say of themselves, joined with what the kernel did to them.
+
+mod ask;
+mod database;
+mod json;
+mod report;
+mod sample;
+mod subject;
+mod telemetry;
+mod text;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::failure::note;
+use crate::interrupt::Interrupt;
+use crate::kernel_delay::check_namespace;
+use crate::output::Output;
+use subject::Subject;
+
+/// `dptrace pmd`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PmdArgs {
+    /// The process, by its number or name [default: ovs-vswitchd]
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
+    pid: Vec<String>,
+
+    /// The process with this name, also if it is a number
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// How long to look: 10 or 10s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", default_value = "5s", value_parser = at_most_an_hour)]
+    duration: Duration,
+
+    /// Explain what takes longer than this time: 1ms, 20ms, or nanoseconds
+    ///
+    /// Open vSwitch keeps a history of milliseconds, so it is rounded down to whole ones; 1ms is the least.
+    #[arg(long, value_name = "NS", default_value = "1ms", value_parser = whole_milliseconds)]
+    slow: u64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Prints, for each PMD thread of Open vSwitch's userspace datapath, why its slow milliseconds were slow: who had its CPU, that it \
+was stopped, an interrupt, or its own work with what Open vSwitch says of it. Below that, where its time went, and its own figures \
+beside the true ones: Open vSwitch counts as its own cycles the time in which others ran.
+
+The history of milliseconds needs a setting, which dptrace does not change:
+  ovs-vsctl set Open_vSwitch . other_config:pmd-perf-metrics=true
+
+Of other programs on DPDK, the threads of lcores are shown with the counters of their ports.
+
+Examples:
+  dptrace pmd                               ovs-vswitchd, for 5 s
+  dptrace pmd --name ovs-vswitchd --for 20s
+  dptrace pmd -p PID --slow 5ms             what takes longer than 5 ms
+  dptrace pmd -p dpdk-testpmd               lcores and ports
+  dptrace pmd --json > pmd.json";
+
+/// The longest time: the milliseconds of ten minutes are kept, and the counters of longer ones.
+const LONGEST: Duration = Duration::from_hours(1);
+
+fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
+    let time = ::text::duration::parse(text)?;
+    if time > LONGEST { Err("the time is at most 1h") } else { Ok(time) }
+}
+
+/// A time in whole milliseconds, at least one.
+fn whole_milliseconds(text: &str) -> Result<u64, String> {
+    match ::text::duration::parse_nanos(text)? / 1_000_000 {
+        0 => Err("the history is of milliseconds: 1ms is the least".to_owned()),
+        milliseconds => Ok(milliseconds),
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
+    check_namespace()?;
+    let subject = Subject::of(args)?;
+    keep_off(&subject);
+    let interrupt = Interrupt::catch()?;
+    let sample = sample::take(&subject, args.duration, interrupt)?;
+    let report = report::Report::of(&subject, sample, args.slow);
+    let mut output = Output::open(None)?;
+    let printed = if args.json { json::document(&report) } else { text::report(&report) };
+    write!(output.buffer, "{printed}")?;
+    output.flush()?;
+    for line in &report.notes {
+        note(line);
+    }
+    Ok(())
+}
+
+/// Keeps this thread, and those that it starts, off the CPUs on which threads poll: it would take their time. Other CPUs that the
+/// process has for itself are free for it, such as that of Open vSwitch's main thread.
+fn keep_off(subject: &Subject) {
+    let Ok(ours) = sys::sched::allowed_cpus() else { return };
+    let polled = |cpu: &usize| subject.threads.iter().any(|thread| thread.cpu == Some(*cpu));
+    let others: Vec<usize> = ours.into_iter().filter(|cpu| !polled(cpu)).collect();
+    if others.is_empty() || sys::sched::run_on(&others).is_err() {
+        note(
+            "dptrace itself may run on the CPUs of these threads, since there is no other: it is one of those who take their time",
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! The processes of a name, and what is near to it.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use anyhow::anyhow;
+use host::proc::{self, Stat};
+use host::{HostError, Pid, Process};
+use text::{patterns, printable};
+
+use crate::failure::usage;
+
+/// How many characters of a command line are shown.
+const SHOWN: usize = 100;
+
+/// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
+pub(crate) fn command_line(pid: u32) -> String {
+    let mut words = proc::command_line(Pid(pid));
+    words.retain(|word| !word.is_empty());
+    let text = printable::text(&words.join(&b' ')).into_owned();
+    if text.trim().is_empty() {
+        return name(pid).map(|name| printable::text(&name).into_owned()).unwrap_or_default();
+    }
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Whether a number is that of a process which has not ended.
+fn is_alive(pid: u32) -> bool {
+    proc::start_of_living(Pid(pid)).is_some()
+}
+
+/// Whether a word is the number of a living process, or the name of one.
+pub(crate) fn is_there(word: &str) -> bool {
+    if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
+}
+
+/// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel;
+/// if there are none, those of a variant of the program: `ovs-vswitchd` is `ovs-vswitchd-dpdk`, too.
+pub(crate) fn called(name: &str) -> Vec<u32> {
+    let mut found = others();
+    found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
+    if found.is_empty() { variants(name) } else { found }
+}
+
+/// The living processes whose program is called as this, with more words behind a dash: Debian has a program `ovs-vswitchd-dpdk`
+/// for `ovs-vswitchd`. The kernel's name for it does not help, since it has 15 bytes at most (`TASK_COMM_LEN`). The name must have
+/// a dash itself, or `ssh` would be `ssh-agent`.
+fn variants(name: &str) -> Vec<u32> {
+    if !name.contains('-') {
+        return Vec::new();
+    }
+    let is_variant = |of: &[u8]| of.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"-"));
+    let called = |pid| program(pid).map(OsString::into_encoded_bytes).or_else(|| self::name(pid));
+    let mut found = others();
+    found.retain(|&pid| called(pid).is_some_and(|of| is_variant(&of)) && is_alive(pid) && !is_of_kernel(pid));
+    found
+}
+
+/// A thread of the kernel that has this name.
+pub(super) fn called_in_kernel(name: &str) -> Option<u32> {
+    others().into_iter().find(|&pid| is_called(pid, name) && is_of_kernel(pid))
+}
+
+fn is_called(pid: u32, wanted: &str) -> bool {
+    if wanted.contains('/') && proc::program(Pid(pid)).is_ok_and(|program| program == Path::new(wanted)) {
+        return true;
+    }
+    let comm = name(pid).unwrap_or_default();
+    // A name that is not UTF-8 is given as it is shown.
+    comm == wanted.as_bytes()
+        || printable::text(&comm) == wanted
+        || program(pid).is_some_and(|program| program == wanted)
+}
+
+/// All processes but this one.
+fn others() -> Vec<u32> {
+    let mut pids = proc::processes();
+    pids.retain(|&pid| pid != std::process::id());
+    pids
+}
+
+/// A process's name, as the kernel has it.
+fn name(pid: u32) -> Option<Vec<u8>> {
+    proc::name(&proc::task(Pid(pid), Pid(pid)))
+}
+
+/// The name of a process's program, where we may see it.
+fn program(pid: u32) -> Option<OsString> {
+    Some(proc::program(Pid(pid)).ok()?.file_name()?.to_owned())
+}
+
+fn is_of_kernel(pid: u32) -> bool {
+    matches!(Process::open(Pid(pid)), Err(HostError::KernelThread { .. }))
+}
+
+/// Whether two processes live, and have the same name or program.
+pub(super) fn are_called_alike(one: u32, other: u32) -> bool {
+    let name = |pid| name(pid).filter(|_| is_alive(pid));
+    name(one).is_some() && name(other).is_some() && (name(one) == name(other) || run_same_program(one, other))
+}
+
+/// Whether two processes run the same file.
+pub(super) fn run_same_program(one: u32, other: u32) -> bool {
+    let identity = |pid| proc::exe(Pid(pid)).metadata().ok().map(|file| (file.dev(), file.ino()));
+    identity(one).is_some() && identity(one) == identity(other)
+}
+
+/// The processes that a name may be a slip of, nearest first: by their names and programs, else by their command lines.
+pub(super) fn near(wanted: &str) -> Vec<u32> {
+    let mut named: Vec<(String, u32)> = Vec::new();
+    for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
+        let both = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
+        named.extend(both.into_iter().flatten().map(|name| (printable::text(&name).into_owned(), pid)));
+    }
+    let near = patterns::nearest(wanted, named.iter().map(|(name, _)| name.as_str()), usize::MAX);
+    let mut pids: Vec<u32> = Vec::new();
+    for near in near {
+        for (name, pid) in &named {
+            if name == near && !pids.contains(pid) {
+                pids.push(*pid);
+            }
+        }
+    }
+    if pids.is_empty() { with_word(wanted) } else { pids }
+}
+
+/// The processes with a file of this name in their command line, such as the script of an interpreter, with or without its
+/// ending, or a class of this name. Whoever started us (sudo, a shell) has our own words in its own.
+fn with_word(wanted: &str) -> Vec<u32> {
+    let started_us = ancestors();
+    let has = |pid: u32| {
+        proc::command_line(Pid(pid)).iter().any(|word| {
+            let word = String::from_utf8_lossy(word);
+            let file = word.rsplit('/').next().unwrap_or_default();
+            file == wanted || file.split('.').any(|part| part == wanted)
+        })
+    };
+    others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
+}
+
+/// Who started this process, and who started that.
+fn ancestors() -> Vec<u32> {
+    let mut found = vec![std::process::id()];
+    while let Some(parent) =
+        found.last().and_then(|&pid| parent(pid)).filter(|parent| *parent != 0 && !found.contains(parent))
+    {
+        found.push(parent);
+    }
+    found
+}
+
+/// What these processes have started, and what those have.
+pub(crate) fn descendants(of: &[u32]) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = others().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found: Vec<u32> = Vec::new();
+    let mut left = of.to_vec();
+    while let Some(parent) = left.pop() {
+        for &(child, _) in parents.iter().filter(|(_, of)| *of == parent) {
+            if !found.contains(&child) {
+                found.push(child);
+                left.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// How many processes this one has started, and those have, without those that started us.
+pub(super) fn children(pid: u32) -> usize {
+    let started_us = ancestors();
+    descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
+}
+
+/// The first of these processes that has started others of them.
+pub(super) fn parent_among(pids: &[u32]) -> Option<u32> {
+    pids.iter().filter_map(|&pid| parent(pid)).filter(|parent| pids.contains(parent)).min()
+}
+
+/// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the
+/// number is a thread's.
+pub(crate) fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
+    let group = proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
+        _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
+    })?;
+    if group.0 != pid {
+        return Err(usage(format!("{pid} is a thread of process {group}: give that{and}")));
+    }
+    // All else that can be wrong with the process's files is of no interest here.
+    match Process::open(Pid(pid)) {
+        Err(error @ HostError::KernelThread { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Who started a process (proc_pid_stat(5), field 4).
+fn parent(pid: u32) -> Option<u32> {
+    Stat::read(&proc::folder(Pid(pid))).ok()?.number(4)?.try_into().ok()
+}

@@ -1,0 +1,88 @@
+//! What is said of processes that are not there, or are too many.
+
+use anyhow::anyhow;
+use text::printable;
+
+use super::Role;
+use super::find::{called_in_kernel, command_line, near};
+use crate::shell;
+
+/// How many processes are listed.
+const LISTED: usize = 10;
+
+/// Lines for some of the processes, each with its number and command line.
+fn lines(pids: &[u32]) -> String {
+    let line = |&pid: &u32| match command_line(pid) {
+        none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
+        command => format!("\n  {pid:>7}  {command}"),
+    };
+    let shown: String = pids.iter().take(LISTED).map(line).collect();
+    let more = pids.len().saturating_sub(LISTED);
+    if more > 0 { format!("{shown}\n  and {more} more") } else { shown }
+}
+
+/// That all processes of a name are taken.
+pub(super) fn several(name: &str, pids: &[u32], verb: &str) -> String {
+    let (count, name) = (pids.len(), printable::text(name.as_bytes()));
+    format!("{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}", lines(pids))
+}
+
+/// That a command takes one process, with those that it could be; they have this name, if one was given.
+pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
+    let (command, count) = (role.command, pids.len());
+    let these = match name {
+        Some(name) => format!("{count} are called {}", printable::text(name.as_bytes())),
+        None => format!("these are {count}"),
+    };
+    format!("{command} takes one process, and {these}; choose one with -p PID:{}", lines(pids))
+}
+
+/// That a process has children, which are not looked at.
+pub(super) fn children_left_out(pid: u32, count: usize) -> Option<String> {
+    let (children, are) = match count {
+        0 => return None,
+        1 => ("1 child".to_owned(), "is"),
+        count => (format!("{count} children"), "are"),
+    };
+    Some(format!("process {pid} has {children}, which {are} not looked at: add --children"))
+}
+
+/// That one of several processes has started others of them.
+pub(super) fn later_left_out(parent: u32) -> String {
+    format!("process {parent} has started others of these; what it starts from now on is not looked at: add --children")
+}
+
+/// That processes have started others since.
+pub(super) fn started_since(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 process that was started since then was not looked at: add --children".to_owned()),
+        count => Some(format!("{count} processes that were started since then were not looked at: add --children")),
+    }
+}
+
+/// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
+/// all that was typed.
+pub(super) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
+    let shown = printable::text(name.as_bytes());
+    if let Some(pid) = called_in_kernel(name) {
+        return anyhow!("no process is called {shown}, but a thread of the kernel is (pid {pid})");
+    }
+    let near = match near(name).as_slice() {
+        [] => String::new(),
+        pids => format!("; near:{}", lines(pids)),
+    };
+    let program = host::find_program(name.as_ref()).filter(|path| path.is_file());
+    let hint = match program {
+        Some(_) if role.starts => {
+            let rest = words.iter().skip_while(|word| **word != name).skip(1);
+            let command: Vec<_> = std::iter::once(&name).chain(rest).map(|word| shell::word(*word)).collect();
+            format!("\nto start the program of that name: dptrace {} -- {}", role.command, command.join(" "))
+        }
+        Some(path) if role.command == "list" => {
+            format!("\nto list the program of that name: dptrace list {}", shell::word(&path))
+        }
+        _ => String::new(),
+    };
+    anyhow!("no process is called {shown}{near}{hint}")
+}

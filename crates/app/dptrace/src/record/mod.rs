@@ -1,0 +1,393 @@
+//! `dptrace record`: records the objects of a running process from its probes.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use bpf_session::Features;
+use clap::Args;
+use host::{Pid, Process};
+use objects::{Frame, Header, ObjectSpec, WantedProbe};
+use probe_recorder::{AttachPlan, Recorder, Totals};
+use spdk_trace::Ticks;
+use sys::process::HeldChild;
+
+use crate::failure::{self, note, usage};
+use crate::interrupt::Interrupt;
+use crate::live_objects::{Finder, Opening, Session};
+use crate::output::{self, Output};
+use crate::process::{self, Role, Takes};
+use crate::specs::SpecArgs;
+use crate::target::{Depth, Files, Watch, printable};
+use crate::whole_file::{Access, WholeFile};
+
+/// `dptrace record`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct RecordArgs {
+    /// A running process, by its number or name
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
+    pid: Vec<String>,
+
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with = "command")]
+    process: Vec<String>,
+
+    /// A program to start, with its arguments
+    ///
+    /// Everything is attached before its first instruction.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    specs: SpecArgs,
+
+    /// Attach to no probes: only read what is alive in the process's memory, again and again
+    #[arg(long, requires = "pid", conflicts_with = "emit_object")]
+    no_probes: bool,
+
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
+    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid")]
+    debug_dirs: Vec<PathBuf>,
+
+    /// Also report how structs are known
+    ///
+    /// Where the layout of the program's structs is from, and what could not be read.
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
+    duration: Option<Duration>,
+
+    /// Size of the ring buffer, in MiB
+    ///
+    /// A power of two. The buffer is between the kernel and dptrace: if it is full, hits are lost and counted.
+    #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    buffer: u32,
+
+    /// Write the BPF programs to an object file
+    ///
+    /// For bpftool and llvm-objdump; nothing is recorded.
+    #[arg(long, value_name = "FILE.o", help_heading = "Output")]
+    emit_object: Option<PathBuf>,
+}
+
+const USAGE: &str = "dptrace record [OPTIONS] [-p] <PID|NAME>
+       dptrace record [OPTIONS] -- <COMMAND> [ARG]...";
+
+const EXAMPLES: &str = "\
+Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. What is there already is read from \
+the process's memory; what comes and goes is reported by its probes (SPDK has them if it was configured with --with-usdt), or \
+found by reading the memory again.
+
+Examples:
+  dptrace record -p nvmf_tgt -o qpairs.txt            for trace -b qpairs.txt
+  dptrace record -p PID --objects all --for 30s
+  dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
+  dptrace record -p PID --emit-object probes.o        for llvm-objdump -d";
+
+const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
+/// The ring buffer's size where none is asked for.
+pub(crate) const RING_BYTES: u32 = 4 << 20;
+/// The poll interval for the process.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest wait for events.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Runs the command.
+pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
+    if !args.buffer.is_power_of_two() {
+        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
+    }
+    let specs = args.specs.resolve()?;
+    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let subject = Subject::of(args)?;
+    subject.check_output(args)?;
+    let mut opening = open(args, subject.pid, &specs);
+    if args.no_probes {
+        let finder = opening.finish();
+        if finder.is_none() {
+            bail!("no objects can be found in the memory of {}: dptrace objects -p PID -v explains why", subject.name);
+        }
+        opening = Opening::ready(finder);
+    }
+    let plan = match plan(args, &wanted, &subject) {
+        Ok(plan) => plan,
+        // A program without probes still has its memory.
+        Err(error) if args.emit_object.is_none() && failure::status(&error) != failure::NOT_PERMITTED => {
+            let finder = opening.finish();
+            if finder.is_none() {
+                return Err(error);
+            }
+            opening = Opening::ready(finder);
+            note(&format!("only what its memory has is recorded: {error:#}"));
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(path) = &args.emit_object {
+        let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
+        return Ok(WholeFile::write_whole(path, Access::Umask, &module.to_object().build()?)?);
+    }
+    let mut output = Output::open(args.output.as_deref())?;
+    let held = subject.start()?;
+    let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
+    let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
+    // Which program it runs must be known before it can run another one, and whoever reads "attached" may have it do that. One that is
+    // held runs none yet.
+    let running = if held.is_none() { Some(watch()?) } else { None };
+    let since = Ticks(sys::clock::ticks());
+    let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
+    let watched = recorder.as_ref().map(|_| Ticks(sys::clock::ticks()));
+    write(&mut output, &[Frame::Begin(Header { pid, since, watched }).line()])?;
+    let interrupt = Interrupt::catch()?;
+    if let Some(plan) = &plan {
+        report_attached(plan, pid);
+    }
+    let mut session = Session::start(opening, recorder, PATIENCE);
+    report_alive(&mut session, pid);
+    let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
+    let watch = running.map_or_else(watch, Ok)?;
+    let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
+    let (why, totals) = record(session, (plan.is_some(), &watch, pid), deadline, interrupt, &mut output)?;
+    output.finish()?;
+    match totals {
+        Some(totals) => report_totals(&why, &totals),
+        None => note(&why),
+    }
+    if let Some(mut child) = child
+        && child.try_wait().context("checking the command")?.is_none()
+    {
+        note(&format!("process {pid} continues to run"));
+    }
+    Ok(())
+}
+
+/// How long lines of probes wait for what is alive already: reading the debug information of a large program takes less.
+/// A signal is not seen meanwhile, so that it is shorter than a command may take for that.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Opens what knows the objects that are there already.
+fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
+    let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else { return Opening::none() };
+    let (specs, debug_dirs) = (specs.to_vec(), args.debug_dirs.clone());
+    let is_verbose = args.verbose || args.no_probes;
+    Opening::start(move || match Finder::open(pid, &specs, &debug_dirs) {
+        Ok(finder) => {
+            if is_verbose {
+                finder.misfits().iter().for_each(|misfit| note(&format!("not found in memory: {misfit}")));
+                note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
+            }
+            Some(finder).filter(|finder| !finder.kinds().is_empty())
+        }
+        Err(error) => {
+            if is_verbose {
+                note(&format!("the memory of process {pid} is not read: {error:#}"));
+            }
+            None
+        }
+    })
+}
+
+/// Which probes to attach to, if any are wanted.
+fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) -> anyhow::Result<Option<AttachPlan>> {
+    if args.no_probes {
+        return Ok(None);
+    }
+    let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(subject.pid), args.buffer << 20);
+    add_files(&mut plan, &subject.files, &subject.name)?;
+    Ok(Some(plan))
+}
+
+/// Reports how many objects there were already, once that is known: the finder of a large program comes later than its probes.
+fn report_alive(session: &mut Session, pid: u32) {
+    if let Some(found) = session.first_found() {
+        let objects = screen::counted(found as u64, "object");
+        note(&format!("{objects} found alive in the memory of process {pid}"));
+    }
+}
+
+/// What is recorded.
+struct Subject<'a> {
+    /// The process, if it runs already.
+    pid: Option<u32>,
+    files: Files,
+    /// For messages.
+    name: String,
+    /// The program to start, as its path, with its arguments.
+    command: Option<(PathBuf, &'a [OsString])>,
+}
+
+impl<'a> Subject<'a> {
+    fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
+        let words = [args.pid.as_slice(), &args.process].concat();
+        if !words.is_empty() {
+            let pid = process::one(&words, ROLE)?;
+            let (files, name) = Files::of_process(pid)?;
+            Process::open(Pid(pid))?.is_first_thread()?;
+            return Ok(Self { pid: Some(pid), files, name, command: None });
+        }
+        let Some((program, arguments)) = args.command.split_first() else {
+            return Err(usage("nothing to record: give -p PID, -p NAME, or -- COMMAND"));
+        };
+        let path = find_program(program)?;
+        let (files, name) = (Files::of_program(&path), printable(&path));
+        Ok(Self { pid: None, files, name, command: Some((path, arguments)) })
+    }
+
+    /// The program must not be written over before it starts.
+    fn check_output(&self, args: &RecordArgs) -> anyhow::Result<()> {
+        for output in [&args.output, &args.emit_object] {
+            let program = self.command.iter().map(|(path, _)| ("the program to start", path.as_path()));
+            output::refuse_inputs(output.as_deref(), program.chain(args.specs.files()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the command's process, which waits until it is let go.
+    fn start(&self) -> anyhow::Result<Option<HeldChild>> {
+        let Some((path, arguments)) = &self.command else { return Ok(None) };
+        let held = HeldChild::spawn(path.as_os_str(), arguments);
+        held.map(Some).with_context(|| format!("starting {}", self.name))
+    }
+}
+
+/// The file that a command's name means, as execvp(3) finds it: one that can be run.
+pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+    let found = host::find_program(name);
+    let path = found.with_context(|| format!("there is no program {} in PATH", printable(name)))?;
+    let shown = printable(&path);
+    let metadata = std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
+    if !metadata.is_file() {
+        bail!("{shown} is no program: it is {}", if metadata.is_dir() { "a directory" } else { "no regular file" });
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        bail!("{shown} is not executable: chmod +x makes a program of it, if it is one");
+    }
+    Ok(path)
+}
+
+/// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.
+pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> anyhow::Result<()> {
+    files.for_each(Depth::Notes, |file| {
+        plan.add_file(file).map_err(|error| match error {
+            probe_recorder::Error::Host(error) => error.into(),
+            other => other.into(),
+        })
+    })?;
+    let missing = plan.missing();
+    let hint = |name: &String| crate::names::hint(name, plan.seen().iter().map(String::as_str));
+    if plan.found().is_empty() {
+        // A note that is broken may be why.
+        report_remarks(plan);
+    }
+    if plan.seen().is_empty() {
+        bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
+    }
+    if plan.found().is_empty() {
+        bail!(
+            "{place} has none of the probes {}{}; SPDK has them if it was configured with --with-usdt; dptrace list \
+             shows its probes",
+            missing.join(", "),
+            missing.first().map_or_else(String::new, hint)
+        );
+    }
+    for name in &missing {
+        note(&format!("{place} has no probe {name}{}", hint(name)));
+    }
+    Ok(())
+}
+
+/// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.
+fn record(
+    mut session: Session,
+    (has_probes, watch, pid): (bool, &Watch, u32),
+    deadline: Option<Instant>,
+    interrupt: Interrupt,
+    output: &mut Output,
+) -> anyhow::Result<(String, Option<Totals>)> {
+    let mut looked = Instant::now();
+    let why = loop {
+        write(output, &session.next(WAIT))?;
+        report_alive(&mut session, pid);
+        if interrupt.is_requested() {
+            break "stopped".to_owned();
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            break "the time is over".to_owned();
+        }
+        if looked.elapsed() >= POLL_INTERVAL {
+            looked = Instant::now();
+            if let Some(why) = if has_probes { watch.over() } else { watch.ended() } {
+                break why;
+            }
+        }
+    };
+    let until = Ticks(sys::clock::ticks());
+    let (mut rest, totals) = session.finish();
+    let totals = totals.transpose()?;
+    if totals.as_ref().is_some_and(|totals| totals.missing() == 0) {
+        rest.push(Frame::End { at: until, lost: 0 }.line());
+    }
+    write(output, &rest)?;
+    Ok((why, totals))
+}
+
+fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    for line in lines {
+        writeln!(output.buffer, "{line}")?;
+    }
+    Ok(output.flush()?)
+}
+
+/// Reports what the user should know about the probes that were found.
+pub(crate) fn report_remarks(plan: &AttachPlan) {
+    for remark in plan.remarks() {
+        note(remark);
+    }
+}
+
+fn report_attached(plan: &AttachPlan, pid: u32) {
+    report_remarks(plan);
+    for found in plan.found() {
+        let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
+        note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
+    }
+}
+
+/// Says why it ended, and what was lost.
+pub(crate) fn report_totals(why: &str, totals: &Totals) {
+    let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
+    let mut parts = vec![screen::counted(events, "event")];
+    let mut add = |count: u64, one: &str, many: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    };
+    let (full, busy) = (
+        "lost because the ring buffer was full (--buffer makes it larger)",
+        "skipped by the kernel because another program was running on that CPU",
+    );
+    add(lost, full, full);
+    add(skipped, busy, busy);
+    add(unreadable, "argument could not be read and is empty or 0", "arguments could not be read and are empty or 0");
+    add(cut, "string was cut", "strings were cut");
+    add(late, "line is not in its place in time", "lines are not in their place in time");
+    if lost + skipped == 0 {
+        parts.push("none lost".to_owned());
+    }
+    note(&format!("{why}: {}", parts.join(", ")));
+}

@@ -1,0 +1,244 @@
+//! The scripts that dptrace carries, and `dptrace scripts`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::failure::usage;
+use crate::output::Output;
+use crate::whole_file::Access;
+
+/// A script that dptrace carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bundled {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! bundled {
+    ($($name:literal),* $(,)?) => {
+        &[$(Bundled { name: $name, text: include_str!(concat!("../../../../../scripts/", $name, ".bt")) }),*]
+    };
+}
+
+/// All of them by topic, in the order of the list.
+const TOPICS: &[(&str, &[Bundled])] = &[
+    ("CPU and threads", bundled!["runqlat", "offcpu", "offcpu-folded", "cpu-folded", "futex-waits"]),
+    ("Memory", bundled!["page-faults", "memory-growth"]),
+    (
+        "System calls, files and disks",
+        bundled![
+            "syscalls",
+            "syslat",
+            "syslat-hist",
+            "syscall-errors",
+            "file-calls",
+            "opensnoop",
+            "files-opened",
+            "failed-opens",
+            "fsync-files",
+            "readv",
+            "disk-latency",
+        ],
+    ),
+    ("Network", bundled!["peer-calls", "tcp-connects", "tcp-resets", "tcp-retransmits", "dns", "tls-handshakes"]),
+    ("Processes", bundled!["execs", "signals"]),
+    ("Applications", bundled!["pg-queries", "pg-waits", "usdt-count"]),
+    ("Open vSwitch", bundled!["upcalls", "bridge_loop"]),
+    ("SPDK", bundled!["nvmf", "nvme", "nvmf_timeout", "sched", "send_msg", "intr-wakeups"]),
+];
+
+/// How wide the list is at most, in columns.
+const LIST_WIDTH: usize = 80;
+
+/// All of them.
+pub(super) fn all() -> impl Iterator<Item = Bundled> {
+    TOPICS.iter().flat_map(|(_, scripts)| scripts.iter().copied())
+}
+
+/// Their names, with what each is for.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all().map(|script| (script.name, script.about()))
+}
+
+impl Bundled {
+    /// What it is for: the first line of its first comment.
+    fn about(self) -> &'static str {
+        let comments = self.text.lines().filter_map(|line| line.strip_prefix("//"));
+        comments.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
+    /// What must be there for it, in its own words.
+    pub(super) fn needs(self) -> &'static str {
+        self.text.lines().find_map(|line| line.strip_prefix("// needs:")).map(str::trim).unwrap_or_default()
+    }
+
+    /// The arguments that it takes, as `[MS]`; nothing if it takes none.
+    pub(super) fn arguments(self) -> &'static str {
+        self.text.lines().find_map(|line| line.strip_prefix("// takes:")).map(named).unwrap_or_default()
+    }
+
+    /// Whether it is about a process, without which it has nothing to look into.
+    pub(super) fn needs_process(self) -> bool {
+        let mut code = self.text.lines().filter(|line| !line.starts_with("//"));
+        code.any(|line| line.contains("__EXE__") || line.contains("__PID__"))
+    }
+
+    /// What can stand behind `-p`: a name that what it needs has as an example, with `--children` if that stands behind it
+    /// (`-p postgres --children`), or PID.
+    pub(super) fn example_process(self) -> &'static str {
+        const CHILDREN: &str = " --children";
+        let example = |rest: &'static str| {
+            let word = rest.find([' ', ',']).unwrap_or(rest.len());
+            let children = if rest[word..].starts_with(CHILDREN) { CHILDREN.len() } else { 0 };
+            &rest[..word + children]
+        };
+        self.needs().split("-p ").skip(1).map(example).find(|word| *word != "PID").unwrap_or("PID")
+    }
+
+    /// What is typed to run it: its name and its arguments.
+    fn call(self) -> String {
+        format!("{} {}", self.name, self.arguments()).trim_end().to_owned()
+    }
+}
+
+/// Of what a script's comment says of its arguments: their names, which stand before a semicolon.
+pub(super) fn named(takes: &str) -> &str {
+    takes.split(';').next().unwrap_or_default().trim()
+}
+
+/// The one of this name.
+pub(super) fn find(name: &str) -> Option<Bundled> {
+    all().find(|script| script.name == name)
+}
+
+/// Whether one has this name.
+pub(crate) fn is_bundled(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// Whether a word means a bundled script, and not a file, that asks for no arguments.
+pub(super) fn takes_no_words(name: &str) -> bool {
+    let asks = |text: &str| {
+        text.match_indices('$').any(|(at, _)| text[at + 1..].starts_with(|c: char| c == '#' || c.is_ascii_digit()))
+    };
+    !Path::new(name).exists() && find(name).is_some_and(|script| !asks(script.text))
+}
+
+/// `dptrace scripts`, as typed.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScriptsArgs {
+    /// Print this script
+    name: Option<String>,
+
+    /// List the scripts with one JSON object on each line: name, arguments, topic, purpose, and what each needs
+    #[arg(long, conflicts_with = "name")]
+    json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `dptrace scripts`: lists them, or prints one.
+pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
+    let script = args.name.as_deref().map(wanted).transpose()?;
+    let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
+    match script {
+        Some(script) => output.buffer.extend(script.text.as_bytes()),
+        None if args.json => list_json(&mut output)?,
+        None => list(&mut output)?,
+    }
+    Ok(output.finish()?)
+}
+
+fn wanted(name: &str) -> anyhow::Result<Bundled> {
+    let hint = || crate::names::hint(name, all().map(|script| script.name));
+    find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
+}
+
+fn list_json(output: &mut Output) -> anyhow::Result<()> {
+    for (topic, scripts) in TOPICS {
+        for script in *scripts {
+            let (about, needs, arguments) = (script.about(), script.needs(), script.arguments());
+            let object =
+                json!({ "name": script.name, "arguments": arguments, "topic": topic, "about": about, "needs": needs });
+            writeln!(output.buffer, "{object}")?;
+        }
+    }
+    Ok(())
+}
+
+fn list(output: &mut Output) -> anyhow::Result<()> {
+    let call_width = all().map(|script| script.call().len()).max().unwrap_or_default();
+    let indent = call_width + 4;
+    for (n, (topic, scripts)) in TOPICS.iter().enumerate() {
+        writeln!(output.buffer, "{}{topic}", if n > 0 { "\n" } else { "" })?;
+        for script in *scripts {
+            let lines = wrapped(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+            writeln!(output.buffer, "  {:<call_width$}  {lines}", script.call())?;
+        }
+    }
+    Ok(())
+}
+
+/// The words of a text in lines of at most this many columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= width => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_says_what_it_is_for_and_what_it_needs() {
+        for script in all() {
+            assert!(!script.about().is_empty() && !script.needs().is_empty(), "{}", script.name);
+        }
+    }
+
+    #[test]
+    fn every_script_that_takes_arguments_says_which() {
+        for script in all() {
+            assert_eq!(script.arguments().is_empty(), takes_no_words(script.name), "{}", script.name);
+        }
+        assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
+    }
+
+    #[test]
+    fn scripts_about_a_process_say_so() {
+        for script in all() {
+            let says = script.needs().contains("-p PID") && !script.needs().contains("or all processes");
+            assert_eq!(script.needs_process(), says, "{}", script.name);
+        }
+        assert_eq!(find("pg-queries").unwrap().example_process(), "postgres --children");
+        assert_eq!(find("syslat").unwrap().example_process(), "PID");
+    }
+
+    #[test]
+    fn names_are_unique_and_all_files_are_bundled() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts")).unwrap();
+        let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = all().map(|script| format!("{}.bt", script.name)).collect();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files);
+    }
+
+    #[test]
+    fn the_list_is_wrapped_between_words() {
+        assert_eq!(wrapped("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrapped("long", 2), ["long"]);
+    }
+}

@@ -1,0 +1,267 @@
+//! `dptrace run`, as typed: bpftrace's letters where it has them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bt_runtime::Form;
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::{asked, bundled};
+use crate::failure::{is_bpftrace_compat, usage};
+use crate::process::{self, Role, Takes};
+
+const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };
+
+/// `dptrace run`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct RunArgs {
+    /// The script and its arguments
+    ///
+    /// A file, - for standard input, or the name of a bundled script; then its arguments $1, $2, ... (with -e, all words
+    /// are arguments). Words after -- are passed to the script: --name=value.
+    #[arg(value_name = "SCRIPT] [ARGS")]
+    pub(super) words: Vec<String>,
+
+    /// The text of the script
+    #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
+    pub(super) programs: Vec<String>,
+
+    /// Trace only this process, by its number or name, or several: -p 4711,4712
+    ///
+    /// All processes of a name are traced. Tracing ends when all of them have ended.
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
+    pub(super) pid: Option<String>,
+
+    /// Start this command, and trace only its process
+    ///
+    /// The command is quoted, as one word. Probes are attached before its first instruction, and tracing ends when it ends.
+    #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
+    pub(super) command: Option<String>,
+
+    /// With -p or -c: also trace what it starts
+    ///
+    /// The processes that it starts from now on are traced from their first instruction.
+    #[arg(long)]
+    pub(super) follow_forks: bool,
+
+    /// Also trace the processes that it has started, and starts
+    ///
+    /// With -p: --follow-forks, and all workers of a server by the process that started them.
+    #[arg(long)]
+    pub(super) children: bool,
+
+    /// The processes of -p, if they are not one by its number
+    #[arg(skip)]
+    pub(super) pids: Vec<u32>,
+
+    /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse)]
+    pub(super) duration: Option<Duration>,
+
+    /// Allow what can harm processes: system(), signal(), write_user(), probes at unverified places
+    #[arg(long)]
+    pub(super) r#unsafe: bool,
+
+    /// Accepted for bpftrace's sake: the kernel always raises USDT semaphores
+    #[arg(long, hide = true)]
+    usdt_file_activation: bool,
+
+    /// Insert `#include <FILE>` before the script
+    #[arg(long = "include", value_name = "FILE")]
+    pub(super) includes: Vec<String>,
+
+    /// The kernel functions that can be probed
+    ///
+    /// They are read from this file, one name on each line.
+    #[arg(long, value_name = "FILE")]
+    pub(super) traceable_functions: Option<PathBuf>,
+
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
+    #[arg(long = "debuginfo", value_name = "DIR")]
+    pub(super) debug_dirs: Vec<PathBuf>,
+
+    /// Only probes whose names match this expression
+    ///
+    /// A regular expression. begin and end are always attached.
+    #[arg(long, value_name = "REGEX")]
+    pub(super) probe_filter: Option<String>,
+
+    /// The same as -f json: one JSON object on each line
+    #[arg(long, conflicts_with_all = ["format", "list", "fmt", "dump"], help_heading = "Output")]
+    pub(super) json: bool,
+
+    /// Output format: text or json
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
+    pub(super) format: String,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+
+    /// Do not print how many probes were attached
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) quiet: bool,
+
+    /// Print each probe that is attached
+    ///
+    /// With -l, print the arguments of each probe.
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Output")]
+    pub(super) verbose: u8,
+
+    /// Output buffering: line, full or none
+    ///
+    /// line and none write at once, full fills buffers first.
+    #[arg(short = 'B', value_name = "MODE", value_parser = ["line", "full", "none"], help_heading = "Output")]
+    pub(super) buffering: Option<String>,
+
+    /// Print events as they arrive
+    ///
+    /// Else they are sorted by time.
+    #[arg(long, help_heading = "Output")]
+    pub(super) no_order: bool,
+
+    /// Print no warnings
+    #[arg(long, help_heading = "Output")]
+    pub(super) no_warnings: bool,
+
+    /// Also warn about reads and look-ups that fail
+    ///
+    /// Reads of memory, and look-ups in maps.
+    #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
+    pub(super) helper_errors: u8,
+
+    /// List probes
+    ///
+    /// All, those that match a pattern, or those of a script or of -e.
+    #[arg(short, long, help_heading = "Instead of running")]
+    pub(super) list: bool,
+
+    /// Parse the script and check it; needs no root
+    #[arg(long, help_heading = "Instead of running")]
+    pub(super) check: bool,
+
+    /// Print the script in canonical form
+    #[arg(long, help_heading = "Instead of running")]
+    pub(super) fmt: bool,
+
+    /// Print an intermediate form of the script
+    #[arg(long, value_name = "WHAT", help_heading = "Instead of running")]
+    pub(super) dump: Option<DumpName>,
+
+    /// Write the BPF programs to an object file
+    ///
+    /// For bpftool and llvm-objdump.
+    #[arg(long, value_name = "FILE.o", help_heading = "Instead of running")]
+    pub(super) emit_object: Option<PathBuf>,
+
+    /// Load and attach the script, then exit
+    #[arg(long, help_heading = "Instead of running")]
+    pub(super) dry_run: bool,
+
+    /// Run bench: or test: probes
+    ///
+    /// Nothing is attached.
+    #[arg(long, value_name = "MODE", value_parser = ["bench", "test"], help_heading = "Instead of running")]
+    pub(super) mode: Option<String>,
+}
+
+impl RunArgs {
+    /// The same with the processes resolved: a name is numbers then.
+    ///
+    /// SPDK's `bpftrace.sh` takes a process's number, then the script. Behind a bundled script that has no arguments, a number
+    /// or name can only be a process. Under the name `bpftrace`, all is as bpftrace has it.
+    pub(super) fn resolved(&self) -> anyhow::Result<Self> {
+        let mut args = self.clone();
+        if let Some(at) = self.process_word() {
+            args.pid = Some(args.words.remove(at));
+        }
+        // A misspelt script is no reason to list all processes of a name.
+        asked::check(&args)?;
+        args.follow_forks |= args.children;
+        let is_several = |word: &&String| !is_bpftrace_compat() && (args.children || !process::is_number(word));
+        if let Some(word) = args.pid.as_ref().filter(is_several) {
+            args.pids = processes(word, args.children)?;
+        }
+        Ok(args)
+    }
+
+    /// Which of the words is a process, in place of `-p`.
+    fn process_word(&self) -> Option<usize> {
+        if !self.programs.is_empty() || self.pid.is_some() || self.command.is_some() || self.list {
+            return None;
+        }
+        match self.words.as_slice() {
+            [pid, _script, ..] if process::is_number(pid) && !Path::new(pid).exists() => Some(0),
+            [script, process]
+                if !process.starts_with('-') && !is_bpftrace_compat() && bundled::takes_no_words(script) =>
+            {
+                Some(1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The files that are read, each with what it is.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let script =
+            self.words.first().filter(|_| self.programs.is_empty()).map(|script| ("the script", Path::new(script)));
+        let included = self.includes.iter().map(|file| ("an included file", Path::new(file)));
+        let functions = self.traceable_functions.iter().map(|file| ("the file of functions", file.as_path()));
+        script.into_iter().chain(included).chain(functions)
+    }
+
+    /// How output looks.
+    pub(super) fn form(&self) -> anyhow::Result<Form> {
+        match self.format.as_str() {
+            _ if self.json => Ok(Form::Json),
+            "text" => Ok(Form::Text),
+            "json" => Ok(Form::Json),
+            other => Err(usage(format!("invalid output format {other:?}"))),
+        }
+    }
+}
+
+/// The processes that `-p` means, and with `--children` those that they have started.
+fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
+    let mut pids = process::all(&[word], ROLE)?;
+    // One of a name may have ended by now, which is no mistake.
+    if process::are_numbers(&[word]) {
+        pids.iter().try_for_each(|&pid| process::check_number(pid, ""))?;
+    }
+    if children {
+        let started = process::descendants(&pids);
+        pids.extend(started.into_iter().filter(|pid| !pids.contains(pid)).collect::<Vec<_>>());
+    }
+    Ok(pids)
+}
+
+/// The forms that a script goes through.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DumpName {
+    /// The syntax tree.
+    Ast,
+    /// Probes, maps and events with their types.
+    Types,
+    /// BPF instructions.
+    Insns,
+    /// The object file, to standard output.
+    Object,
+}
+
+const USAGE: &str = "dptrace run [OPTIONS] <SCRIPT> [ARGS]...
+       dptrace run [OPTIONS] -e <PROGRAM> [ARGS]...
+       dptrace run -l [PATTERN | SCRIPT]";
+
+const EXAMPLES: &str = "\
+The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the process of -p or -c ends, or at once if \
+the script has only begin and end probes. Then the end probes run and all maps are printed.
+
+Examples:
+  dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)
+  dptrace run own.bt 5 -c 'build/bin/app -m 1'  your own script, $1 is 5
+  dptrace run -e 't:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
+  dptrace run -l 'usdt:*' -p PID              probes that can be attached";

@@ -1,0 +1,181 @@
+//! The script: its text and the name that messages call it by, and its arguments.
+
+use std::path::Path;
+
+use bt_lang::Diagnostic;
+use bt_lang::render::{Source, render};
+use bt_runtime::Place;
+use text::printable;
+
+use super::bundled::{self, Bundled};
+use super::compat;
+use super::options::RunArgs;
+use crate::failure::{capitalized, is_bpftrace_compat, usage, without_error_numbers};
+use crate::target::printable;
+use crate::user_file;
+
+/// What bpftrace calls a program that has no file, in messages and in JSON.
+const NO_FILE: &str = "stdin";
+/// What we call the text of `-e`.
+const OPTION: &str = "-e";
+
+/// A script's text.
+#[derive(Clone, Debug)]
+pub(super) struct ScriptText {
+    /// What messages call it.
+    pub(super) name: String,
+    /// All of it.
+    pub(super) text: String,
+    /// How many bytes of it are lines of ours, for `--include`.
+    pub(super) before: usize,
+    /// What stands behind it on the command line.
+    pub(super) params: Vec<String>,
+    /// Whether it is one that dptrace carries.
+    pub(super) bundled: Option<Bundled>,
+}
+
+impl ScriptText {
+    /// What was asked for.
+    pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
+        // As bpftrace does, files that are to be included stand before the script.
+        let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
+        let includes = includes.concat();
+        if !args.programs.is_empty() {
+            let before = includes.len();
+            let text = includes + &args.programs.join("\n");
+            let name = if is_bpftrace_compat() { NO_FILE } else { OPTION };
+            return Ok(Self { name: name.into(), text, before, params: args.words.clone(), bundled: None });
+        }
+        let Some((script, params)) = args.words.split_first() else {
+            return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
+        };
+        let (name, text, bundled) = read(script)?;
+        let before = includes.len();
+        Ok(Self { name, text: includes + &text, before, params: params.to_vec(), bundled })
+    }
+
+    /// Whether it came from a file, or is one that dptrace carries.
+    pub(super) fn is_file(&self) -> bool {
+        self.name != OPTION && self.name != NO_FILE
+    }
+
+    /// What it is called by on the command line.
+    pub(super) fn called(&self) -> &str {
+        self.bundled.map_or(&self.name, |bundled| bundled.name)
+    }
+
+    /// The lines of the comment that it begins with.
+    pub(super) fn first_comment(&self) -> Vec<String> {
+        let lines = self.given().lines().skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
+        let lines = lines.map_while(|line| line.strip_prefix("//"));
+        let mut lines: Vec<String> =
+            lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect();
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
+    }
+
+    /// The text as it was given, whose lines messages count.
+    fn given(&self) -> &str {
+        self.text.get(self.before..).unwrap_or_default()
+    }
+
+    /// A place of the whole text as one of what was given.
+    fn in_given(&self, span: bt_lang::Span) -> bt_lang::Span {
+        let before = self.before as u32;
+        bt_lang::Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
+    }
+
+    /// Prints a diagnostic on standard error.
+    pub(super) fn print(&self, diagnostic: &Diagnostic) {
+        use std::io::{IsTerminal as _, Write as _};
+        if is_bpftrace_compat() {
+            let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
+            return;
+        }
+        let mut given = diagnostic.clone();
+        given.span = self.in_given(given.span);
+        given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
+        let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
+        let shown = without_error_numbers(&shown);
+        // Where standard error is gone, nobody reads it.
+        let _ = write!(anstream::stderr(), "{shown}");
+    }
+
+    /// A diagnostic in bpftrace's form: `stdin:1:9-20: ERROR: Message`, the line, tildes under the place, hints.
+    fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
+        let place = self.place(diagnostic.span);
+        let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
+        let plain = |text: &str| printable::lines(text.as_bytes()).into_owned();
+        let message = capitalized(&plain(&diagnostic.message));
+        let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {}", plain(hint)));
+        let also = compat::also(diagnostic);
+        let also =
+            also.iter().map(|text| format!("{}: WARNING: {}\n{}", place.shown(), plain(text), self.context(&place)));
+        let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
+        also.chain(lines).chain(hints).map(|line| line + "\n").collect()
+    }
+
+    /// Where a span is, in lines and columns.
+    pub(super) fn place(&self, span: bt_lang::Span) -> Place {
+        let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
+        Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
+    }
+
+    /// The same place as JSON has it, where a text without a file has bpftrace's name.
+    pub(super) fn in_json(&self, place: Place) -> Place {
+        if self.is_file() { place } else { Place { file: NO_FILE.to_owned(), ..place } }
+    }
+
+    /// The line that a place is in, and a mark under it, as bpftrace shows them.
+    pub(super) fn context(&self, place: &Place) -> String {
+        let line = self.given().lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
+        let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
+        let line = printable::lines(line.as_bytes());
+        format!("{line}\n{}{}", " ".repeat(place.start.1.saturating_sub(1)), "~".repeat(width))
+    }
+}
+
+fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
+    let path = Path::new(script);
+    let bytes = if script == "-" {
+        user_file::read_stream(std::io::stdin().lock(), user_file::SCRIPT)
+            .map_err(|error| usage(no_script(path, &error)))?
+    } else {
+        match (user_file::read(path, user_file::SCRIPT), bundled::find(script)) {
+            (Ok(bytes), _) => bytes,
+            (Err(_), Some(bundled)) => {
+                return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned(), Some(bundled)));
+            }
+            (Err(error), None) => return Err(usage(no_script(path, &error))),
+        }
+    };
+    let name = if script == "-" { NO_FILE.to_owned() } else { printable(path) };
+    let is_program = bytes.starts_with(b"\x7fELF");
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let advice = if is_program {
+            format!(": it is a program (dptrace run SCRIPT -c {} starts and traces it)", crate::shell::word(path))
+        } else {
+            ", which a script is".to_owned()
+        };
+        usage(format!("{name} is not UTF-8{advice}"))
+    })?;
+    Ok((name, text, None))
+}
+
+/// That a script can't be read, with near names.
+pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
+    let name = printable(path);
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default();
+    let near = crate::names::hint(&name, bundled::all().map(|script| script.name));
+    let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
+    let advice = match () {
+        () if is_bpftrace_compat() => "",
+        () if name.contains('{') => ": the text of a script needs -e before it",
+        () if is_name => "; dptrace scripts lists the bundled scripts",
+        () => "",
+    };
+    format!("failed to open file '{name}': {reason}{near}{advice}")
+}

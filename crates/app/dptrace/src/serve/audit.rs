@@ -1,0 +1,172 @@
+//! The audit of the CPUs of all pollers of the processes that are followed.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cpu_audit::{CpuReport, Intruder};
+use host::{HostError, Pid, Process};
+use text::printable;
+
+use super::intrusions::Who;
+use super::store::Shared;
+use crate::cpu_windows::{Pollers, Windows, is_of};
+use crate::failure::{explained, note};
+
+/// How often it is looked which CPUs have pollers.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The audit, if there are pollers.
+pub(super) struct Auditor {
+    shared: Arc<Shared>,
+    /// The most CPUs.
+    most: usize,
+    state: Mutex<State>,
+    /// Whether a thread attaches the programs.
+    begins: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    windows: Option<Windows>,
+    pollers: Option<Pollers>,
+    looked: Option<Instant>,
+    turned: Option<Instant>,
+    pids: Vec<u32>,
+    /// It can't be had: that was reported.
+    has_failed: bool,
+    is_full: bool,
+}
+
+impl Auditor {
+    /// Nothing is attached until a process has pollers.
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let most = shared.lock().limits.cpus;
+        Self { shared, most, state: Mutex::default(), begins: AtomicBool::new(false) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These processes are followed: now and then their pollers are looked for.
+    pub(super) fn update(self: &Arc<Self>, pids: Vec<u32>) {
+        let mut state = self.lock();
+        if self.most == 0 || state.has_failed || self.begins.load(Ordering::Acquire) {
+            return;
+        }
+        let is_due = state.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+        if state.pids != pids {
+            // They are watched for a while before they are looked at.
+            state.pollers = Some(Pollers::watch(&pids));
+            state.pids = pids;
+            state.looked = None;
+            if state.pids.is_empty() {
+                end(&mut state);
+            }
+            return;
+        }
+        let State { pollers: Some(pollers), pids, .. } = &mut *state else { return };
+        if !is_due || pids.is_empty() {
+            return;
+        }
+        let found = pollers.cpus(pids);
+        state.looked = Some(Instant::now());
+        if found.len() > self.most && !std::mem::replace(&mut state.is_full, true) {
+            note(&format!("{} CPUs have pollers: {} of them are audited (--cpus)", found.len(), self.most));
+        }
+        let cpus: BTreeSet<u32> = found.into_iter().take(self.most).collect();
+        if cpus.is_empty() {
+            end(&mut state);
+        } else if let Some(windows) = &mut state.windows {
+            let chosen = windows.choose(&cpus);
+            settle(&mut state, chosen);
+        } else {
+            drop(state);
+            self.begin(cpus);
+        }
+    }
+
+    /// Attaches the programs, on a thread of its own: that takes a while.
+    fn begin(self: &Arc<Self>, cpus: BTreeSet<u32>) {
+        self.begins.store(true, Ordering::Release);
+        let this = Arc::clone(self);
+        super::targets::spawn("audit", move || {
+            let begun = Windows::begin(cpus.into_iter().collect());
+            let mut state = this.lock();
+            state.turned = Some(Instant::now());
+            let begun = begun.map(|windows| state.windows = Some(windows));
+            settle(&mut state, begun);
+            this.begins.store(false, Ordering::Release);
+        });
+    }
+
+    /// Counts what was taken since the last time, if that is so long ago.
+    pub(super) fn advance(&self, at_least: Duration) {
+        let mut state = self.lock();
+        if state.turned.is_some_and(|turned| turned.elapsed() < at_least) {
+            return;
+        }
+        let State { windows: Some(windows), pids, .. } = &mut *state else { return };
+        let turned = windows.turn(&BTreeSet::new()).map(|reports| {
+            let mut store = self.shared.lock();
+            for report in reports {
+                store.intrusions.add(report.cpu, taken(&report, pids), report.unnamed);
+            }
+        });
+        state.turned = Some(Instant::now());
+        match turned {
+            // A CPU may be gone: the next look finds those that are there.
+            Err(error) if state.windows.is_some() && is_unreachable(&error) => end(&mut state),
+            result => settle(&mut state, result),
+        }
+    }
+
+    /// Detaches what is attached.
+    pub(super) fn stop(&self) {
+        let mut state = self.lock();
+        state.has_failed = true;
+        end(&mut state);
+    }
+}
+
+/// If it can't go on, it ends, with a message.
+fn settle(state: &mut State, result: anyhow::Result<()>) {
+    if let Err(error) = result {
+        note(&format!("the CPUs of pollers are not audited: {}", explained(&error)));
+        state.has_failed = true;
+        end(state);
+    }
+}
+
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(cpu_audit::AuditError::Unreachable { .. }))
+}
+
+fn end(state: &mut State) {
+    if let Some(windows) = state.windows.take()
+        && !windows.end()
+    {
+        note(
+            "the kernel does not let go of the audit's programs yet (a CPU may be starved); they end with this process",
+        );
+    }
+}
+
+/// Who took time of a CPU: all but the threads of these processes, each name once.
+fn taken(report: &CpuReport, pids: &[u32]) -> Vec<(Who, u64)> {
+    let is_own = |who: &Intruder| who.tid.is_some() && pids.iter().any(|&pid| is_of(who, pid));
+    let others = report.intruders.iter().chain(&report.poller).filter(|who| !is_own(who));
+    others.map(|who| ((who.kind, name(who)), who.total)).collect()
+}
+
+/// The name without what makes each thread of the kernel, and each process, another one: `kworker/1:0 [77]` is `kworker`.
+fn name(who: &Intruder) -> String {
+    let printable = |name: &str| printable::text(name.as_bytes()).into_owned();
+    let Some(tid) = who.tid else { return printable(&who.name) };
+    let name = who.name.strip_suffix(&format!(" [{tid}]")).unwrap_or(&who.name);
+    let is_kernels =
+        name.contains(['/', ':']) && matches!(Process::open(Pid(tid)), Err(HostError::KernelThread { .. }));
+    printable(if is_kernels { name.split(['/', ':']).next().unwrap_or(name) } else { name })
+}

@@ -1,0 +1,290 @@
+//! `dptrace serve`: what requests and threads take, for Prometheus, all the time.
+
+mod audit;
+mod cells;
+mod connections;
+mod find;
+mod follow;
+mod groups;
+mod http;
+mod intrusions;
+mod kernel;
+mod limits;
+mod minute;
+mod naming;
+mod page;
+mod parquet;
+mod stages;
+mod store;
+mod targets;
+mod threads;
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use text::printable;
+
+use crate::failure::{note, usage};
+use crate::interrupt::Interrupt;
+use crate::latency::CONNECTION;
+use crate::target::printable;
+use crate::user_file;
+use crate::utc;
+use find::{Finder, Wanted};
+use http::{Server, Token};
+use limits::{CLIENTS, Limits};
+use parquet::{Place, Tables};
+#[cfg(test)]
+pub(crate) use stages::requests_of;
+use store::Shared;
+use sys::clock::real_nanos;
+use targets::{Setting, Targets};
+
+/// `dptrace serve`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Follow only these processes, by their numbers
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pid: Vec<u32>,
+
+    /// Follow only processes of this name, as they come and go (more than one: give the option again)
+    #[arg(long, value_name = "NAME")]
+    name: Vec<String>,
+
+    /// Where to listen: an address of this machine, and a port
+    ///
+    /// There is no password, unless --token-file is given: whoever reaches another address than that of the loopback interface reads
+    /// the names of hosts and subsystems.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9470")]
+    listen: String,
+
+    /// Ask for the bearer token that is in this file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Write tables by the minute below this folder, as dptrace export does, for SQL
+    ///
+    /// Histograms of each connection's stages, the time of threads, and the 50 slowest requests of each minute with their stages. Each
+    /// table has a folder, and in it one for each day, hour and host.
+    #[arg(long, value_name = "DIR", help_heading = "Tables")]
+    parquet: Option<PathBuf>,
+
+    /// Remove the oldest files that it wrote if all together have more bytes than this: 500M, 2G
+    #[arg(
+        long, value_name = "BYTES", default_value = "1G", value_parser = crate::capture::bytes, requires = "parquet",
+        help_heading = "Tables"
+    )]
+    keep_bytes: u64,
+
+    /// The name of this host in tables
+    ///
+    /// Default: this machine's.
+    #[arg(long, value_name = "NAME", requires = "parquet", help_heading = "Tables")]
+    host: Option<String>,
+
+    /// Leave out the time of threads, and the audit of CPUs: no program is loaded into the kernel
+    #[arg(long)]
+    no_kernel: bool,
+
+    /// Attach to no probes of the processes; connections are found in their memory only
+    #[arg(long)]
+    no_probes: bool,
+
+    /// Connections that have series of their own; what others do is in "other"
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = limit(10_000), help_heading = "Limits")]
+    connections: u32,
+
+    /// Connections that have histograms of each stage, too: the busiest
+    #[arg(long, value_name = "N", default_value_t = 14, value_parser = limit(10_000), help_heading = "Limits")]
+    with_stages: u32,
+
+    /// Threads that have series of their own: the busiest
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = limit(10_000), help_heading = "Limits")]
+    threads: u32,
+
+    /// CPUs of pollers that are audited: what others take of them. 0 audits none
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1024), help_heading = "Limits")]
+    cpus: u32,
+
+    /// Processes that are followed at a time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = limit(64), help_heading = "Limits")]
+    targets: u32,
+
+    /// Forget the series of connections and threads that did nothing for this time
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = ::text::duration::parse, help_heading = "Limits")]
+    forget: Duration,
+}
+
+/// A number from 1 on.
+fn limit(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=most)
+}
+
+const EXAMPLES: &str = "\
+Follows the SPDK traces of all processes that write one to /dev/shm, as they come and go, and accounts for the time of their \
+threads, and for what others take of the CPUs on which these poll. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has percentiles of each stage of each \
+connection as JSON, and /healthz answers as long as it runs. It is made to run for months: memory and the number of series are \
+limited, and the limits are printed at the start.
+
+Examples:
+  dptrace serve
+  dptrace serve --name nvmf_tgt
+  dptrace serve --listen 10.0.0.7:9470 --token-file /etc/dptrace/token
+  dptrace serve -p PID --no-kernel
+  dptrace serve --parquet DIR --keep-bytes 2G
+  curl -s http://127.0.0.1:9470/metrics
+  curl -s http://127.0.0.1:9470/connections";
+
+/// What is lost is counted by these words.
+const LOST: [&str; 6] = ["slots", "requests", "threads", "preemptors", "interrupts", "programs"];
+/// Their places.
+const LOST_SLOTS: usize = 0;
+const LOST_REQUESTS: usize = 1;
+
+/// The percentiles that are shown.
+const QUANTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
+
+/// Time between two looks for processes.
+const LOOK: Duration = Duration::from_secs(2);
+/// The time of threads is read this often, if nobody asks for it.
+const ADVANCE: Duration = Duration::from_secs(5);
+/// Time between two looks for a signal.
+const STEP: Duration = Duration::from_millis(50);
+/// The most bytes of a token's file.
+const MOST_TOKEN: u64 = 4096;
+
+/// Runs the command.
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    let limits = args.limits()?;
+    sys::allocator::keep_little();
+    let token = args.token_file.as_deref().map(token).transpose()?;
+    let listener = listen(&args.listen)?;
+    let specs = objects::built_in()?.into_iter().filter(|spec| spec.name == CONNECTION).collect();
+    let shared = Arc::new(Shared::new(limits, real_nanos(), args.parquet.is_some()));
+    let tables = args.tables(&shared)?;
+    let setting = Setting { specs, probes: !args.no_probes, kernel: !args.no_kernel };
+    let targets = Arc::new(Targets::new(setting, Arc::clone(&shared)));
+    let address = listener.local_addr().context("the address that was bound")?;
+    if !address.ip().is_loopback() && token.is_none() {
+        note(&format!(
+            "listening on {address} without a password: whoever reaches this address reads the names of hosts and subsystems; \
+             --token-file asks for a token, and a proxy in front of it can have TLS (docs/serve.md)"
+        ));
+    }
+    let interrupt = Interrupt::catch()?;
+    Server::new(listener, token, Arc::clone(&shared), Arc::clone(&targets)).start()?;
+    note(&format!("listening on http://{address}/metrics; Ctrl-C ends it"));
+    note(&format!(
+        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} processes, {CLIENTS} clients at a time; \
+         what is idle for {} s is forgotten",
+        limits.series(),
+        limits.connections,
+        limits.with_stages,
+        limits.threads,
+        limits.cpus,
+        limits.targets,
+        limits.forget
+    ));
+    let mut finder = Finder::new(args.wanted());
+    // Seconds are those of UTC, so that minutes are.
+    let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
+    let (mut looked, mut second) = (None::<Instant>, Instant::now().checked_sub(since).unwrap_or_else(Instant::now));
+    while !interrupt.is_requested() {
+        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            targets.update(finder.look());
+        }
+        if second.elapsed() >= Duration::from_secs(1) {
+            second += Duration::from_secs(1);
+            let now = real_nanos();
+            // The time of threads is counted in its minute.
+            let is_due = tables.is_some() && shared.lock().ends_turn(now);
+            targets.advance(if is_due { Duration::ZERO } else { ADVANCE });
+            let minute = shared.lock().second(now);
+            if let (Some(tables), Some(minute)) = (&tables, minute) {
+                tables.write(minute);
+            }
+            // After a standstill, such as that of a machine that slept, seconds are not made up for.
+            second = second.max(Instant::now().checked_sub(Duration::from_secs(2)).unwrap_or(second));
+        }
+        std::thread::sleep(STEP);
+    }
+    targets.stop();
+    if let Some(tables) = tables {
+        targets.advance(Duration::ZERO);
+        let minute = shared.lock().last(real_nanos());
+        tables.write(minute);
+        tables.finish();
+    }
+    Ok(())
+}
+
+impl ServeArgs {
+    fn wanted(&self) -> Wanted {
+        if self.pid.is_empty() && self.name.is_empty() {
+            Wanted::All
+        } else {
+            Wanted::These { pids: self.pid.clone(), names: self.name.clone() }
+        }
+    }
+
+    /// Begins to write tables, if that was asked for.
+    fn tables(&self, shared: &Arc<Shared>) -> anyhow::Result<Option<Tables>> {
+        let Some(dir) = &self.parquet else { return Ok(None) };
+        let host = self.host.clone().or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned());
+        let place = Place { dir: dir.clone(), host, keep_bytes: self.keep_bytes };
+        let run = format!("serve-{}", utc::moment(real_nanos().into()).strftime("%Y%m%dT%H%M%S.%6fZ"));
+        let tables = Tables::start(&place, run, Arc::clone(shared)).context("--parquet")?;
+        note(&format!(
+            "tables of host {} by the minute below {}; the oldest files are removed beyond {} MiB (--keep-bytes)",
+            printable::text(place.host.as_bytes()),
+            printable(dir),
+            self.keep_bytes >> 20
+        ));
+        Ok(Some(tables))
+    }
+
+    fn limits(&self) -> anyhow::Result<Limits> {
+        if self.with_stages > self.connections {
+            let (with, all) = (self.with_stages, self.connections);
+            return Err(usage(format!(
+                "--with-stages {with} is more than --connections {all}, of which they are a part"
+            )));
+        }
+        if self.forget < Duration::from_secs(2) {
+            return Err(usage("--forget: a series must stay for some scrapes: give 2 s at least"));
+        }
+        Ok(Limits {
+            connections: self.connections as usize,
+            with_stages: self.with_stages as usize,
+            threads: self.threads as usize,
+            cpus: if self.no_kernel { 0 } else { self.cpus as usize },
+            targets: self.targets as usize,
+            forget: u32::try_from(self.forget.as_secs()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// Binds the address.
+fn listen(text: &str) -> anyhow::Result<TcpListener> {
+    let addresses: Vec<SocketAddr> = text
+        .to_socket_addrs()
+        .map_err(|error| usage(format!("--listen {text:?}: {error}; it is ADDRESS:PORT, such as 127.0.0.1:9470")))?
+        .collect();
+    TcpListener::bind(addresses.as_slice())
+        .with_context(|| format!("listening on {text} (--listen names another address or port)"))
+}
+
+/// The token of a file: its first line.
+fn token(path: &std::path::Path) -> anyhow::Result<Token> {
+    let reading = || format!("reading the token of {}", printable(path));
+    let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;
+    Token::of(&bytes).ok_or_else(|| {
+        usage(format!("--token-file {}: its first line must be a token: visible ASCII characters", printable(path)))
+    })
+}

@@ -1,0 +1,221 @@
+//! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
+
+mod away;
+pub(crate) mod causes;
+pub(crate) mod first;
+pub(crate) mod inputs;
+mod json;
+pub(crate) mod judge;
+pub(crate) mod missing;
+mod one;
+mod open;
+pub(crate) mod pass;
+mod perfetto;
+pub(crate) mod report;
+pub(crate) mod second;
+pub(crate) mod source;
+mod stalls;
+mod still_open;
+mod text;
+mod threads;
+pub(crate) mod verdict;
+pub(crate) mod words;
+
+use std::path::PathBuf;
+
+use ::timeline::Setting;
+use clap::Args;
+use screen::Screen;
+
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests};
+use crate::failure::{note, usage};
+use crate::input::{self, Place};
+use crate::output::{self, Output};
+use crate::progress::{Progress, READING};
+use crate::trace::objects::ObjectArgs;
+use inputs::Inputs;
+pub(crate) use one::{Delayed, explain, slowest_of};
+pub(crate) use open::captured_first;
+use report::{Report, verdicts};
+use second::Second;
+use threads::Threads;
+
+/// `dptrace timeline`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TimelineArgs {
+    /// The folder of a capture, or a trace file
+    ///
+    /// A capture has a trace and the kernel's events. Of a trace file alone, requests and their stages are shown, and nothing of the
+    /// kernel.
+    #[arg(value_name = "CAPTURE")]
+    dir: PathBuf,
+
+    #[command(flatten)]
+    objects: ObjectArgs,
+
+    /// Show the N slowest requests
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Output")]
+    slowest: usize,
+
+    /// Show the stages of all these requests
+    ///
+    /// Without it there are the stages of 3 requests that different stalls delayed. JSON always has all.
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+
+    /// Show only requests that took longer than this: 500us, 2ms
+    #[arg(long, value_name = "DURATION", value_parser = ::text::duration::parse, help_heading = "Output")]
+    over: Option<std::time::Duration>,
+
+    /// A verdict for each value of these fields
+    ///
+    /// owner.subnqn, lcore, owner.PROPERTY, OBJECT.PROPERTY, arg.NAME, ...; default: the subsystem, if the trace knows it.
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    by: Vec<String>,
+
+    /// Print one JSON object on each line: the slow requests, then the groups
+    #[arg(long, conflicts_with = "ndjson", help_heading = "Output")]
+    json: bool,
+
+    /// Print what each thread did, one interval on each line, as JSON
+    #[arg(long, help_heading = "Output")]
+    ndjson: bool,
+
+    /// Write a trace that Perfetto opens
+    ///
+    /// Requests with their stages under their connections, and what the kernel did, in Perfetto's own views.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
+    perfetto: Option<PathBuf>,
+
+    /// Of the trace for Perfetto, write only this part: 1.2s..1.3s
+    ///
+    /// Times from the first record on, as they are printed; one of them may be left out. Browsers give up at traces of about 1 GB.
+    #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span, help_heading = "Output")]
+    window: Option<perfetto::command::Span>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+What delayed a request has two bounds. A stage that ends by the thread's own work
+is late by exactly what others took of the thread. One that waits for a device
+or the network is late by at most what others took meanwhile, and at least by
+what of that lies just before the end and beyond the usual time of that stage.
+
+Examples:
+  dptrace timeline CAPTURE
+  dptrace timeline CAPTURE --over 500us --slowest 5
+  dptrace timeline CAPTURE --by lcore
+  dptrace timeline CAPTURE --perfetto slow.pftrace --window 1.2s..1.3s
+  dptrace timeline CAPTURE --json | jq 'select(.summary) | .sentence'";
+
+/// Runs the command.
+pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
+    let path = input::named(&args.dir);
+    let written = args.output.as_deref().or(args.perfetto.as_deref());
+    let place = Place::File(path.clone());
+    crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;
+    let inputs = Inputs::open(&path, &args.objects, &args.by)?;
+    let source = &inputs.source;
+    let screen = output::screen(args.output.as_deref());
+    if let Some(path) = &args.perfetto {
+        return perfetto::command::write(path, args.window, &inputs, place.access());
+    }
+    let mut output = Output::whole(args.output.as_deref(), place.access())?;
+    if args.ndjson {
+        intervals(&inputs, &mut output)?;
+    } else if source.trace.is_none() {
+        if args.json {
+            return Err(usage("the capture has no trace, and so no requests for --json: use --ndjson"));
+        }
+        let mut threads = Threads::new(args.slowest);
+        let passed = inputs.pass(READING, source.setting(), &mut threads);
+        missing::report(source, &passed);
+        output.buffer.extend(threads.text(source, screen).as_bytes());
+    } else {
+        let text = requests(args, &inputs, screen);
+        output.buffer.extend(text.as_bytes());
+    }
+    Ok(output.finish()?)
+}
+
+/// Both passes over the requests, as text.
+fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
+    let source = &inputs.source;
+    let (mut first, passed) = first::survey(inputs, args.slowest);
+    let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
+    let usual = std::mem::take(&mut first.survey).finish();
+    let detail_over = first.slowest_from().max(over);
+    let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
+    let mut second = Second::new(&mut first, args.slowest, over);
+    inputs.pass("second of two passes", setting, &mut second);
+    let slowest = second.take_slowest();
+    if first.times.is_empty() {
+        note("the trace has no object from its creation to its end: there is nothing to explain");
+    } else if over > 0 && slowest.is_empty() {
+        note(&format!("no request took longer than {}", screen::time(over)));
+    }
+    let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
+    let begin = passed.begin;
+    let (by, all) = (&inputs.by[..], args.all);
+    let sentences = report::unseen(&first, &second, &passed);
+    let left_out = missing::of_requests(source, &passed, &first);
+    let mut lines = first.still_open.json(source, passed.end);
+    for line in away::json(source, &second.away, begin) {
+        lines += &line;
+        lines.push('\n');
+    }
+    if args.json {
+        // Of a text they are a part.
+        for missing in &left_out {
+            note(missing);
+        }
+    }
+    let report =
+        Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, left_out, lines };
+    if args.json { json::json(&report) } else { text::text(&report) }
+}
+
+fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
+    let source = &inputs.source;
+    if source.kernel.is_none() {
+        return Err(usage("there are no events of the kernel, and so no intervals for --ndjson"));
+    }
+    // Intervals are of threads: records are not needed for them.
+    let progress = Progress::beside(output);
+    let mut failed = Ok(());
+    let write = |line: &str| {
+        if failed.is_ok() {
+            output.buffer.extend_from_slice(line.as_bytes());
+            failed = output.drain();
+        }
+    };
+    let mut consumer = json::Intervals { source, write };
+    let passed = inputs.pass_with(progress, READING, source.setting(), &mut consumer);
+    failed?;
+    missing::report(source, &passed);
+    Ok(())
+}
+
+/// Returns the requests of hosts as verdicts and the list of the slowest have them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let inputs = Inputs::of_trace(real.again(), &real.recording).unwrap();
+    let (mut first, _) = first::survey(&inputs, usize::MAX);
+    let mut second = Second::new(&mut first, usize::MAX, 0);
+    inputs.pass("second of two passes", inputs.source.setting(), &mut second);
+    let tpoint = real.first_tpoint();
+    let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();
+    let [(_, times)] = &times[..] else { panic!("{} subjects", times.len()) };
+    let slowest = second.take_slowest().into_iter().find(|request| request.first() == tpoint);
+    Requests {
+        count: times.whole.count(),
+        p99: times.whole.quantile(0.99),
+        longest: times.whole.longest(),
+        slowest: slowest.map(|request| request.name.to_string()),
+    }
+}

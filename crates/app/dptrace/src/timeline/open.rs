@@ -1,0 +1,159 @@
+//! Opens what a timeline is made of: the folder of a capture, or a trace alone.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use capture::{CaptureError, Names, Reader};
+use spdk_trace::{TickRate, Trace};
+use text::printable;
+use timeline::{BootNanos, KernelEvent, Tid};
+
+use super::source::{Events, Kernel, Source, Ticker};
+use crate::capture::open;
+use crate::failure::{note, usage};
+use crate::input::Place;
+use crate::target::printable;
+use crate::{process, shell};
+
+/// The events of a capture.
+struct Captured {
+    reader: Reader,
+    names: Names,
+}
+
+impl Events for Captured {
+    fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_> {
+        match self.reader.events() {
+            Ok(events) => Box::new(events.map(|event| event.map_err(|end| end.to_string()))),
+            Err(error) => Box::new(std::iter::once(Err(error.to_string()))),
+        }
+    }
+
+    fn late(&self) -> u64 {
+        self.reader.late_events().unwrap_or_default()
+    }
+
+    fn name(&self, tid: Tid, at: BootNanos) -> Option<String> {
+        self.names.name(tid, at).map(|name| printable::text(name).into_owned())
+    }
+}
+
+/// Opens it, and says what is missing.
+pub(crate) fn source(path: &Path) -> anyhow::Result<Source> {
+    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
+        return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
+    }
+    let source =
+        if path.is_dir() { captured(open::reader(path)?).with_context(|| reading(path))? } else { alone(path)? };
+    source.notes.iter().for_each(|missing| note(missing));
+    Ok(source)
+}
+
+/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
+fn is_process(word: &str) -> bool {
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    !Path::new(word).exists() && !word.contains('/') && (is_number || process::is_there(word))
+}
+
+/// What to do with a process, where only what was captured of it can be read.
+pub(crate) fn captured_first(process: &str) -> String {
+    let process = shell::word(process);
+    format!(
+        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
+         watch -p {process} --slow 500us, which waits for slow requests)"
+    )
+}
+
+/// A trace file.
+fn alone(path: &Path) -> anyhow::Result<Source> {
+    let loaded = Place::File(path.to_owned()).load(true)?;
+    let rate = loaded.rate();
+    let mut source = Source::of_trace(loaded.trace, rate);
+    let alone = "a trace without the kernel's events: requests and their stages only; dptrace capture records both";
+    source.notes.push(alone.to_owned());
+    Ok(source)
+}
+
+/// The same of a capture, and says nothing.
+pub(super) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
+    captured(open::reader_quietly(dir)?).with_context(|| reading(dir))
+}
+
+fn reading(dir: &Path) -> String {
+    format!("reading the capture {}", printable(dir))
+}
+
+pub(super) fn captured(reader: Reader) -> anyhow::Result<Source> {
+    let no_events = reader.late_events().err();
+    let mut notes = Vec::new();
+    let trace = trace(&reader, no_events.is_none(), &mut notes)?;
+    if let Some(error) = &no_events {
+        notes.push(format!("{}: requests and their stages only", shown(error)));
+    }
+    let ticker = ticker(&reader, trace.as_ref(), no_events.is_none(), &mut notes);
+    // Events that can't be put beside a trace say nothing of its requests.
+    let is_joined = no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
+    let lcores = reader.lcore_threads();
+    if is_joined && trace.is_some() && lcores.is_empty() {
+        let unknown =
+            "the capture does not say which thread writes which ring: nothing can be said of what delayed requests";
+        notes.push(unknown.to_owned());
+    }
+    let meta = reader.meta().clone();
+    let arch = meta.machine.arch.as_str();
+    Ok(Source {
+        trace,
+        ticker,
+        lcores,
+        calls_have_names: arch.is_empty() || arch == std::env::consts::ARCH,
+        kernel: is_joined.then(|| kernel(reader)),
+        meta: Some(meta),
+        notes,
+    })
+}
+
+/// The trace, if there is one; reports why not. Without events, too, there is nothing.
+fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<Option<Trace>, CaptureError> {
+    match reader.trace() {
+        Ok(trace) => Ok(Some(Trace::Captured(Box::new(trace)))),
+        Err(error) if !has_events => Err(error),
+        Err(error) => {
+            notes.push(format!("{}: threads only", shown(&error)));
+            Ok(None)
+        }
+    }
+}
+
+/// What puts the trace's ticks on a clock: the kernel's, if both were read together.
+fn ticker(reader: &Reader, trace: Option<&Trace>, has_events: bool, notes: &mut Vec<String>) -> Ticker {
+    let stated = || Ticker::Stated(trace.map_or(TickRate::ticks_as_micros(), Trace::tick_rate));
+    match reader.clock() {
+        Ok(clock) => Ticker::Measured(clock),
+        Err(error) => {
+            if has_events && trace.is_some() {
+                notes.push(format!("the kernel's events can't be put beside the trace: {}", shown(&error)));
+            }
+            stated()
+        }
+    }
+}
+
+/// An error of a capture with its causes.
+fn shown(error: &CaptureError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn kernel(reader: Reader) -> Kernel {
+    let begin = BootNanos(reader.meta().begin.boot_nanos);
+    let start = reader.events_started().unwrap_or(begin);
+    let (end, has_last) = (reader.last(), reader.has_last_events());
+    let mut threads: Vec<Tid> = reader.threads().iter().map(|thread| thread.tid).collect();
+    threads.extend(reader.meta().process.threads.iter().map(|thread| Tid(thread.tid)));
+    threads.extend(reader.lcore_threads().into_values());
+    threads.sort_unstable();
+    threads.dedup();
+    let events = Captured { names: reader.names(), reader };
+    let own_names = threads.iter().filter_map(|tid| events.name(*tid, BootNanos(u64::MAX))).collect();
+    Kernel { events: Box::new(events), threads, own_names, start, end, has_last }
+}

@@ -1,0 +1,152 @@
+//! Which connection a record belongs to, and what is known of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use objects::{Annotator, ObjectSpec, OwnerProperties};
+use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
+use text::printable;
+use top::Identity;
+
+/// The spec of connections.
+const SPEC: &str = "qpair";
+
+/// What distinguishes a connection in the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// The number of the records' owner, and since when it is that owner's.
+    Owner(u16, Ticks),
+    /// The address of the queue pair, and since when it is known to be there; 0 if that is not known.
+    Pointer(u64, Ticks),
+}
+
+/// The connections that were seen.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    by_key: HashMap<Key, u32, RandomState>,
+    all: Vec<Known>,
+    /// The arguments that point to connections.
+    args: Vec<String>,
+}
+
+/// A connection.
+#[derive(Clone, Debug)]
+struct Known {
+    identity: Arc<Identity>,
+    /// Whether there is nothing more to find out, and otherwise the second in which that was last tried.
+    is_whole: bool,
+    tried: u64,
+}
+
+impl Connections {
+    pub(super) fn new(specs: &[ObjectSpec]) -> Self {
+        let args = specs.iter().find(|spec| spec.name == SPEC).map(|spec| spec.tracepoint_args.clone());
+        Self { args: args.unwrap_or_default(), ..Self::default() }
+    }
+
+    /// The argument of a tracepoint's records that points to their connection, by its place.
+    pub(super) fn pointer(&self, tpoint: &Tpoint) -> Option<usize> {
+        tpoint.args.iter().position(|spec| self.args.contains(&spec.name))
+    }
+
+    /// The connection of a record of a request, to which the argument `pointer` points. What is not known of one is looked for once in
+    /// a `second`.
+    pub(super) fn of(
+        &mut self,
+        record: &Record<'_>,
+        pointer: Option<usize>,
+        annotator: Option<&Annotator>,
+        second: u64,
+    ) -> Option<u32> {
+        let key = key(record, pointer, annotator)?;
+        if let Some(&found) = self.by_key.get(&key) {
+            let known = &mut self.all[found as usize];
+            if !known.is_whole && known.tried != second {
+                *known = Known::of(key, record, annotator, second);
+            }
+            return Some(found);
+        }
+        // One that was not known to be there when its first request came.
+        if let Key::Pointer(address, Ticks(1..)) = key
+            && let Some(found) = self.by_key.remove(&Key::Pointer(address, Ticks(0)))
+        {
+            self.by_key.insert(key, found);
+            self.all[found as usize] = Known::of(key, record, annotator, second);
+            return Some(found);
+        }
+        let number = u32::try_from(self.all.len()).ok()?;
+        self.all.push(Known::of(key, record, annotator, second));
+        self.by_key.insert(key, number);
+        Some(number)
+    }
+
+    /// What is known of one.
+    pub(super) fn identity(&self, number: u32) -> Arc<Identity> {
+        self.all.get(number as usize).map(|known| Arc::clone(&known.identity)).unwrap_or_default()
+    }
+
+    /// Forgets all but those for which `is_used`. Gives the new number of each.
+    pub(super) fn keep(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<Option<u32>> {
+        let mut numbers = Vec::with_capacity(self.all.len());
+        let (mut number, mut kept) = (0, 0);
+        self.all.retain(|_| {
+            let is_kept = is_used(number);
+            number += 1;
+            numbers.push(is_kept.then_some(kept));
+            kept += u32::from(is_kept);
+            is_kept
+        });
+        self.by_key.retain(|_, number| match numbers.get(*number as usize).copied().flatten() {
+            Some(new) => {
+                *number = new;
+                true
+            }
+            None => false,
+        });
+        numbers
+    }
+
+    /// How many are known.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+fn key(record: &Record<'_>, pointer: Option<usize>, annotator: Option<&Annotator>) -> Option<Key> {
+    let pointer = match record.args.iter().nth(pointer.unwrap_or(usize::MAX)) {
+        Some((_, ArgValue::Int(n) | ArgValue::Pointer(n))) if n > 0 => n,
+        _ => return record.owner_since.map(|(id, since)| Key::Owner(id, since)),
+    };
+    let begin = annotator.and_then(|annotator| annotator.find(record, SPEC)).map_or(Ticks(0), |found| found.begin);
+    Some(Key::Pointer(pointer, begin))
+}
+
+impl Known {
+    fn of(key: Key, record: &Record<'_>, annotator: Option<&Annotator>, tried: u64) -> Self {
+        let object = annotator.and_then(|annotator| Some((annotator, annotator.find(record, SPEC)?)));
+        let property = |name| object.and_then(|(annotator, object)| annotator.property(object, name));
+        let described = record.owner.filter(|_| matches!(key, Key::Owner(..)));
+        let described = described.map(OwnerProperties::parse).unwrap_or_default();
+        let one_of = |names: [&'static str; 2], property_name| {
+            let text = property(property_name).or_else(|| names.iter().find_map(|name| described.get(name)));
+            text.map(|text| printable::text(text.as_bytes()).into_owned())
+        };
+        let address = match key {
+            Key::Owner(id, _) => format!("owner {id}"),
+            Key::Pointer(address, _) => format!("{address:#x}"),
+        };
+        let (subnqn, host) = (one_of(["subnqn", "target"], "subnqn"), one_of(["peer", "peer"], "hostnqn"));
+        let queue = one_of(["qid", "qid"], "qid").and_then(|text| text.parse().ok());
+        let transport = record.tpoint.name.split('_').next().unwrap_or_default().to_owned();
+        let is_whole = subnqn.is_some() && queue.is_some();
+        let identity = Identity {
+            subnqn: subnqn.unwrap_or_else(|| address.clone()),
+            host: host.unwrap_or_default(),
+            queue,
+            transport,
+            address,
+        };
+        Self { identity: identity.into(), is_whole, tried }
+    }
+}

@@ -1,0 +1,138 @@
+//! The kernel's part of each second: `kernel-delay`'s windows, one after the other.
+
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use kernel_delay::layout::armed;
+use kernel_delay::live::{self, AttachOptions, Facts, Tracer};
+use kernel_delay::{ThreadSample, call_name};
+use text::printable;
+use top::{Part as Spent, Share, Thread};
+
+use super::{Beat, Part};
+use crate::interrupt::step;
+use crate::timeline::words;
+
+/// The most threads that are measured.
+const MAX_THREADS: u32 = 4096;
+/// A window ends this much before the second does, so that the next one can begin in time.
+const GAP: Duration = Duration::from_millis(10);
+/// There is no use in a shorter one.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Who ran instead, and which calls, at most.
+const NAMED: usize = 8;
+
+/// The programs, attached.
+pub(crate) struct Kernel {
+    tracer: Tracer,
+}
+
+impl Kernel {
+    /// Attaches to all threads of the process.
+    pub(crate) fn attach(pid: u32) -> anyhow::Result<Self> {
+        let facts = Facts::read(&[])?;
+        let options = AttachOptions {
+            pids: vec![pid],
+            children: false,
+            max_threads: MAX_THREADS,
+            events: None,
+            triggers: Vec::new(),
+            count_upcalls: false,
+            // They would cost every program of the machine time, for as long as this runs.
+            absences: None,
+            page_faults: false,
+            progress: step,
+        };
+        Ok(Self { tracer: live::attach(&facts, options)?.tracer })
+    }
+
+    /// Makes a window of each second.
+    pub(super) fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+        while !beat.is_over() {
+            let second = beat.now();
+            let end = beat.end_of(second);
+            self.tracer.prepare()?;
+            let length = end.saturating_duration_since(Instant::now()).saturating_sub(GAP);
+            if length < SHORTEST {
+                beat.wait_until(end);
+                continue;
+            }
+            let window = self.tracer.open(Some(length.as_nanos() as u64), armed::NO)?;
+            let left = window.stop.saturating_sub(sys::clock::monotonic_nanos());
+            beat.wait_until(Instant::now() + Duration::from_nanos(left));
+            if beat.is_over() {
+                return Ok(());
+            }
+            self.tracer.close(&window)?;
+            let threads = self.tracer.sample(window)?.threads;
+            if parts.send(Part::Threads(second, threads.iter().map(thread).collect())).is_err() {
+                return Ok(());
+            }
+            // The next one is the next second's, also where this one ended early.
+            beat.wait_until(end);
+        }
+        Ok(())
+    }
+}
+
+fn thread(sample: &ThreadSample) -> Thread {
+    let budget = &sample.budget;
+    let mut parts: Share<Spent> = Share::default();
+    for (part, nanos) in [
+        (Spent::Own, budget.user + budget.fault_cpu),
+        (Spent::Calls, budget.in_calls() + budget.reclaim_cpu),
+        (Spent::Blocked, budget.blocked()),
+        (Spent::Waited, budget.ready),
+        (Spent::Hard, budget.hard),
+        (Spent::Soft, budget.soft),
+        (Spent::Stopped, budget.stopped + budget.frozen),
+    ] {
+        parts.add(part, nanos);
+    }
+    let printable = |name: &str| printable::text(name.as_bytes()).into_owned();
+    let instead = sample.preemptors.iter().take(NAMED).map(|it| (printable(&it.label()), it.nanos));
+    let calls = budget.calls.iter().take(NAMED).map(|call| (call_name(call.slot), call.cpu + call.blocked));
+    let instead: Vec<(String, u64)> = instead.collect();
+    Thread {
+        blame: blame(&parts, budget.window, &instead),
+        name: printable(&sample.name),
+        tid: sample.tid,
+        window: budget.window,
+        parts,
+        longest_wait: sample.longest_wait,
+        instead,
+        calls: calls.collect(),
+        call_count: sample.calls.iter().map(|call| call.stat.count).sum(),
+    }
+}
+
+/// Who or what took most of the time that a thread lost, by the rule of the verdicts of `timeline`: not who took less than a 20th,
+/// and alone only who took most of it.
+fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option<String> {
+    let took = |name: &str, part| (name.to_owned(), parts.get(part));
+    let others =
+        [took("hard interrupts", Spent::Hard), took("soft interrupts", Spent::Soft), took("a stop", Spent::Stopped)];
+    let (name, nanos) = instead.iter().chain(&others).max_by_key(|(_, nanos)| *nanos)?;
+    let share = words::Share::of(true, *nanos, parts.taken());
+    let all = if share == words::Share::All { *nanos } else { parts.taken() };
+    words::explains(all, window).then(|| words::taken_by(name, share, (all, all)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_took_most_is_named() {
+        let mut parts: Share<Spent> = Share::default();
+        parts.add(Spent::Own, 700);
+        parts.add(Spent::Waited, 250);
+        parts.add(Spent::Soft, 50);
+        let instead = |yes: u64| [("yes [1]".to_owned(), yes), ("cat [2]".to_owned(), 250 - yes)];
+        assert_eq!(blame(&parts, 1000, &instead(200)).as_deref(), Some("200 ns of it yes [1]"));
+        let many = "300 ns of it other threads and interrupts, the largest part yes [1]";
+        assert_eq!(blame(&parts, 1000, &instead(150)).as_deref(), Some(many));
+        assert_eq!(blame(&parts, 100_000, &instead(250)), None);
+        assert_eq!(blame(&Share::default(), 1000, &[]), None);
+    }
+}

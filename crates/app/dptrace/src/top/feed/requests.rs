@@ -1,0 +1,398 @@
+//! From records to a second: requests are followed from the record that creates them to the one that ends them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use objects::{Annotator, ObjectSpec};
+use records::Context;
+use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint};
+use text::printable;
+use timeline::{Life, Lives, is_host_request};
+use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
+
+use super::connections::Connections;
+#[cfg(test)]
+use crate::agreement_tests::{RealTrace, Requests as Listed};
+use crate::latency::excluded::{Excluded, Queues};
+
+/// The slowest requests that are kept of a connection in a second.
+const SLOWEST: usize = 3;
+/// The most stages that have a row of their own.
+const STAGES: usize = 256;
+/// Limit on the objects that are followed at a time: of more, those with the oldest last records are no longer.
+const MAX_OPEN_OBJECTS: usize = 1 << 18;
+/// Limit on the stages of an object: what has more is no request.
+const MAX_STAGES_OF_OBJECT: usize = 1 << 12;
+/// More connections are not kept without requests.
+const CONNECTIONS: usize = 8192;
+/// Memory for stages that is kept to be used again, at most.
+const SPARE: usize = 1024;
+/// The name of whole requests.
+const WHOLE: &str = "whole request";
+/// Reading and writing (`enum spdk_bdev_io_type`, include/spdk/bdev.h).
+const TRANSFERS: [u64; 2] = [1, 2];
+
+/// What kind of record a tracepoint's are.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// Its object is a request of a host, rather than something that works for one.
+    is_request: bool,
+    /// It begins an I/O of a block device: its size is in blocks.
+    has_blocks: bool,
+    /// The places of its arguments that point to a connection, and that are its depth.
+    pointer: Option<usize>,
+    depth: Option<usize>,
+}
+
+/// An object that is at work.
+#[derive(Clone, Debug)]
+struct Live {
+    is_request: bool,
+    /// Tracepoint and time of its last record.
+    last: (u16, Ticks),
+    connection: Option<u32>,
+    /// True if its queue is an admin queue, `None` if that is not known.
+    is_admin: Option<bool>,
+    /// Its stages so far: their places, and ticks.
+    stages: Vec<(u16, u64)>,
+}
+
+/// A connection's part of a second.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    /// By ring: requests that ended, and blocks. A connection has one ring, or a few.
+    ended: Vec<(Lcore, (u64, u64))>,
+    depth: (u64, u64),
+    times: Spread,
+    phases: Share<Phase>,
+    slowest: Vec<Request>,
+}
+
+/// A second under way.
+#[derive(Clone, Debug, Default)]
+struct Second {
+    parts: HashMap<u32, Part, RandomState>,
+    stages: Vec<Spread>,
+}
+
+/// Follows requests, and sums up seconds.
+pub(super) struct Requests {
+    kinds: Vec<Option<Kind>>,
+    tpoints: HashMap<u16, String, RandomState>,
+    rate: TickRate,
+    lives: Lives<Live>,
+    queues: Queues,
+    connections: Connections,
+    /// Memory for stages, to be used again.
+    spare: Vec<Vec<(u16, u64)>>,
+    /// By the tracepoints between which it lies: its place. The first place is the whole request's.
+    stages: HashMap<(u16, u16), u16, RandomState>,
+    named: Vec<Named>,
+    /// The second that is summed up, and the one after it; and where the first one ends.
+    seconds: [Second; 2],
+    number: u64,
+    end: Ticks,
+}
+
+/// A stage that was seen.
+struct Named {
+    name: String,
+    phase: Option<Phase>,
+    /// Stages that came before it, and how often it was there.
+    order: (u64, u64),
+}
+
+impl Requests {
+    pub(super) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Self> {
+        let mut kinds = Vec::new();
+        let connections = Connections::new(specs);
+        let has_requests = tpoints.iter().any(|tpoint| is_host_request(&tpoint.name));
+        for tpoint in tpoints {
+            let id = usize::from(tpoint.id);
+            kinds.resize(kinds.len().max(id + 1), None);
+            let pointer = connections.pointer(tpoint);
+            kinds[id] = kind(tpoint, has_requests).map(|kind| Kind { pointer, ..kind });
+        }
+        Ok(Self {
+            kinds,
+            tpoints: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
+            rate,
+            lives: Lives::new(tpoints),
+            queues: Queues::new(specs)?,
+            connections,
+            spare: Vec::new(),
+            stages: HashMap::default(),
+            named: vec![Named { name: WHOLE.to_owned(), phase: None, order: (0, 1) }],
+            seconds: Default::default(),
+            number: 1,
+            end: Ticks(u64::MAX),
+        })
+    }
+
+    /// The second that is summed up ends then; what is later belongs to the next one. Until this is called, all belongs to it.
+    pub(super) fn ends_at(&mut self, end: Ticks) {
+        self.end = end;
+    }
+
+    /// Records are missing before the next one: what was at work may have ended, and its address may be another's.
+    pub(super) fn gap(&mut self) {
+        self.lives.forget(Ticks(u64::MAX));
+    }
+
+    /// Takes the next record.
+    pub(super) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
+        let Some(kind) = self.kinds.get(usize::from(record.tpoint.id)).copied().flatten() else { return };
+        let at = usize::from(record.tsc > self.end);
+        let related = self.lives.related(record).map(|life| (life.kept.connection, life.kept.is_admin));
+        let spare = &mut self.spare;
+        let passed = self.lives.record(record, |_| Live {
+            is_request: kind.is_request,
+            last: (record.tpoint.id, record.tsc),
+            connection: None,
+            is_admin: None,
+            stages: spare.pop().unwrap_or_default(),
+        });
+        let Some(passed) = passed else {
+            // Who ends is counted, also where its beginning was not seen.
+            if kind.is_request && self.lives.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
+                let connection = self.connections.of(record, kind.pointer, annotator, self.number);
+                if let Some(connection) = connection {
+                    self.seconds[at].parts.entry(connection).or_default().on(record.lcore).0 += 1;
+                }
+            }
+            return;
+        };
+        let live = &mut passed.life.kept;
+        let context = Context { rate: self.rate, annotator };
+        self.queues.learn(&mut live.is_admin, record, &context, related.and_then(|(_, is_admin)| is_admin));
+        if live.connection.is_none() {
+            live.connection = if live.is_request {
+                self.connections.of(record, kind.pointer, annotator, self.number)
+            } else {
+                related.and_then(|(connection, _)| connection)
+            };
+        }
+        if passed.is_first {
+            if let Some(part) = live.connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
+                part.begin(kind, record);
+            }
+        } else if live.stages.len() < MAX_STAGES_OF_OBJECT {
+            let (from, since) = std::mem::replace(&mut live.last, (record.tpoint.id, record.tsc));
+            let between = (from, record.tpoint.id);
+            if let Some(place) = place(&mut self.stages, &mut self.named, &self.tpoints, between) {
+                live.stages.push((place, record.tsc.0.saturating_sub(since.0)));
+            }
+        }
+        let (over, is_last) = (passed.over, passed.is_last);
+        if let Some(over) = over {
+            self.over(over, at);
+        }
+        if is_last && let Some(life) = self.lives.end(record) {
+            self.over(life, at);
+        }
+        if self.lives.len() > MAX_OPEN_OBJECTS {
+            self.lives.forget_half(|_| ());
+        }
+    }
+
+    /// Counts an object that is over, unless it has no time, or its time says nothing of how fast requests are served.
+    fn over(&mut self, life: Life<Live>, at: usize) {
+        let counts = life.is_measured()
+            && Excluded::of(life.kept.is_admin, life.is_unanswered()).is_none()
+            && life.kept.stages.len() < MAX_STAGES_OF_OBJECT;
+        let mut stages = if counts { self.count(life, at) } else { life.kept.stages };
+        if stages.capacity() > 0 && self.spare.len() < SPARE {
+            stages.clear();
+            self.spare.push(stages);
+        }
+    }
+
+    /// Counts an object's stages, and of a request the whole. Hands back the memory of its stages.
+    fn count(&mut self, life: Life<Live>, at: usize) -> Vec<(u16, u64)> {
+        let Life { name, begin, until, lcore, kept: Live { connection, mut stages, is_request, .. }, .. } = life;
+        let second = &mut self.seconds[at];
+        for (before, (place, took)) in (0..).zip(&mut stages) {
+            *took = self.rate.nanos(Ticks(*took)).0;
+            second.stage(*place, *took);
+            let order = &mut self.named[usize::from(*place)].order;
+            *order = (order.0 + before + 1, order.1 + 1);
+        }
+        if !is_request {
+            return stages;
+        }
+        let nanos = self.rate.nanos(Ticks(until.0.saturating_sub(begin.0))).0;
+        second.stage(0, nanos);
+        let Some(number) = connection else { return stages };
+        let part = second.parts.entry(number).or_default();
+        part.on(lcore).0 += 1;
+        part.times.add(nanos);
+        for (place, took) in &stages {
+            part.phases.add(self.named[usize::from(*place)].phase.unwrap_or(Phase::Target), *took);
+        }
+        let place = part.slowest.partition_point(|known| known.nanos >= nanos);
+        if place >= SLOWEST {
+            return stages;
+        }
+        part.slowest.insert(place, Request { second: self.number, name: name.to_string(), nanos, stages });
+        let dropped = if part.slowest.len() > SLOWEST { part.slowest.pop() } else { None };
+        dropped.map(|request| request.stages).unwrap_or_default()
+    }
+
+    /// A second has ended of which nothing was read: the next one has it, too.
+    pub(super) fn skip_second(&mut self) {
+        self.number += 1;
+    }
+
+    /// The second that has ended, which was that long, and who wrote the records of each connection. `scale` is by how much what was
+    /// counted of a ring falls short, and `slots` how many of all rings were written and read.
+    pub(super) fn close(
+        &mut self,
+        length: Duration,
+        (written, read): (u64, u64),
+        scale: impl Fn(Lcore) -> f64,
+    ) -> (Traffic, Vec<Option<Lcore>>) {
+        let [mut second, next] = std::mem::take(&mut self.seconds);
+        self.seconds[0] = next;
+        self.end = Ticks(u64::MAX);
+        self.number += 1;
+        let seconds = length.as_secs_f64().max(1e-3);
+        let mut numbers: Vec<u32> = second.parts.keys().copied().collect();
+        numbers.sort_unstable();
+        let (mut connections, mut writers) = (Vec::new(), Vec::new());
+        for number in numbers {
+            let Some(part) = second.parts.remove(&number) else { continue };
+            let scaled = |of: fn(&(u64, u64)) -> u64| {
+                part.ended.iter().map(|(lcore, sums)| of(sums) as f64 * scale(*lcore)).sum::<f64>() / seconds
+            };
+            connections.push(Connection {
+                identity: self.connections.identity(number),
+                depth: part.depth.0 as f64 / part.depth.1.max(1) as f64,
+                iops: scaled(|sums| sums.0),
+                blocks: scaled(|sums| sums.1),
+                times: part.times,
+                phases: part.phases,
+                thread: None,
+                taken: None,
+                slowest: part.slowest,
+            });
+            writers.push(part.ended.iter().max_by_key(|(lcore, sums)| (sums.0, *lcore)).map(|(lcore, _)| *lcore));
+        }
+        let stages = self.stages_of(&mut second);
+        self.forget();
+        (Traffic { length, written, read, connections, stages }, writers)
+    }
+
+    fn stages_of(&self, second: &mut Second) -> Vec<Stage> {
+        let mut of = |(place, named): (usize, &Named)| Stage {
+            name: named.name.clone(),
+            phase: named.phase,
+            order: named.order.0 as f64 / named.order.1.max(1) as f64,
+            times: second.stages.get_mut(place).map(std::mem::take).unwrap_or_default(),
+        };
+        self.named.iter().enumerate().map(&mut of).collect()
+    }
+
+    /// Forgets connections that have nothing in flight, if there are many.
+    fn forget(&mut self) {
+        if self.connections.len() < CONNECTIONS {
+            return;
+        }
+        let used: std::collections::HashSet<u32> = (self.lives.open().filter_map(|life| life.kept.connection))
+            .chain(self.seconds[0].parts.keys().copied())
+            .collect();
+        let numbers = self.connections.keep(|number| used.contains(&number));
+        let renumbered = |number: u32| numbers.get(number as usize).copied().flatten();
+        for life in self.lives.open() {
+            life.kept.connection = life.kept.connection.and_then(renumbered);
+        }
+        let parts = std::mem::take(&mut self.seconds[0].parts);
+        self.seconds[0].parts =
+            parts.into_iter().filter_map(|(number, part)| Some((renumbered(number)?, part))).collect();
+    }
+}
+
+impl Part {
+    /// Counts what the first record of an object says.
+    fn begin(&mut self, kind: Kind, record: &Record<'_>) {
+        if kind.has_blocks && is_transfer(record) {
+            self.on(record.lcore).1 += u64::from(record.size);
+        }
+        let depth = kind.depth.filter(|_| kind.is_request).and_then(|at| record.args.iter().nth(at));
+        if let Some((_, ArgValue::Int(depth))) = depth {
+            self.depth = (self.depth.0.saturating_add(depth), self.depth.1 + 1);
+        }
+    }
+
+    /// What is counted of a ring.
+    fn on(&mut self, lcore: Lcore) -> &mut (u64, u64) {
+        let at = self.ended.iter().position(|(ring, _)| *ring == lcore).unwrap_or(self.ended.len());
+        if at == self.ended.len() {
+            self.ended.push((lcore, (0, 0)));
+        }
+        &mut self.ended[at].1
+    }
+}
+
+impl Second {
+    fn stage(&mut self, place: u16, nanos: u64) {
+        let place = usize::from(place);
+        if self.stages.len() <= place {
+            self.stages.resize_with(place + 1, Default::default);
+        }
+        self.stages[place].add(nanos);
+    }
+}
+
+/// The place of the stage between two tracepoints; none if there are too many of them.
+fn place(
+    stages: &mut HashMap<(u16, u16), u16, RandomState>,
+    named: &mut Vec<Named>,
+    tpoints: &HashMap<u16, String, RandomState>,
+    between: (u16, u16),
+) -> Option<u16> {
+    if let Some(&place) = stages.get(&between) {
+        return Some(place);
+    }
+    let place = u16::try_from(named.len()).ok().filter(|place| usize::from(*place) < STAGES)?;
+    let name = |id: u16| tpoints.get(&id).map_or("?", String::as_str);
+    let (from, to) = (name(between.0), name(between.1));
+    let text = printable::text(format!("{from} -> {to}").as_bytes()).into_owned();
+    named.push(Named { name: text, phase: Some(Phase::of(from)), order: (0, 0) });
+    stages.insert(between, place);
+    Some(place)
+}
+
+/// Returns what records of a tracepoint are; `None` if they have no object. Without a target of NVMe over Fabrics in it, all objects
+/// of a trace are requests.
+fn kind(tpoint: &Tpoint, has_requests: bool) -> Option<Kind> {
+    tpoint.object_prefix?;
+    let name = tpoint.name.as_str();
+    let is_request = !has_requests || is_host_request(name);
+    let depth = tpoint.args.iter().position(|spec| spec.name == "qd");
+    Some(Kind { is_request, has_blocks: name == "BDEV_IO_START", pointer: None, depth })
+}
+
+/// Whether an I/O reads or writes; where its kind is not recorded, it may.
+fn is_transfer(record: &Record<'_>) -> bool {
+    match record.args.by_name("type") {
+        Some(ArgValue::Int(kind)) => TRANSFERS.contains(&kind),
+        _ => true,
+    }
+}
+
+/// Returns the requests of hosts as one second has them.
+#[cfg(test)]
+pub(crate) fn requests_of(real: &RealTrace) -> Listed {
+    let mut requests = Requests::new(real.trace.tpoints().all(), &real.specs, real.trace.tick_rate()).unwrap();
+    real.each(|record, context| requests.record(record, context.annotator));
+    let (traffic, _) = requests.close(Duration::from_secs(1), (0, 0), |_| 1.0);
+    let slowest = traffic.connections.iter().flat_map(|connection| &connection.slowest).max_by_key(|slow| slow.nanos);
+    let whole = &traffic.stages[0].times;
+    Listed {
+        count: whole.count(),
+        p99: whole.quantile(0.99),
+        longest: whole.max(),
+        slowest: slowest.map(|request| request.name.clone()),
+    }
+}

@@ -1,0 +1,264 @@
+//! `dptrace top`: a process's connections, threads and stages, second by second.
+
+mod feed;
+mod terminal;
+mod watch;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use host::{HostError, Pid, Process};
+use screen::Screen;
+use sys::process::PidFd;
+use text::printable;
+
+use crate::failure::{explained, note, usage};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::process::{self, Role, Takes};
+use crate::specs::SpecArgs;
+use crate::trace::cpus;
+#[cfg(test)]
+pub(crate) use feed::requests_of;
+use feed::{Feeds, Kernel, ReadingOptions, Trace};
+
+/// How often it is asked whether to stop.
+const ASK: Duration = Duration::from_millis(100);
+
+/// How many seconds after the end of the process its last one is waited for.
+const PATIENCE: u64 = 15;
+
+/// `dptrace top`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct TopArgs {
+    /// A running process, by its number or name
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "name")]
+    pid: Vec<String>,
+
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with_all = ["pid", "name"])]
+    process: Vec<String>,
+
+    /// The process with this name, also if it is a number
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    #[command(flatten)]
+    specs: SpecArgs,
+
+    /// Print one second as text, and end: the same as --batch 1
+    #[arg(long, conflicts_with = "batch", help_heading = "Output")]
+    once: bool,
+
+    /// Print N seconds as text, and end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+    batch: Option<u64>,
+
+    /// Print one JSON object for each second, on one line
+    ///
+    /// It goes on until Ctrl-C or the end of the process, unless a number of seconds is given.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Leave out what the kernel does with the threads
+    #[arg(long)]
+    no_kernel: bool,
+
+    /// Audit the CPUs of its pollers from the beginning, also for text and JSON
+    ///
+    /// On the screen they are audited from the first time on that their tab is open.
+    #[arg(long, conflicts_with = "no_kernel")]
+    cpus: bool,
+
+    /// Attach to no probes of the process; connections are found in its memory only
+    #[arg(long)]
+    no_probes: bool,
+
+    /// Read all records, whatever that costs
+    ///
+    /// Without it, a part of each second is read if a trace has too many records for 2 % of a CPU, and the header states how much.
+    #[arg(long)]
+    all_records: bool,
+}
+
+const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
+
+const EXAMPLES: &str = "\
+On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, and how long each stage of \
+its requests takes; and the CPUs of its pollers, from the first time on that their tab is open. ? lists the keys, q quits. Connections and stages need a process that writes a trace of SPDK; threads need \
+the rights for BPF. What can't be had is left out, with the reason. Where the trace has too many records for 2 % of a CPU, a \
+part of each second is read, and the header states how much.
+
+Examples:
+  dptrace top -p nvmf_tgt
+  dptrace top -p PID --once                   one second as text
+  dptrace top -p PID --batch 60 > top.txt
+  dptrace top -p PID --json | jq .stages
+  dptrace top -p PID --once --cpus            with the CPUs of its pollers
+  dptrace top -p PID --all-records            no slow request is missed";
+
+const ROLE: Role = Role { command: "top", takes: Takes::One, starts: false };
+
+/// Runs the command.
+pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
+    let seconds = args.batch.or(args.once.then_some(1)).or(args.json.then_some(u64::MAX));
+    if seconds.is_none() {
+        terminal::check()?;
+    }
+    let pid = find(args)?;
+    check_process(pid)?;
+    let reading =
+        ReadingOptions { specs: args.specs.resolve()?, probes: !args.no_probes, all_records: args.all_records };
+    // Before any thread is started: they inherit it.
+    let place = cpus::keep_off(std::iter::once(pid));
+    sys::allocator::keep_little();
+    let trace = Trace::find(pid);
+    let kernel = if args.no_kernel { Err(anyhow::anyhow!("--no-kernel was given")) } else { Kernel::attach(pid) };
+    let missing = [trace.as_ref().err().map(explained), kernel.as_ref().err().map(explained)];
+    let (trace, kernel) = match (trace, kernel) {
+        (Err(trace), Err(kernel)) => {
+            note(&format!("no connections: {}", explained(&trace)));
+            // Rights are what a user can do something about.
+            return Err(if args.no_kernel { trace } else { kernel }.context("there is nothing to show"));
+        }
+        (trace, kernel) => (trace.ok(), kernel.ok()),
+    };
+    place.give_way_for(None);
+    let subject = Subject { name: name(pid), pid, process: PidFd::open(pid)?, interrupt: Interrupt::catch()? };
+    match seconds {
+        Some(seconds) => {
+            for (what, why) in ["connections", "threads"].iter().zip(&missing) {
+                if let Some(why) = why {
+                    note(&format!("no {what}: {why}"));
+                }
+            }
+            let mut feeds = Feeds::start(trace, kernel, reading)?;
+            if args.cpus {
+                feeds.audit(pid)?;
+            }
+            batch(&subject, feeds, seconds, args)
+        }
+        None => watch::watch(&subject, missing, Audit::of(args), || Feeds::start(trace, kernel, reading)),
+    }
+}
+
+/// When the CPUs are audited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audit {
+    Never,
+    /// From the first time on that their tab is open.
+    WhenOpened,
+    AtOnce,
+}
+
+impl Audit {
+    fn of(args: &TopArgs) -> Self {
+        match () {
+            () if args.no_kernel => Self::Never,
+            () if args.cpus => Self::AtOnce,
+            () => Self::WhenOpened,
+        }
+    }
+}
+
+/// Whose seconds they are, and what ends them.
+struct Subject {
+    name: String,
+    pid: u32,
+    process: PidFd,
+    interrupt: Interrupt,
+}
+
+impl Subject {
+    /// `nvmf_tgt [1234]`.
+    fn title(&self) -> String {
+        format!("{} [{}]", self.name, self.pid)
+    }
+
+    /// Whether the process has ended.
+    fn has_ended(&self) -> bool {
+        self.process.has_ended().unwrap_or(false)
+    }
+}
+
+/// The process that is meant.
+fn find(args: &TopArgs) -> anyhow::Result<u32> {
+    if let Some(name) = &args.name {
+        return match process::all_called(name, ROLE)?.as_slice() {
+            [pid] => Ok(*pid),
+            pids => Err(usage(format!("{} processes are called {name}: choose one with -p PID", pids.len()))),
+        };
+    }
+    let words = [args.pid.as_slice(), &args.process].concat();
+    if words.is_empty() {
+        return Err(usage("nothing to look at: give -p PID or -p NAME"));
+    }
+    process::one(&words, ROLE)
+}
+
+/// That there is such a process. If we may not look into it, its trace may be readable all the same.
+fn check_process(pid: u32) -> anyhow::Result<()> {
+    match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
+        Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
+            Err(error.into())
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn name(pid: u32) -> String {
+    let name = host::proc::program_name(Pid(pid)).unwrap_or_default();
+    printable::text(&name).into_owned()
+}
+
+/// Prints that many seconds.
+fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> anyhow::Result<()> {
+    let mut output = Output::open(None)?;
+    let (title, width) = (subject.title(), Screen::stdout().width());
+    // The second in which the process has ended is the last one.
+    let (mut printed, mut last) = (0, u64::MAX);
+    // Attaching takes its time: the first second is one that has the CPUs, if they can be had.
+    let mut waits = args.cpus;
+    let why = loop {
+        if printed == seconds {
+            break None;
+        }
+        if subject.interrupt.is_requested() {
+            break Some("stopped");
+        }
+        if last == u64::MAX && subject.has_ended() {
+            last = feeds.second();
+        }
+        if let Some(why) = feeds.no_cpus() {
+            note(&format!("no CPUs: {why}"));
+            waits = false;
+        }
+        if let Some(sample) = feeds.next(ASK)? {
+            waits &= sample.cpus.is_none() && sample.number < last;
+            if waits {
+                continue;
+            }
+            if args.json {
+                writeln!(output.buffer, "{}", top::json(&title, &sample))?;
+            } else {
+                let blank = if printed > 0 { "\n" } else { "" };
+                write!(output.buffer, "{blank}{}", top::text(&title, &sample, width))?;
+            }
+            output.flush()?;
+            printed += 1;
+            if sample.number >= last {
+                break Some("the process has ended");
+            }
+        } else if feeds.second() > last.saturating_add(PATIENCE) {
+            break Some("the process has ended");
+        }
+    };
+    feeds.finish();
+    if let Some(why) = why {
+        note(&format!("{why} after {}", screen::counted(printed, "second")));
+    }
+    Ok(())
+}

@@ -1,0 +1,431 @@
+//! `dptrace trace`: prints a trace with the names of its objects.
+
+pub(crate) mod beside;
+mod captured;
+pub(crate) mod cpus;
+mod dpdk;
+pub(crate) mod field;
+pub(crate) mod filter;
+mod follow;
+mod format;
+mod info;
+mod info_json;
+mod list;
+pub(crate) mod live;
+pub(crate) mod mistaken;
+pub(crate) mod objects;
+pub(crate) mod reader;
+pub(crate) mod unknown;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::objects::{Annotator, ObjectSpec};
+use anyhow::{Context as _, bail};
+use bpf_session::POLL_INTERVAL;
+use clap::Args;
+use records::{Filter, Form, Head};
+use screen::Screen;
+use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
+
+use crate::application::Application;
+use crate::capture;
+use crate::failure::{note, usage};
+use crate::input::{FileSource, Input, InputArgs, Loaded, Place};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Output};
+use crate::progress;
+use crate::target::printable;
+use crate::whole_file::Access;
+use filter::FilterArgs;
+use follow::{Following, Stop};
+use format::FormatName;
+use list::ListOptions;
+use live::Objects;
+use objects::ObjectArgs;
+use unknown::Known;
+
+/// `dptrace trace`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    objects: ObjectArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// Output format: text, spdk, json, ndjson or csv
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
+    format: FormatName,
+
+    /// The same as --format ndjson: one JSON object on each line
+    ///
+    /// With --info one object for the trace, with --list-tpoints one for each tracepoint.
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    json: bool,
+
+    /// Print whole lines, also on a terminal
+    ///
+    /// There they are else cut to its width, and what names a connection is printed once, with a number that stands for it.
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Also print the raw ticks of each record
+    #[arg(long, help_heading = "Output")]
+    tsc: bool,
+
+    /// Also print the time since the previous record
+    ///
+    /// That is the previous one that was printed. In the format spdk it replaces the time; the format json does not have
+    /// it.
+    #[arg(long, help_heading = "Output")]
+    delta: bool,
+
+    /// Only the first N records that pass the filters
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    head: Option<u64>,
+
+    /// Only the last N records that pass the filters
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    tail: Option<usize>,
+
+    /// Follow a live trace, oldest records first, until interrupted or until the application ends
+    #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
+    follow: bool,
+
+    /// With -F, or -p without -s: stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::text::duration::parse, help_heading = "Output")]
+    duration: Option<Duration>,
+
+    /// With -p: attach to no probes; names come from the process's memory only
+    #[arg(long, requires = "pid", help_heading = "Objects")]
+    no_probes: bool,
+
+    /// List the tracepoints that the trace can contain
+    #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
+    list_tpoints: bool,
+
+    /// Describe the file
+    ///
+    /// Era, tick rate, lcores, number of records, overwritten and lost records, owners.
+    #[arg(long, help_heading = "Instead of records")]
+    info: bool,
+
+    /// With --info: list all owners
+    ///
+    /// Without it, there are the first 20 and the number of the others. JSON always has all.
+    #[arg(long, requires = "info", help_heading = "Instead of records")]
+    all: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dptrace trace                                         newest in /dev/shm
+  dptrace trace -i FILE -b RECORDING                    connections named
+  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
+  dptrace trace -s nvmf -p PID --tpoint 'TCP_REQ_*' --tail 20
+  dptrace trace -p PID --for 10s                        live, connections named
+  dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
+  dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'
+  dptrace trace -i DIR --tpoint 'lib.ethdev.*'          a DPDK program's folder";
+
+/// Runs the command.
+pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
+    let Input { place, process } = args.input.resolve("trace")?;
+    refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
+    if let Place::File(path) = &place
+        && dpdk::is_trace(path)
+    {
+        return dpdk::run(args, path);
+    }
+    mistaken::refuse(&place, args.objects.recordings())?;
+    let access = place.access();
+    let live = process.filter(|_| !args.info && !args.list_tpoints);
+    let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
+    if args.follow || live.is_some() {
+        return follow_file(args, &place, live);
+    }
+    if args.duration.is_some() {
+        return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
+    }
+    if args.info
+        && let Place::File(path) = &place
+        && path.is_dir()
+        && let Some(text) = captured::without_trace(path, args.json, args.screen())?
+    {
+        let mut output = Output::whole(args.output.as_deref(), access)?;
+        output.buffer.extend_from_slice(text.as_bytes());
+        return Ok(output.finish()?);
+    }
+    // The table's header says which columns there are, before the first record is read.
+    let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
+    if args.info || args.list_tpoints {
+        return describe(args, &loaded, access);
+    }
+    list_records(args, &loaded, access)
+}
+
+/// `--info` and `--list-tpoints`.
+fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
+    let mut output = Output::whole(args.output.as_deref(), access)?;
+    let screen = args.screen();
+    let known = match (args.info, args.json) {
+        (false, _) => None,
+        (true, false) => Some(info::info(loaded, screen, args.all)),
+        (true, true) => Some(info_json::info(loaded)),
+    };
+    let tpoints = || if args.json { info_json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
+    let text = known.as_ref().map_or_else(tpoints, |known| known.text.clone());
+    output.buffer.extend_from_slice(text.as_bytes());
+    output.flush()?;
+    if let Some(known) = known.filter(|known| known.records == 0) {
+        nothing_read(loaded, &known.problems)?;
+    }
+    Ok(output.finish()?)
+}
+
+impl TraceArgs {
+    /// Objects and filters, for a trace with these tracepoints.
+    fn resolve(
+        &self,
+        tpoints: &TpointTable,
+        rate: TickRate,
+        span: impl FnOnce() -> Option<(Ticks, Ticks)>,
+    ) -> anyhow::Result<Resolved> {
+        let specs = self.objects.specs()?;
+        let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
+        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "", span)?, specs, filter })
+    }
+
+    fn format(&self) -> FormatName {
+        if self.json { FormatName::Ndjson } else { self.format }
+    }
+
+    /// What the listing is laid out for.
+    fn screen(&self) -> Screen {
+        if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
+    }
+
+    fn list_options(&self) -> ListOptions {
+        ListOptions {
+            tsc: self.tsc,
+            delta: self.delta,
+            head: self.head,
+            tail: self.tail,
+            common: self.filter.common,
+            from_common_start: self.format() == FormatName::Spdk,
+            expected: None,
+        }
+    }
+}
+
+/// What objects and filters come down to for a trace.
+struct Resolved {
+    specs: Vec<ObjectSpec>,
+    annotator: Option<Annotator>,
+    filter: Filter,
+}
+
+fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
+    let trace = &loaded.trace;
+    let Resolved { specs, annotator, mut filter } =
+        args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
+    let annotator = with_owners(annotator, trace, false);
+    known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
+    let mut output = Output::whole(args.output.as_deref(), access)?;
+    let head = Head::of_trace(trace, args.format().form(), &specs)?;
+    let mut format = records::writer(args.format().form(), &head, args.screen());
+    let shown = (trace, &head, annotator.as_ref());
+    let options = ListOptions { expected: progress::expected(trace, loaded.capture.as_deref()), ..args.list_options() };
+    let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
+    warn_problems(&listed.problems);
+    if args.head == Some(0) || args.tail == Some(0) {
+        return Ok(output.finish()?);
+    }
+    if listed.read == 0 {
+        nothing_read(loaded, &listed.problems)?;
+    } else if listed.shown == 0 {
+        let why = filter.why_nothing();
+        note(&match listed.read {
+            1 => format!("the only record does not pass the filters{why}"),
+            read => format!("none of the {read} records pass the filters{why}"),
+        });
+    }
+    Ok(output.finish()?)
+}
+
+/// The annotator, with the owners of a trace that is all there, and with what its records say of the beginnings and ends of
+/// objects. If the trace is live, it was read after the objects were.
+pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
+    let mut annotator = annotator?;
+    know_owners(&mut annotator, trace, is_live);
+    let why = objects::without_pointers(&annotator, trace.tpoints());
+    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
+    objects::report_unwitnessed(&annotator, trace.tpoints());
+    Some(annotator)
+}
+
+/// The same, and reports nothing.
+pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
+    match trace {
+        Trace::Raw(raw) => {
+            if annotator.needs_witness() {
+                live::observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
+            }
+            annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
+        }
+        Trace::Captured(captured) => {
+            if annotator.needs_witness() {
+                live::observe_captured(annotator, captured);
+            }
+            annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
+        }
+        Trace::Json(_) => {}
+    }
+}
+
+/// What objects could be known from in a trace that is all there.
+pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
+    let trace = &loaded.trace;
+    Known {
+        specs,
+        tpoints: trace.tpoints(),
+        has_recording: has_recording || matches!(trace, Trace::Json(_)),
+        has_owners: trace.has_owners(),
+        has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
+        owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
+        is_complete: true,
+    }
+}
+
+/// Writes the first records of a trace as text, for the demo.
+pub(crate) fn first_records(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    head: u64,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let trace = &loaded.trace;
+    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let options = ListOptions { head: Some(head), ..ListOptions::default() };
+    let head = Head::of_trace(trace, Form::Text, &[])?;
+    let mut format = records::writer(Form::Text, &head, Screen::stdout());
+    list::list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
+    Ok(())
+}
+
+fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
+    let Place::File(path) = place else {
+        return Err(usage("--follow needs a trace file, not standard input"));
+    };
+    if path.is_dir() {
+        return Err(usage(format!(
+            "--follow needs a trace that is being written, and {} is a capture",
+            printable(path)
+        )));
+    }
+    let reading = || format!("reading {}", printable(path));
+    let source = FileSource::open(path).with_context(reading)?;
+    if source.is_text().with_context(reading)? {
+        return Err(usage(format!("--follow needs a raw trace file, and {} is text", printable(path))));
+    }
+    let follower = Follower::new(&source).with_context(reading)?;
+    let span = || beside::span(&Trace::Raw(RawTrace::read(&source).ok()?));
+    let Resolved { annotator, mut filter, specs } = args.resolve(follower.tpoints(), follower.tick_rate(), span)?;
+    let known = Known {
+        specs: &specs,
+        tpoints: follower.tpoints(),
+        has_recording: live.is_some() || annotator.is_some(),
+        has_owners: follower.era().has_owners(),
+        has_joins: follower.era().has_owners(),
+        owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
+        is_complete: false,
+    };
+    known.warn_missing(filter.fields());
+    let application = Application::of(path);
+    // Before any thread is started: they inherit it.
+    let place = cpus::keep_off(application.pids().chain(live));
+    place.give_way_for(args.duration);
+    let has_room = place.has_room();
+    let without_pointers =
+        annotator.as_ref().and_then(|annotator| objects::without_pointers(annotator, follower.tpoints()));
+    let mut objects = match live {
+        None => Objects::Known(annotator.map(Box::new)),
+        Some(pid) => {
+            let text = args.objects.text()?;
+            let trace = RawTrace::read(&source).with_context(reading)?;
+            Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL))
+        }
+    };
+    objects.begin(&source).with_context(reading)?;
+    if let Some(annotator) = objects.annotator() {
+        objects::report_unwitnessed(annotator, follower.tpoints());
+    }
+    let start =
+        if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
+    let mut output = Output::open(args.output.as_deref())?;
+    let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
+    let what = Following {
+        source,
+        application,
+        has_room,
+        start,
+        form: args.format().form(),
+        screen: args.screen(),
+        options: args.list_options(),
+        stop,
+    };
+    follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
+    output.finish()?;
+    objects.report(without_pointers.as_deref());
+    Ok(())
+}
+
+/// Kinds of damage that are reported one by one: a broken file can have some for each of 65,535 lcores.
+const MAX_REPORTED_FINDINGS: usize = 20;
+
+/// Reports on standard error what could not be read.
+pub(crate) fn warn_problems(problems: &Problems) {
+    for finding in problems.iter().take(MAX_REPORTED_FINDINGS) {
+        note(&finding.to_string());
+    }
+    let more = problems.iter().skip(MAX_REPORTED_FINDINGS).count();
+    if more > 0 {
+        note(&format!("and {more} more such problems; --info lists all"));
+    }
+}
+
+/// A trace without records is fine if it is whole.
+pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Result<()> {
+    let Loaded { trace, name, .. } = loaded;
+    let cleared: u64 = match trace {
+        Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
+        Trace::Json(_) | Trace::Captured(_) => 0,
+    };
+    if cleared > 0 {
+        note(&format!("{name} has no records: the user cleared all {cleared}"));
+        return Ok(());
+    }
+    if problems.iter().any(|finding| finding.problem.loses_data()) {
+        bail!("no record of {name} could be read");
+    }
+    note(&format!("{name} has no records: no tracepoint was enabled, or none was hit"));
+    Ok(())
+}
+
+/// `-o` naming an input would destroy it.
+pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
+    let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
+    let captured = trace.map(|(_, path)| capture::open::files(path)).unwrap_or_default();
+    let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
+    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.of(place).files()))
+}

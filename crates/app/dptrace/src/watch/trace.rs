@@ -1,0 +1,155 @@
+//! The trace of the process: its rings, followed; its past; and its clock.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use ::capture::{Past, PastCut};
+use anyhow::Context as _;
+use spdk_trace::{Follower, Owners, Record, TickRate};
+use sys::clock::boot_nanos;
+use text::printable;
+use timeline::{BootNanos, Clock};
+
+use crate::capture::clocks::reading;
+use crate::capture::rings::Rings;
+use crate::input::FileSource;
+use crate::trace::reader::{Batch, HOLD, Pressure, Reader};
+
+/// Bytes of slots that are kept.
+const PAST: usize = 8 << 20;
+/// Bytes of slots that may wait to be taken: then the rings are not polled.
+const WAITING: usize = 8 << 20;
+/// Records are held back for this long if half of that waits: what is held back waits, too. Then more of them may come in another
+/// order than their times.
+const HURRIED: Duration = Duration::from_millis(5);
+/// Time between two readings of both clocks, and between the first two: a clock needs two.
+const ANCHORS: Duration = Duration::from_millis(100);
+const FIRST_ANCHOR: Duration = Duration::from_millis(2);
+/// Time between two readings of the owners: records are held back for longer than that.
+const OWNERS: Duration = Duration::from_millis(25);
+
+/// A trace that is being watched.
+pub(super) struct Watched {
+    pub(super) source: FileSource,
+    follower: Follower,
+    reader: Reader,
+    pub(super) past: Past,
+    /// When the clocks were read last, and the time until they are again.
+    anchored: Instant,
+    pause: Duration,
+    /// When the reader was started.
+    start: u64,
+    refreshed: Option<Instant>,
+    /// Records that came, and slots that were lost.
+    pub(super) records: u64,
+    pub(super) lost: u64,
+}
+
+/// What came.
+#[derive(Debug, Default)]
+pub(super) struct Came {
+    /// Nothing came in time.
+    pub(super) is_idle: bool,
+    /// No more will come.
+    pub(super) is_last: bool,
+    /// What kept the reader from reading on.
+    pub(super) failed: Option<anyhow::Error>,
+}
+
+impl Watched {
+    /// Begins to follow it: what is in the rings now is left out.
+    pub(super) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
+        let Rings { source, follower, path } = rings;
+        let failing = || format!("reading {}", printable::path(&path));
+        let mut tail = follower.tail();
+        let around = ::capture::Around::read_now(&source, &follower).with_context(failing)?;
+        let lcores = follower.rings().map(|(lcore, _)| lcore).collect();
+        let first = reading();
+        let since = boot_nanos();
+        tail.skip(&source).with_context(failing)?;
+        let continuation_id = follower.tpoints().continuation_id();
+        let mut past = Past::new(around, lcores, continuation_id, BootNanos(since), PAST);
+        past.anchor(first);
+        let again = source.again()?;
+        let start = boot_nanos();
+        let reader = Reader::start_within(tail, again, is_prompt, WAITING)?;
+        let (anchored, pause) = (Instant::now(), FIRST_ANCHOR);
+        Ok(Self { source, follower, reader, past, anchored, pause, start, refreshed: None, records: 0, lost: 0 })
+    }
+
+    pub(super) fn rate(&self) -> TickRate {
+        self.follower.tick_rate()
+    }
+
+    /// Takes over what comes next, waiting at most this long; what is older than `oldest` is dropped.
+    pub(super) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<Came> {
+        if self.anchored.elapsed() >= self.pause {
+            self.anchored = Instant::now();
+            self.pause = (2 * self.pause).min(ANCHORS);
+            self.past.anchor(reading());
+        }
+        let Some(batch) = self.reader.next(at_most) else { return Ok(Came { is_idle: true, ..Came::default() }) };
+        let Batch { copied, at, is_last, failed } = batch;
+        if at != Duration::MAX {
+            let at_boot = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
+            self.lost += self.past.push(&copied, at_boot, oldest)?;
+        }
+        self.follower.take(copied, at);
+        Ok(Came { is_idle: false, is_last, failed: failed.map(Into::into) })
+    }
+
+    /// Reads the owners, if it is time for that; `known` gets them if they have changed.
+    pub(super) fn refresh(&mut self, known: impl FnOnce(&Owners)) -> anyhow::Result<()> {
+        let is_first = self.refreshed.is_none();
+        if self.refreshed.is_some_and(|refreshed| refreshed.elapsed() < OWNERS) {
+            return Ok(());
+        }
+        self.refreshed = Some(Instant::now());
+        let mut has_changed = is_first;
+        let follower = &mut self.follower;
+        self.past.refresh(&self.source, |at, owner| {
+            follower.change(at, owner);
+            has_changed = true;
+        })?;
+        if has_changed {
+            known(self.follower.owners());
+        }
+        Ok(())
+    }
+
+    /// Gives the records that were held back for long enough, or all.
+    pub(super) fn give(&mut self, all: bool, mut each: impl FnMut(&Record<'_>)) {
+        let records = &mut self.records;
+        let each = |record: &Record<'_>| {
+            *records += 1;
+            each(record);
+            ControlFlow::Continue(())
+        };
+        let hold = if self.reader.waiting() > WAITING / 2 { HURRIED } else { HOLD };
+        let _ = if all { self.follower.give_all(each) } else { self.follower.give(hold, each) };
+        let reader = &self.reader;
+        self.follower.spare().for_each(|bytes| reader.give_back(bytes));
+    }
+
+    /// The clock that puts ticks on the kernel's time; none in the first moment.
+    pub(super) fn clock(&self) -> Option<Clock> {
+        self.past.clock().ok()
+    }
+
+    /// What there is of the time between these two.
+    pub(super) fn cut(&mut self, from: BootNanos, until: BootNanos) -> PastCut {
+        let mut cut = self.past.cut(from, until);
+        cut.anchor(reading());
+        cut
+    }
+
+    /// Has the reader poll once more, and end.
+    pub(super) fn stop(&self) {
+        self.reader.stop();
+    }
+
+    /// Why slots were lost.
+    pub(super) fn finish(self) -> Pressure {
+        self.reader.finish()
+    }
+}

@@ -1,0 +1,282 @@
+//! The thread that writes captures, judges them and prints the lines, with a lower priority: the trace is followed meanwhile.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use ::capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
+use ::objects::ObjectSpec;
+use text::printable;
+use timeline::{BootNanos, Experience};
+
+use super::kernel::{EventsCut, Written};
+use super::line::Line;
+use super::sample::Sample;
+use super::shelf::{self, Shelf};
+use super::window::{Case, Missed, Window};
+use crate::capture::folder::Folder;
+use crate::capture::open::{KERNEL, OBJECTS, RINGS};
+use crate::input::FileSource;
+use crate::interrupt;
+use crate::target::printable;
+use crate::timeline::judge::{Judgement, judge, learn};
+use crate::utc;
+use crate::whole_file::sync_folder;
+
+/// What is to be written.
+pub(super) struct Job {
+    pub(super) window: Window,
+    pub(super) missed: Missed,
+    pub(super) rings: PastCut,
+    pub(super) events: Option<EventsCut>,
+    pub(super) objects: String,
+    /// As far as it is known before.
+    pub(super) meta: Meta,
+    /// The kind of the request, if its capture does not say it.
+    pub(super) kind: String,
+    /// Up to when the kernel's events have come.
+    pub(super) known_until: BootNanos,
+    /// How much of what comes before the request was asked for, in nanoseconds.
+    pub(super) before: u64,
+}
+
+/// What the thread does.
+enum Task {
+    /// Writes a capture.
+    Write(Box<Job>),
+    /// Learns from a sample.
+    Learn(Box<Sample>),
+}
+
+/// What came of it.
+pub(super) struct Done {
+    /// Whether there is a capture.
+    pub(super) is_written: bool,
+    pub(super) failed: Option<anyhow::Error>,
+    /// The line could not be printed: nobody reads them.
+    pub(super) unheard: Option<anyhow::Error>,
+}
+
+/// The thread.
+pub(super) struct Writer {
+    tasks: Option<Sender<Task>>,
+    done: Receiver<Done>,
+    waiting: usize,
+    is_learning: Arc<AtomicBool>,
+}
+
+/// What the thread works with.
+pub(super) struct Desk {
+    pub(super) shelf: Shelf,
+    pub(super) source: FileSource,
+    pub(super) specs: Vec<ObjectSpec>,
+    pub(super) pid: u32,
+    pub(super) json: bool,
+    /// What is usual.
+    pub(super) experience: Experience,
+}
+
+impl Writer {
+    pub(super) fn start(mut desk: Desk) -> anyhow::Result<Self> {
+        let (tasks, to_do) = channel::<Task>();
+        let is_learning = Arc::new(AtomicBool::new(false));
+        let learns = Arc::clone(&is_learning);
+        let (sender, done) = channel();
+        let work = move || {
+            // Where that is not permitted, it competes for a CPU.
+            let _ = sys::sched::lower_priority();
+            for task in to_do {
+                match task {
+                    Task::Write(job) => {
+                        if sender.send(desk.work(*job)).is_err() {
+                            break;
+                        }
+                    }
+                    Task::Learn(sample) => {
+                        desk.learn(*sample);
+                        learns.store(false, Ordering::Release);
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new().name("captures".into()).spawn(work)?;
+        Ok(Self { tasks: Some(tasks), done, waiting: 0, is_learning })
+    }
+
+    /// Whether it can take a job now.
+    pub(super) fn is_free(&self) -> bool {
+        self.waiting == 0
+    }
+
+    pub(super) fn hand_over(&mut self, job: Job) {
+        // It is there until `finish`.
+        if let Some(tasks) = &self.tasks
+            && tasks.send(Task::Write(Box::new(job))).is_ok()
+        {
+            self.waiting += 1;
+        }
+    }
+
+    /// Whether it has a sample to learn from.
+    pub(super) fn is_learning(&self) -> bool {
+        self.is_learning.load(Ordering::Acquire)
+    }
+
+    /// Has it learn what is usual.
+    pub(super) fn learn(&mut self, sample: Sample) {
+        self.is_learning.store(true, Ordering::Release);
+        let _ = self.tasks.as_ref().map(|tasks| tasks.send(Task::Learn(Box::new(sample))));
+    }
+
+    /// What has been done meanwhile.
+    pub(super) fn done(&mut self) -> Option<Done> {
+        match self.done.try_recv() {
+            Ok(done) => {
+                self.waiting -= 1;
+                Some(done)
+            }
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// Waits for the captures that are still being written. The thread may go on with a sample until the process ends: it learns from
+    /// it for captures that will not come, and where others have the CPU that would take seconds.
+    pub(super) fn finish(mut self) -> Vec<Done> {
+        drop(self.tasks.take());
+        (0..self.waiting).map_while(|_| self.done.recv().ok()).collect()
+    }
+}
+
+impl Desk {
+    /// Learns what is usual; a sample that can't be read, which would be a mistake of ours, teaches nothing.
+    fn learn(&mut self, sample: Sample) {
+        interrupt::step();
+        let _ = sample.read(&self.source).and_then(|reader| learn(reader, &self.specs, &mut self.experience));
+    }
+
+    fn work(&mut self, job: Job) -> Done {
+        interrupt::step();
+        // Requests that end together are of one capture: no two have one name.
+        let at = utc_of(job.window.subject.end);
+        let name = shelf::name(at, self.pid);
+        let (case, more, missed) = (job.window.subject, job.window.more, job.missed);
+        let short = job.short();
+        let slots = job.rings.lost;
+        let kind = job.kind.clone();
+        let written = self.write(job, &name);
+        let (folder, lost, failed) = match written {
+            Ok(Some(written)) => (Ok(self.shelf.dir().join(&name)), (slots, written.lost), None),
+            Ok(None) => (Err("it would have more bytes than --max-bytes".to_owned()), (0, 0), None),
+            Err(error) => (Err(printable::text(format!("{error:#}").as_bytes()).into_owned()), (0, 0), Some(error)),
+        };
+        let Judgement { request: judged, away } =
+            folder.as_ref().map_or_else(|_| Judgement::default(), |dir| self.judge(dir, &case));
+        let is_written = folder.is_ok();
+        let folder = folder.map(printable);
+        let (length, is_open) = (case.length(), case.reason.is_open());
+        let away_since = case.reason.slow().is_none().then_some(case.begin);
+        let line = Line { at, away_since, away, judged, length, kind, is_open, more, missed, lost, short, folder };
+        let line = if self.json { line.json() } else { line.text() };
+        Done { is_written, failed, unheard: print(&line).err().map(Into::into) }
+    }
+
+    /// Writes a capture under another name, and gives it its name when it is whole; `None` if there is no room for it.
+    fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<Written>> {
+        let bytes = job.rings.bytes() + job.events.as_ref().map_or(0, EventsCut::bytes) + job.objects.len() as u64;
+        if !self.shelf.make_room(bytes)? {
+            return Ok(None);
+        }
+        let (partial, whole) = self.shelf.places(name);
+        let written = self.fill(job, &partial);
+        let placed = written.and_then(|written| {
+            fs::rename(&partial, &whole)?;
+            // It is there, also if the disk keeps its name later.
+            let _ = sync_folder(self.shelf.dir());
+            Ok(written)
+        });
+        match placed {
+            Ok(written) => Ok(Some(written)),
+            Err(error) => {
+                // What can't be removed is removed later, when it is old.
+                let _ = partial.file_name().and_then(|name| name.to_str()).map(|name| self.shelf.remove(name));
+                Err(error)
+            }
+        }
+    }
+
+    fn fill(&self, job: Job, partial: &Path) -> anyhow::Result<Written> {
+        let Job { window, rings, events, objects, mut meta, known_until, .. } = job;
+        let has_kernel = events.is_some();
+        let until = window.until.max(rings.until);
+        let what = if window.subject.reason.slow().is_some() { "a slow request" } else { "a thread was away" };
+        let folder = Folder::create(Some(partial), self.pid)?;
+        let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;
+        rings.write(&self.source, &mut stream)?;
+        interrupt::step();
+        let (mut written, mut bytes) = (Written::default(), stream.bytes());
+        stream.finish()?.sync_data()?;
+        if let Some(events) = events {
+            let mut stream = EventsWriter::begin(folder.file(KERNEL)?)?;
+            written = events.write(window.from, &mut stream)?;
+            bytes += stream.bytes();
+            stream.finish()?.sync_data()?;
+        }
+        if !objects.is_empty() {
+            let mut file = folder.file(OBJECTS)?;
+            file.write_all(objects.as_bytes())?;
+            file.sync_data()?;
+            bytes += objects.len() as u64;
+        }
+        meta.end = Some(End {
+            at: ::capture::When { utc: utc_text(until), boot_nanos: until.0 },
+            why: format!("dptrace watch: {what}"),
+            records: rings.records,
+            slots_lost: rings.lost,
+            events: written.events,
+            events_lost: written.lost,
+            events_until_boot_nanos: (has_kernel && until > known_until).then_some(known_until.0),
+            object_lines: objects.lines().count() as u64,
+            bytes,
+            ..End::default()
+        });
+        folder.write_meta(&meta)?;
+        Ok(written)
+    }
+
+    /// Returns what is to be said of the request, and of times away; nothing if the capture can't be read, which would be a mistake of
+    /// ours.
+    fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
+        let wanted = case.reason.slow().map(|slow| slow.wanted);
+        judge(dir, &self.specs, wanted, &mut self.experience).unwrap_or_default()
+    }
+}
+
+impl Job {
+    /// How much of what came before the request there is, if it is less than was asked for.
+    fn short(&self) -> Option<u64> {
+        let begin = self.window.subject.begin;
+        let since = self.rings.since.max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
+        let there = begin.0.saturating_sub(since.0);
+        (there < self.before).then_some(there)
+    }
+}
+
+/// A time of the kernel's clock, in nanoseconds since 1970.
+fn utc_of(at: BootNanos) -> u64 {
+    sys::clock::real_nanos().saturating_sub(sys::clock::boot_nanos()).saturating_add(at.0)
+}
+
+pub(super) fn utc_text(at: BootNanos) -> String {
+    utc::text(utc_of(at).into())
+}
+
+fn print(line: &str) -> std::io::Result<()> {
+    interrupt::writing(|| {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}")?;
+        out.flush()
+    })
+}

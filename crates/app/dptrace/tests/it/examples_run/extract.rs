@@ -1,0 +1,165 @@
+//! The examples: commands in the documents and help texts, and what is shown of their output.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::common::kernel::PROGRAM;
+
+/// A command that a reader may type.
+#[derive(Debug, Clone)]
+pub(crate) struct Example {
+    /// Where it is: a file and a line, or the help of a command.
+    place: String,
+    /// The heading above it.
+    pub(crate) section: String,
+    pub(crate) command: String,
+    /// The output that is shown, without lines that stand for others.
+    pub(crate) shown: Vec<String>,
+    /// Whether the reader ends it.
+    pub(crate) is_interrupted: bool,
+}
+
+impl fmt::Display for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.command)
+    }
+}
+
+impl Example {
+    /// Whether it is shown as on a terminal of 80 columns.
+    pub(crate) fn is_on_terminal(&self) -> bool {
+        !self.shown.is_empty() && (self.place.contains("README") || self.place.contains("tutorial"))
+    }
+
+    /// The command without a remark behind it.
+    pub(crate) fn without_remark(&self) -> &str {
+        self.command.split("  # ").next().unwrap_or_default().trim_end()
+    }
+
+    /// Whether it goes on while the reader types the next one.
+    pub(crate) fn is_background(&self) -> bool {
+        self.command.ends_with('&')
+    }
+}
+
+/// What stands in a block of its own and looks like a command.
+const NO_COMMANDS: &[(&str, &str)] = &[
+    ("dptrace record and run can work here", "it is the verdict of `doctor`"),
+    ("dptrace 0.", "it is what `--version` prints"),
+];
+
+/// All of them.
+pub(crate) fn all() -> Vec<Example> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let mut files = vec![root.join("README.md")];
+    for folder in ["docs", "docs/dev"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
+        let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+        pages.sort();
+        files.extend(pages);
+    }
+    let mut examples = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("text");
+        let name = file.strip_prefix(&root).expect("below the root").display().to_string();
+        examples.extend(of_document(&name, &text));
+    }
+    let overview = help(&[]);
+    examples.extend(of_help("dptrace -h", &overview));
+    for command in commands(&overview) {
+        examples.extend(of_help(&format!("dptrace {command} --help"), &help(&[command])));
+    }
+    examples
+}
+
+/// The examples of a document: lines of indented blocks, with what follows them in the block.
+fn of_document(name: &str, text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut section = String::new();
+    // Whether the lines belong to an example, and whether it has a prompt: then lines without one are output.
+    let mut open = false;
+    let mut prompted = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(heading) = line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')) {
+            heading.clone_into(&mut section);
+        }
+        let Some(line) = line.strip_prefix("    ") else {
+            open &= line.is_empty();
+            prompted &= open;
+            continue;
+        };
+        if let Some(command) = typed(line, prompted) {
+            prompted = line.starts_with(['$', '#']);
+            let (place, section) = (format!("{name}:{number}"), section.clone());
+            examples.push(Example {
+                place,
+                section,
+                command: command.to_owned(),
+                shown: Vec::new(),
+                is_interrupted: false,
+            });
+            open = true;
+        } else if open && line == "^C" {
+            examples.last_mut().expect("it is open").is_interrupted = true;
+        } else if open && !line.trim().is_empty() && line.trim() != "..." {
+            examples.last_mut().expect("it is open").shown.push(line.to_owned());
+        }
+    }
+    examples
+}
+
+/// The command in a line of an indented block, if it is one.
+fn typed(line: &str, has_prompt: bool) -> Option<&str> {
+    if let Some(command) = line.strip_prefix("$ ") {
+        return Some(command);
+    }
+    let command = line.strip_prefix("# ");
+    let command = command.or((!has_prompt).then_some(line)).filter(|command| is_command(command))?;
+    (!NO_COMMANDS.iter().any(|(beginning, _)| command.starts_with(beginning))).then_some(command)
+}
+
+/// Whether one of these words of a shell is our program, or that one works with it.
+fn is_command(text: &str) -> bool {
+    let starts = |piece: &str| {
+        let piece = piece.trim_start();
+        let piece = piece.strip_prefix("sudo ").unwrap_or(piece);
+        ["dptrace ", "BPFTRACE_STRLEN=", "apt-get install ./dptrace", "cargo ", "scripts/bpftrace.sh "]
+            .iter()
+            .any(|beginning| format!("{piece} ").starts_with(beginning))
+    };
+    text.split(" | ").flat_map(|piece| piece.split(" && ")).any(starts)
+}
+
+/// The examples of a help text: below `Examples:`, with a word of explanation in front of them or behind.
+fn of_help(name: &str, text: &str) -> Vec<Example> {
+    let below = text.lines().skip_while(|line| !line.to_ascii_lowercase().starts_with("examples:")).skip(1);
+    let lines = below.take_while(|line| line.is_empty() || line.starts_with(' '));
+    let commands = lines.flat_map(|line| line.split("  ").map(str::trim).filter(|piece| is_command(piece)));
+    let example = |command: &str| Example {
+        place: name.to_owned(),
+        section: String::new(),
+        command: command.to_owned(),
+        shown: Vec::new(),
+        is_interrupted: false,
+    };
+    commands.map(example).collect()
+}
+
+fn help(command: &[&str]) -> String {
+    let flag = if command.is_empty() { "-h" } else { "--help" };
+    let output = testkit::command(PROGRAM).args(command).arg(flag).env("NO_COLOR", "1").output().expect("it runs");
+    String::from_utf8(output.stdout).expect("help is UTF-8")
+}
+
+/// The commands that the overview lists: two spaces, the name, two spaces or more, and what it does.
+fn commands(overview: &str) -> Vec<&str> {
+    let rows = overview.lines().skip_while(|line| !line.starts_with("Any process")).filter_map(|line| {
+        let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;
+        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !name.starts_with('-');
+        (is_name && !about.is_empty()).then_some(name)
+    });
+    let names: Vec<&str> = rows.collect();
+    assert!(names.len() > 10, "the overview lists only {names:?}");
+    names
+}

@@ -1,0 +1,233 @@
+//! Text by the columns that it takes on a terminal. Styles that [`crate::Screen::paint`] added take none; foreign text has
+//! been escaped before (`text::printable`), so that no other escape sequence is in it.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// Ends all styles (ECMA-48, SGR 0).
+const PLAIN: &str = "\u{1b}[0m";
+
+/// The columns that a text takes.
+pub fn columns(text: &str) -> usize {
+    if text.is_ascii() && !text.contains('\u{1b}') {
+        return text.len();
+    }
+    Pieces(text).map(|piece| piece.columns).sum()
+}
+
+/// A line that takes at most `width` columns: where it is longer, its end is cut off and a `…` says so.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    cut_with(text, width, '…')
+}
+
+/// The same with another mark, which takes one column.
+pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
+    // No text takes more columns than it has bytes.
+    if text.len() <= width || columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let (mut kept, mut used, mut is_styled) = (String::new(), 0, false);
+    for piece in Pieces(text) {
+        if used + piece.columns >= width {
+            break;
+        }
+        is_styled = if piece.is_style() { piece.text != PLAIN } else { is_styled };
+        used += piece.columns;
+        kept.push_str(piece.text);
+    }
+    if width > 0 {
+        kept.push(mark);
+    }
+    if is_styled {
+        kept.push_str(PLAIN);
+    }
+    Cow::Owned(kept)
+}
+
+/// A name that takes at most `width` columns: where it is longer, a `…` stands for its middle, since names of one kind often
+/// differ at their ends. Without styles.
+pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
+    if text.len() <= width || columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = width.checked_sub(1) else { return Cow::Borrowed("") };
+    let head = cut_with(text, room / 2 + 1, '…');
+    let mut room = width - columns(&head);
+    let tail = text.char_indices().rev().take_while(|(_, c)| {
+        let taken = c.width().unwrap_or(0);
+        let fits = taken <= room;
+        room = room.saturating_sub(taken);
+        fits
+    });
+    let from = tail.last().map_or(text.len(), |(at, _)| at);
+    Cow::Owned(format!("{head}{}", &text[from..]))
+}
+
+/// A number of things: `1 record`, `2 records`.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A time in nanoseconds, with its unit and three digits that count: at most seven columns up to 999 s.
+pub fn time(nanos: u64) -> String {
+    let (value, unit) = match nanos {
+        0..1_000 => return format!("{nanos} ns"),
+        1_000..999_500 => (nanos as f64 / 1e3, "us"),
+        999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// The text, filled up with blanks at its end to `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
+}
+
+/// The text, filled up with blanks at its beginning to `width` columns.
+pub fn pad_left(text: &str, width: usize) -> String {
+    format!("{:missing$}{text}", "", missing = width.saturating_sub(columns(text)))
+}
+
+/// The text in lines of at most `width` columns, broken at blanks; a word that is longer has a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_ascii_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// A message on a terminal of that many columns: lines that are too long are broken at blanks and go on behind two blanks. Lines
+/// that begin with a blank stay whole, because they are commands to be pasted. The first line begins at the column `start`.
+pub fn wrap_message(text: &str, start: usize, width: usize) -> String {
+    const INDENT: &str = "  ";
+    let mut wrapped = String::new();
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            wrapped.push('\n');
+        }
+        let mut used = if number == 0 { start } else { 0 };
+        if line.starts_with(' ') || used + columns(line) <= width {
+            wrapped.push_str(line);
+            continue;
+        }
+        for (nth, word) in line.split(' ').enumerate() {
+            let blank = usize::from(nth > 0);
+            if nth > 0 && used + blank + columns(word) > width {
+                wrapped.truncate(wrapped.trim_end_matches(' ').len());
+                wrapped.extend(["\n", INDENT]);
+                used = INDENT.len();
+            } else if nth > 0 {
+                wrapped.push(' ');
+                used += blank;
+            }
+            wrapped.push_str(word);
+            used += columns(word);
+        }
+    }
+    wrapped
+}
+
+/// A character with its columns, or a style, which has none.
+struct Piece<'a> {
+    text: &'a str,
+    columns: usize,
+}
+
+impl Piece<'_> {
+    fn is_style(&self) -> bool {
+        self.text.starts_with('\u{1b}')
+    }
+}
+
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let first = self.0.chars().next()?;
+        // A style ends with its `m` (ECMA-48, SGR).
+        let style = if first == '\u{1b}' { self.0.find('m').map(|end| end + 1) } else { None };
+        let (text, rest) = self.0.split_at(style.unwrap_or(first.len_utf8()));
+        self.0 = rest;
+        Some(Piece { text, columns: if style.is_some() { 0 } else { first.width().unwrap_or(0) } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_the_columns_that_it_takes() {
+        assert_eq!(cut("TCP_REQ_NEW", 11), "TCP_REQ_NEW");
+        assert_eq!(cut("TCP_REQ_NEW", 10), "TCP_REQ_N…");
+        assert_eq!((cut("ab", 1).as_ref(), cut("ab", 0).as_ref()), ("…", ""));
+        assert_eq!(cut("größe", 5), "größe");
+        // Wide ones take two columns, and half of one is not shown.
+        assert_eq!((columns("日本語"), cut("日本語", 5).as_ref(), cut("日本語", 4).as_ref()), (6, "日本…", "日…"));
+        // A combining accent takes none.
+        assert_eq!((columns("e\u{301}"), cut("e\u{301}bc", 3).as_ref()), (1, "e\u{301}bc"));
+    }
+
+    #[test]
+    fn a_style_takes_no_column_and_is_ended_where_it_is_cut() {
+        let line = "\u{1b}[1mhead\u{1b}[0m and more";
+        assert_eq!(columns(line), 13);
+        assert_eq!(cut(line, 13), line);
+        assert_eq!(cut(line, 8), "\u{1b}[1mhead\u{1b}[0m an…");
+        assert_eq!(cut(line, 3), "\u{1b}[1mhe…\u{1b}[0m");
+    }
+
+    #[test]
+    fn every_cut_fits() {
+        let line = "größe 日本語 \u{1b}[31mred\u{1b}[0m e\u{301} end";
+        for width in 0..=columns(line) {
+            assert!(columns(&cut(line, width)) <= width, "{width}");
+        }
+        assert_eq!((pad("größe", 7), pad_left("größe", 7)), ("größe  ".to_owned(), "  größe".to_owned()));
+    }
+
+    #[test]
+    fn a_name_keeps_both_ends() {
+        assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 26), "nqn.2016-06.io.spdk:cnode1");
+        assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 11), "nqn.2…node1");
+        assert_eq!(shorten("日本語日本語", 6), "日…語");
+        for width in 0..12 {
+            assert!(columns(&shorten("日本語größe", width)) <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        let times = [7, 1_500, 45_960, 999_600, 46_000_000, 263_000_000, 1_500_000_000, 12_000_000_000_000];
+        let texts = ["7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "263 ms", "1.50 s", "12000 s"];
+        assert_eq!(times.map(time), texts);
+    }
+
+    #[test]
+    fn words_are_wrapped() {
+        assert_eq!(wrap("run as root, or else", 11), ["run as", "root, or", "else"]);
+        assert_eq!(wrap("a incomprehensibilities b", 5), ["a", "incomprehensibilities", "b"]);
+        assert!(wrap("  ", 5).is_empty());
+    }
+
+    #[test]
+    fn messages_are_wrapped_but_for_their_commands() {
+        let wrapped = wrap_message("needs rights: run as root\n    sudo setcap cap_bpf+ep dptrace", 7, 20);
+        assert_eq!(wrapped, "needs rights:\n  run as root\n    sudo setcap cap_bpf+ep dptrace");
+        assert_eq!(wrap_message("the file 'a  b' is none", 6, 21), "the file 'a  b'\n  is none");
+        assert_eq!(wrap_message("short", 6, 20), "short");
+        assert_eq!(wrap_message("a /a/very/long/path/of/a/file b", 0, 20), "a\n  /a/very/long/path/of/a/file\n  b");
+    }
+}

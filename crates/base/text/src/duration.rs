@@ -1,0 +1,83 @@
+//! Times as users type them, alike on every command. The errors are what a command line prints behind the word that was typed.
+
+use std::time::Duration;
+
+/// What is expected of a time.
+const WHAT: &str = "expected a time as in 5 or 5s (seconds), 500ms, 1m30s";
+/// What is expected of a time whose plain numbers are nanoseconds.
+const WHAT_NANOS: &str = "expected a time as in 20us, 1ms or 20000 (nanoseconds)";
+const TOO_LONG: &str = "the time is too long";
+
+/// A number of seconds, or numbers with units: `5`, `0.5`, `5s`, `500ms`, `1m30s`. No time at all is refused: what would end
+/// before it begins is a slip.
+pub fn parse(text: &str) -> Result<Duration, &'static str> {
+    match parse_or_zero(text)? {
+        Duration::ZERO => Err("the time must be longer than 0"),
+        time => Ok(time),
+    }
+}
+
+/// The same for a time that may be 0, such as a pause.
+pub fn parse_or_zero(text: &str) -> Result<Duration, &'static str> {
+    if is_number(text) {
+        let seconds = text.parse::<f64>().map_err(|_| WHAT)?;
+        return Duration::try_from_secs_f64(seconds).map_err(|_| TOO_LONG);
+    }
+    with_units(text, WHAT)
+}
+
+/// A time in nanoseconds, for options whose plain numbers are nanoseconds: `20000`, `20us`, `1ms`. It may be 0.
+pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().map_err(|_| TOO_LONG);
+    }
+    let time = if is_number(text) { return Err(WHAT_NANOS) } else { with_units(text, WHAT_NANOS)? };
+    time.as_nanos().try_into().map_err(|_| TOO_LONG)
+}
+
+/// Digits and points: no unit.
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+fn with_units(text: &str, what: &'static str) -> Result<Duration, &'static str> {
+    humantime::parse_duration(text).map_err(|error| match error {
+        humantime::DurationError::NumberOverflow => TOO_LONG,
+        _ => what,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_or_are_seconds() {
+        let millis = |text| parse(text).map(|time| time.as_millis());
+        let texts = ["5", "5s", "500ms", "1m30s", "0.5", "1m 30s", "2h"];
+        assert_eq!(texts.map(millis), [5_000, 5_000, 500, 90_000, 500, 90_000, 7_200_000].map(Ok));
+        for zero in ["0", "0s", "0.0", "0ms"] {
+            assert_eq!(parse(zero), Err("the time must be longer than 0"), "{zero}");
+            assert_eq!(parse_or_zero(zero), Ok(Duration::ZERO), "{zero}");
+        }
+        for slip in ["", "s", "5x", "-5", "1.2.3", "nan", "inf", "1e3", ".", "5 5"] {
+            assert!(parse(slip).is_err_and(|why| why.starts_with("expected a time")), "{slip}");
+        }
+        for long in ["99999999999999999999999", "99999999999999999999s"] {
+            assert_eq!(parse(long), Err(TOO_LONG), "{long}");
+        }
+    }
+
+    #[test]
+    fn plain_numbers_can_be_nanoseconds() {
+        let texts = ["0", "20000", "20us", "1ms", "2s"];
+        assert_eq!(texts.map(parse_nanos), [0, 20_000, 20_000, 1_000_000, 2_000_000_000].map(Ok));
+        for slip in ["", "x", "nginx", "0.5", "5x", "-1"] {
+            assert_eq!(parse_nanos(slip), Err(WHAT_NANOS), "{slip}");
+        }
+        for long in ["99999999999999999999999", "600000000m"] {
+            assert_eq!(parse_nanos(long), Err(TOO_LONG), "{long}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Text that crosses the border between users, terminals and this program.
+//!
+//! [`printable`] escapes untrusted text for terminals and JSON, [`patterns`] matches names that users type and suggests the
+//! nearest ones, and [`duration`] parses times such as `500ms`. Nothing here knows where a text comes from or goes to.
+#![forbid(unsafe_code)]
+
+pub mod duration;
+pub mod patterns;
+pub mod printable;

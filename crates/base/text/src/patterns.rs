@@ -1,0 +1,228 @@
+//! Names as users give them: patterns with `*` and `?`, and the nearest names when none fits.
+
+use glob::Pattern;
+use thiserror::Error;
+
+/// The longest pattern that is taken, in bytes.
+const MAX_PATTERN: usize = 1024;
+/// Names longer than this are not compared: nobody mistypes them.
+const MAX_COMPARED: usize = 128;
+
+/// A name pattern that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the pattern {pattern:?}: expected {expected}")]
+pub struct PatternError {
+    /// The pattern as it was given.
+    pub pattern: String,
+    /// What it should be.
+    pub expected: &'static str,
+}
+
+/// A name, or many: `*` stands for any text, `?` for any one character. All else stands for itself, brackets too, since
+/// C++ names hold them (`operator[]`).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NamePattern {
+    text: String,
+    /// None when the text is a plain name.
+    glob: Option<Pattern>,
+}
+
+impl NamePattern {
+    /// Reads a pattern.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let error = |expected| PatternError { pattern: text.chars().take(MAX_COMPARED).collect(), expected };
+        if text.is_empty() || text.len() > MAX_PATTERN {
+            return Err(error("a name of 1 to 1024 bytes, or a pattern with * and ?"));
+        }
+        let glob = if text.contains(['*', '?']) {
+            Some(Pattern::new(&only_stars(text)).map_err(|_| error("a name, or a pattern with * and ?"))?)
+        } else {
+            None
+        };
+        Ok(Self { text: text.to_owned(), glob })
+    }
+
+    /// Whether the name fits.
+    pub fn matches(&self, name: &str) -> bool {
+        match &self.glob {
+            Some(glob) => glob.matches(name),
+            None => self.text == name,
+        }
+    }
+
+    /// Whether it can only fit one name.
+    pub fn is_plain(&self) -> bool {
+        self.glob.is_none()
+    }
+
+    /// The pattern as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The pattern in the glob crate's terms: brackets escaped, and runs of stars, which mean directories there, made one.
+fn only_stars(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '[' | ']' => pattern.extend(['[', c, ']']),
+            '*' if pattern.ends_with('*') => {}
+            _ => pattern.push(c),
+        }
+    }
+    pattern
+}
+
+/// A pattern over the probes of any provider, or of some: `NAME` or `PROVIDER:NAME`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ProbePattern {
+    /// Nothing means any provider.
+    pub provider: Option<NamePattern>,
+    /// The probe's name.
+    pub name: NamePattern,
+}
+
+impl ProbePattern {
+    /// Reads a pattern. An empty provider (`:NAME`) means any, an empty name (`PROVIDER:`) means all.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let Some((provider, name)) = text.split_once(':') else {
+            return Ok(Self { provider: None, name: NamePattern::parse(text)? });
+        };
+        let provider = if provider.is_empty() { None } else { Some(NamePattern::parse(provider)?) };
+        let name = NamePattern::parse(if name.is_empty() { "*" } else { name })?;
+        Ok(Self { provider, name })
+    }
+
+    /// Whether a probe fits.
+    pub fn matches(&self, provider: &str, name: &str) -> bool {
+        self.provider.as_ref().is_none_or(|pattern| pattern.matches(provider)) && self.name.matches(name)
+    }
+}
+
+/// The names that the wanted one may be a slip of, nearest first, each once: "did you mean".
+///
+/// Near is a third of the name mistyped at most, upper and lower case being the same, or the one text within the other.
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
+    let wanted = wanted.to_lowercase();
+    if wanted.is_empty() || wanted.len() > MAX_COMPARED {
+        return Vec::new();
+    }
+    let mut near: Vec<(usize, &str)> =
+        names.into_iter().filter_map(|name| Some((distance(&wanted, name)?, name))).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(limit).map(|(_, name)| name).collect()
+}
+
+/// Likewise for names in groups, `GROUP:NAME`: probes of providers, tracepoints of categories. Both parts are compared by
+/// themselves, so that a long provider does not outweigh a slip in the name; without a group, or with `*` for it, all are
+/// searched. A name that is right is near in every group.
+pub fn nearest_in_groups<'a>(
+    group: Option<&str>,
+    name: &str,
+    known: impl IntoIterator<Item = (&'a str, &'a str)>,
+    limit: usize,
+) -> Vec<String> {
+    let plain = |text: &str| text.replace(['*', '?'], "").to_lowercase();
+    let (group, name) = (group.map(plain).filter(|group| !group.is_empty()), plain(name));
+    if name.len() > MAX_COMPARED || name.is_empty() && group.is_none() {
+        return Vec::new();
+    }
+    let score = |(of, known): (&'a str, &'a str)| {
+        let own = if name.is_empty() { Some(0) } else { distance(&name, known) };
+        let of_group = group.as_ref().map_or(Some(0), |group| distance(group, of));
+        let far = (own == Some(0) && !name.is_empty()).then_some(MAX_COMPARED);
+        Some((own? + of_group.or(far)?, of, known))
+    };
+    let mut near: Vec<_> = known.into_iter().filter_map(score).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(limit).map(|(_, of, name)| format!("{of}:{name}")).collect()
+}
+
+/// How far apart the names are, if they are near.
+fn distance(wanted: &str, name: &str) -> Option<usize> {
+    if name.is_empty() || name.len() > MAX_COMPARED {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let allowed = (wanted.len().max(name.len()) / 3).max(1);
+    let slips =
+        if wanted.len().abs_diff(name.len()) > allowed { usize::MAX } else { strsim::osa_distance(wanted, &name) };
+    if slips <= allowed {
+        Some(slips)
+    } else if wanted.len() >= 3 && name.contains(wanted) {
+        Some(allowed + 1)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, name: &str) -> bool {
+        NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
+    }
+
+    #[test]
+    fn patterns_of_one_name() {
+        assert!(fits("query__start", "query__start"));
+        assert!(!fits("query__start", "query__start2"));
+        assert!(fits("query__*", "query__start"));
+        assert!(fits("*", ""));
+        assert!(fits("***start", "query__start"));
+        assert!(fits("a?c", "abc"));
+        assert!(fits("*operator[]*", "ns::map::operator[](int)"));
+        assert!(!fits("*operator[]*", "operatorx"));
+        assert!(fits("a[!b]*", "a[!b]c"));
+        assert!(fits("*/x", "a/b/x"));
+        assert!(fits("*.hidden", ".hidden"));
+    }
+
+    #[test]
+    fn patterns_over_providers() {
+        let check =
+            |pattern, provider, name| ProbePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(provider, name));
+        assert!(check("query__start", "postgresql", "query__start"));
+        assert!(check("post*:query__*", "postgresql", "query__start"));
+        assert!(!check("libc:query__*", "postgresql", "query__start"));
+        assert!(check("postgresql:", "postgresql", "query__start"));
+        assert!(check(":query__start", "postgresql", "query__start"));
+        assert!(ProbePattern::parse("").is_err());
+        assert!(ProbePattern::parse(&"x".repeat(2000)).is_err());
+    }
+
+    #[test]
+    fn nearest_names() {
+        let names = ["query__start", "query__done", "query__parse__start", "lock__wait__start", "query__start"];
+        assert_eq!(nearest("qeury__start", names, 3), ["query__start"]);
+        assert_eq!(nearest("Query_start", names, 1), ["query__start"]);
+        assert_eq!(nearest("parse", names, 3), ["query__parse__start"]);
+        assert_eq!(nearest("nothing_like_it_at_all", names, 3), [""; 0]);
+        assert_eq!(nearest("", names, 3), [""; 0]);
+    }
+
+    #[test]
+    fn nearest_names_in_groups() {
+        let known = [
+            ("a_provider_of_a_long_name", "get"),
+            ("a_provider_of_a_long_name", "put"),
+            ("libc", "setjmp"),
+            ("libc", "longjmp"),
+            ("syscalls", "sys_enter_openat"),
+        ];
+        let near = |group, name| nearest_in_groups(group, name, known, 2).join(" ");
+        assert_eq!(near(Some("a_provider_of_a_long_name"), "gte"), "a_provider_of_a_long_name:get");
+        assert_eq!(near(None, "gte"), "a_provider_of_a_long_name:get");
+        assert_eq!(near(Some("*"), "setjump"), "libc:setjmp");
+        assert_eq!(near(Some("glibc"), "setjmp"), "libc:setjmp");
+        assert_eq!(near(Some("elsewhere"), "setjmp"), "libc:setjmp");
+        assert_eq!(near(Some("libv"), "*"), "libc:longjmp libc:setjmp");
+        assert_eq!(near(Some("syscall"), "sys_enter_opennat"), "syscalls:sys_enter_openat");
+        assert_eq!(near(Some("syscalls"), "nothing_like_it"), "");
+        assert_eq!(near(None, ""), "");
+    }
+}

@@ -1,0 +1,327 @@
+//! Object specs: a kind of object is defined in a file that anyone can write (`objects/*.toml`, `--objects FILE`), not in code.
+
+use serde::Deserialize;
+
+use crate::alive_spec::{AliveSpec, RecordPair};
+
+/// The argument that every probe of a spec begins with: the time stamp counter.
+pub const TSC: &str = "tsc";
+
+/// What no property can be called.
+const RESERVED: &str = "object";
+
+/// The specs of a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    object: Vec<ObjectSpec>,
+}
+
+/// A type of object: the probes that report its life, and the tracepoint arguments that contain its pointer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ObjectSpec {
+    /// What it is called: in annotations, filters and groups.
+    pub name: String,
+    /// The provider of its probes.
+    #[serde(default = "spdk")]
+    pub provider: String,
+    /// The probe argument that identifies an object.
+    pub key: String,
+    /// Names of tracepoint arguments that hold the key.
+    #[serde(default)]
+    pub tracepoint_args: Vec<String>,
+    /// Properties by which it is the owner of records that carry no key, as far as the owner's description has them; it
+    /// must have the first.
+    #[serde(default)]
+    pub owner: Vec<String>,
+    /// The value that is read of an object found alive and that is the number of the owner of its records.
+    #[serde(default)]
+    pub owner_id: Option<String>,
+    /// Values that are read of an object found alive and that change in its life, so that it is the same one with another of them.
+    #[serde(default)]
+    pub changing: Vec<String>,
+    /// The probes that report its life.
+    #[serde(rename = "probe", default)]
+    pub probes: Vec<ProbeSpec>,
+    /// Where it is found alive.
+    #[serde(default)]
+    pub alive: Vec<AliveSpec>,
+    /// Records of traces that report its life.
+    #[serde(rename = "record", default)]
+    pub records: Vec<RecordPair>,
+    /// What is known of it, in the order in which it is shown.
+    #[serde(rename = "property", default)]
+    pub properties: Vec<PropertySpec>,
+}
+
+/// A probe that reports an event in an object's life.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// The probe's name.
+    pub name: String,
+    /// What it means for the object.
+    pub role: Role,
+    /// Its arguments, in their order; more than these may follow.
+    pub args: Vec<ProbeArg>,
+    /// Whether its first argument is the ticks in every version. SPDK's probes that are not of the `_TICKS` kind have 0
+    /// there from v23.05 on (`include/spdk_internal/usdt.h`): a recorder has to fill in the time by its own clock.
+    #[serde(default = "has_ticks")]
+    pub ticks: bool,
+}
+
+/// What a probe means for an object.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It begins to live.
+    Begin,
+    /// More becomes known of it.
+    Update,
+    /// The object begins if it was unknown, and is updated otherwise. For objects whose beginning no probe reports.
+    Seen,
+    /// It dies.
+    End,
+}
+
+/// An argument of a probe: `name`, or `name: string`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
+pub struct ProbeArg {
+    /// Its name in recordings.
+    pub name: String,
+    /// Whether it points to a string; otherwise it is a number.
+    pub string: bool,
+}
+
+/// A property of an object.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct PropertySpec {
+    /// What it is called.
+    pub name: String,
+    /// The probe argument that has the value, if its name differs.
+    from: Option<String>,
+    /// How a number is shown.
+    #[serde(default)]
+    pub show: Show,
+}
+
+/// How a number is shown.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Show {
+    /// Unsigned decimal.
+    #[default]
+    Decimal,
+    /// Hexadecimal, with 0x.
+    Hex,
+}
+
+/// Why a file is not a file of specs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// It is not TOML, or not of the specs' shape.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A spec contradicts itself.
+    #[error("object {object:?}: {what}")]
+    Contradiction {
+        /// The spec's name.
+        object: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+fn spdk() -> String {
+    "spdk".to_owned()
+}
+
+fn has_ticks() -> bool {
+    true
+}
+
+impl TryFrom<String> for ProbeArg {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (name, kind) = text.split_once(':').unwrap_or((&text, "int"));
+        let string = match kind.trim() {
+            "int" => false,
+            "string" => true,
+            other => return Err(format!("argument {text:?}: {other:?} is neither \"int\" nor \"string\"")),
+        };
+        let name = name.trim().to_owned();
+        if !is_name(&name) {
+            return Err(format!("argument {text:?}: a name is letters, digits and underscores"));
+        }
+        Ok(Self { name, string })
+    }
+}
+
+/// Whether it can stand in a recording and in a tracing script as it is.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+impl Role {
+    /// Whether an object can begin with it.
+    pub fn begins(self) -> bool {
+        matches!(self, Self::Begin | Self::Seen)
+    }
+}
+
+impl PropertySpec {
+    /// The probe argument that has the value.
+    pub fn from(&self) -> &str {
+        self.from.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl ObjectSpec {
+    /// Whether a property's value is a string.
+    pub fn is_text(&self, property: &PropertySpec) -> bool {
+        self.args().any(|arg| arg.name == property.from() && arg.string)
+    }
+
+    /// All that is known of objects of this kind: the arguments of probes, and the values of objects found alive.
+    fn args(&self) -> impl Iterator<Item = &ProbeArg> {
+        let values = self.alive.iter().flat_map(|alive| &alive.values).map(|value| &value.arg);
+        self.probes.iter().flat_map(|probe| &probe.args).chain(values)
+    }
+}
+
+/// Reads a file of specs.
+pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
+    let mut file: File = toml::from_str(text)?;
+    file.object.iter_mut().flat_map(|spec| &mut spec.alive).for_each(|alive| alive.locate(text));
+    file.object.iter().try_for_each(check)?;
+    Ok(file.object)
+}
+
+/// The specs that come with dptrace, by the name of their file, which is the object's.
+pub const BUILT_IN: [(&str, &str); 13] = [
+    ("qpair.toml", include_str!("../../../../objects/qpair.toml")),
+    ("ctrlr.toml", include_str!("../../../../objects/ctrlr.toml")),
+    ("subsystem.toml", include_str!("../../../../objects/subsystem.toml")),
+    ("poll_group.toml", include_str!("../../../../objects/poll_group.toml")),
+    ("bdev_nvme_ctrlr.toml", include_str!("../../../../objects/bdev_nvme_ctrlr.toml")),
+    ("thread.toml", include_str!("../../../../objects/thread.toml")),
+    ("target.toml", include_str!("../../../../objects/target.toml")),
+    ("namespace.toml", include_str!("../../../../objects/namespace.toml")),
+    ("bdev.toml", include_str!("../../../../objects/bdev.toml")),
+    ("poller.toml", include_str!("../../../../objects/poller.toml")),
+    ("timed_poller.toml", include_str!("../../../../objects/timed_poller.toml")),
+    ("reactor.toml", include_str!("../../../../objects/reactor.toml")),
+    ("nvme_ctrlr.toml", include_str!("../../../../objects/nvme_ctrlr.toml")),
+];
+
+/// The specs that come with dptrace.
+pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
+    let mut specs = Vec::new();
+    for (_, text) in BUILT_IN {
+        specs.extend(parse_specs(text)?);
+    }
+    Ok(specs)
+}
+
+/// What serde can't see: that the parts of a spec fit together.
+fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
+    let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
+    if !spec.probes.iter().any(|p| p.role.begins()) && (spec.alive.is_empty() || !spec.probes.is_empty()) {
+        return wrong("no probe has the role \"begin\" or \"seen\"".to_owned());
+    }
+    check_alive(spec).or_else(wrong)?;
+    for name in spec.probes.iter().map(|p| &p.name).chain([&spec.provider]) {
+        if !is_name(name) {
+            return wrong(format!("{name:?}: the name of a probe or provider is letters, digits and underscores"));
+        }
+    }
+    for (at, probe) in spec.probes.iter().enumerate() {
+        if spec.probes[..at].iter().any(|p| p.name == probe.name) {
+            return wrong(format!("probe {:?} occurs twice", probe.name));
+        }
+        for (at, arg) in probe.args.iter().enumerate() {
+            if probe.args[..at].iter().any(|a| a.name == arg.name) {
+                return wrong(format!("probe {:?} has two arguments {:?}", probe.name, arg.name));
+            }
+        }
+        for needed in [TSC, &spec.key] {
+            if !probe.args.iter().any(|a| a.name == needed) {
+                return wrong(format!("probe {:?} has no argument {needed:?}", probe.name));
+            }
+        }
+    }
+    for property in &spec.properties {
+        if property.name == RESERVED {
+            return wrong(format!(
+                "a property cannot be called {RESERVED:?}: in JSON that is the name of the object's type"
+            ));
+        }
+        if !spec.args().any(|arg| arg.name == property.from()) {
+            return wrong(format!("property {:?}: no probe has an argument {:?}", property.name, property.from()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the parts for objects that are found alive fit the rest.
+fn check_alive(spec: &ObjectSpec) -> Result<(), String> {
+    spec.alive.iter().try_for_each(|alive| alive.check(&spec.key))?;
+    if let Some(owner) = &spec.owner_id
+        && !spec.alive.iter().flat_map(|alive| &alive.values).any(|value| value.arg.name == *owner)
+    {
+        return Err(format!("owner-id: no alive part has a value {owner:?}"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_specs_are_sound() {
+        let specs = built_in().unwrap();
+        let qpair = specs.iter().find(|s| s.name == "qpair").unwrap();
+        let properties: Vec<_> = qpair.properties.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(properties, ["ptr", "thread", "qid", "subnqn", "hostnqn"]);
+        let names: Vec<_> = specs.iter().map(|s| format!("{}.toml", s.name)).collect();
+        assert_eq!(names, BUILT_IN.map(|(file, _)| file), "a file is called like its object");
+        for spec in &specs {
+            let string = |p: &ProbeSpec| p.args.iter().any(|a| a.name == spec.key && a.string);
+            assert!(
+                spec.probes.iter().all(string) || !spec.probes.iter().any(string),
+                "{}: a key of one kind",
+                spec.name
+            );
+        }
+        // A tracepoint argument points to the first spec that claims it.
+        let mut claimed: Vec<_> = specs.iter().flat_map(|s| &s.tracepoint_args).collect();
+        claimed.sort_unstable();
+        assert!(claimed.is_sorted_by(|a, b| a < b), "{claimed:?}");
+    }
+
+    #[test]
+    fn a_wrong_spec_says_what_is_wrong() {
+        let wrong = |text: &str| parse_specs(text).unwrap_err().to_string();
+        let head = "[[object]]\nname = \"x\"\nkey = \"p\"\n";
+        assert!(wrong("[[object]]\nname = 1").contains("expected a string"));
+        assert!(wrong(&format!("{head}colour = 1\nprobe = []")).contains("unknown field `colour`"));
+        assert!(wrong(&format!("{head}probe = []")).contains("no probe has the role \"begin\" or \"seen\""));
+        let probe = "[[object.probe]]\nname = \"b\"\nrole = \"begin\"\n";
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\"]")).contains("has no argument \"p\""));
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p: float\"]")).contains("neither \"int\" nor"));
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p\", \"p\"]")).contains("two arguments \"p\""));
+        let named = probe.replace("\"b\"", "\"b(\"");
+        assert!(wrong(&format!("{head}{named}args = [\"tsc\", \"p\"]")).contains("letters, digits and underscores"));
+        let args = "args = [\"tsc\", \"p\"]\n";
+        assert!(wrong(&format!("{head}{probe}{args}{probe}{args}")).contains("\"b\" occurs twice"));
+        let property = "[[object.property]]\nname = \"q\"\n";
+        let text = format!("{head}{probe}args = [\"tsc\", \"p\"]\n{property}");
+        assert!(wrong(&text).contains("no probe has an argument \"q\""));
+    }
+}

@@ -1,0 +1,439 @@
+//! The document: finding it in the surrounding text, reading its tables, and iterating over its entries.
+
+use std::ops::ControlFlow;
+
+use text::printable;
+
+use super::entry::OwnerColumn;
+use super::lexer::{Broken, Lexer, contents};
+use super::walk::Walk;
+use crate::Error;
+use crate::header::TpointTable;
+use crate::problems::{Problem, Problems};
+use crate::record::{Each, Record};
+use crate::source::ReadAt;
+use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
+use crate::units::{FileOffset, TickRate};
+
+/// Bytes that are read at once.
+const WINDOW: usize = 1 << 20;
+/// No entry is longer: else one that never ends would be read up to the document's end.
+const LONGEST_ENTRY: usize = 8 << 20;
+/// A trace in a JSON document.
+///
+/// Its tables are held in memory, and its entries a window at a time; all of it only where entries stand before the
+/// tables that they need.
+pub struct JsonTrace {
+    /// The document's first bytes, its tables among them; plain text may stand before it, and behind.
+    head: Vec<u8>,
+    /// What follows the head.
+    rest: Option<Box<dyn ReadAt>>,
+    /// Bytes that are read of it at once.
+    window: usize,
+    tick_rate: TickRate,
+    tpoints: TpointTable,
+    owners: Option<Vec<(String, String)>>,
+    /// Behind the bracket that opens `entries`.
+    entries: Option<usize>,
+    problems: Problems,
+}
+
+impl std::fmt::Debug for JsonTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { head, rest, tick_rate, owners, entries, problems, .. } = self;
+        let mut shown = f.debug_struct("JsonTrace");
+        shown.field("head", &head.len()).field("rest", &rest.is_some()).field("tick_rate", tick_rate);
+        shown.field("owners", owners).field("entries", entries).field("problems", problems).finish_non_exhaustive()
+    }
+}
+
+impl JsonTrace {
+    /// Whether the bytes are text rather than a raw trace file, which begins with an 8-byte number.
+    pub fn is_text(start: &[u8]) -> bool {
+        let start = &start[..start.len().min(512)];
+        // The first bytes may end in the middle of a character.
+        let is_utf8 = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
+        let is_printed = |&b: &u8| b >= 0x20 || matches!(b, b'\t' | b'\n' | b'\r');
+        !start.is_empty() && is_utf8 && start.iter().all(is_printed)
+    }
+
+    /// Finds the document in `text` and reads its tables; its entries are read by [`Self::for_each`].
+    pub fn parse(text: Vec<u8>) -> Result<Self, Error> {
+        let mut trace = Self::empty();
+        trace.read_head(&text, true)?;
+        trace.head = text;
+        Ok(trace)
+    }
+
+    /// The same of a source, of which no more is held in memory than needed. It is read from its first byte on, each range
+    /// behind the last one, and its length is not asked for; again from the entries on with each [`Self::for_each`].
+    pub fn open(source: Box<dyn ReadAt>) -> Result<Self, Error> {
+        Self::open_by(source, WINDOW)
+    }
+
+    /// The same, with N bytes read at once.
+    fn open_by(source: Box<dyn ReadAt>, window: usize) -> Result<Self, Error> {
+        let mut head = Vec::new();
+        loop {
+            let is_end = read_on(&*source, &mut head, 0, window)?;
+            let mut trace = Self::empty();
+            match trace.read_head(&head, is_end) {
+                Ok(()) => return Ok(Self { head, rest: (!is_end).then_some(source), window, ..trace }),
+                // It is cut off only by what was read of it.
+                Err(_) if !is_end => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn empty() -> Self {
+        Self {
+            head: Vec::new(),
+            rest: None,
+            window: WINDOW,
+            tick_rate: TickRate::ticks_as_micros(),
+            tpoints: TpointTable::new(0, &[]),
+            owners: None,
+            entries: None,
+            problems: Problems::default(),
+        }
+    }
+
+    /// Reads all that stands before the entries. `is_end` says whether that is all the text.
+    fn read_head(&mut self, text: &[u8], is_end: bool) -> Result<(), Error> {
+        let start = find_document(text)?;
+        let mut rate = None;
+        if let Err(broken) = self.tables(text, start, is_end, &mut rate) {
+            let at = FileOffset(broken.at as u64);
+            if self.entries.is_none() || !is_end {
+                return Err(Error::BrokenDocument { at, expected: broken.expected });
+            }
+            self.problems.add(Problem::DocumentCut, None, at);
+        }
+        match rate.and_then(TickRate::new) {
+            Some(rate) => self.tick_rate = rate,
+            None => self.problems.add(Problem::NoTickRate, None, FileOffset(start as u64)),
+        }
+        Ok(())
+    }
+
+    /// Reads all keys of the document. Entries that stand behind the tables that they need are not walked for this.
+    fn tables(&mut self, text: &[u8], start: usize, is_end: bool, rate: &mut Option<u64>) -> Result<(), Broken> {
+        let mut lexer = Lexer::new(text, start);
+        lexer.expect(b'{', "a document")?;
+        if lexer.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            match lexer.key()? {
+                b"tsc_rate" => *rate = or_skip(&mut lexer, Lexer::number)?,
+                b"tpoints" if lexer.peek() == Some(b'[') => self.definitions(&mut lexer)?,
+                b"owners" => self.owners = or_skip(&mut lexer, owners)?,
+                b"entries" => {
+                    let mut inside = lexer;
+                    inside.expect(b'[', "an array of entries")?;
+                    self.entries = Some(inside.pos);
+                    if rate.is_some() && !self.tpoints.all().is_empty() {
+                        return Ok(());
+                    }
+                    if let Err(cut) = lexer.skip() {
+                        // The iteration over the entries reaches the cut and reports it.
+                        return if is_end { Ok(()) } else { Err(cut) };
+                    }
+                }
+                _ => {
+                    lexer.skip()?;
+                }
+            }
+            if !lexer.more(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn definitions(&mut self, lexer: &mut Lexer<'_>) -> Result<(), Broken> {
+        lexer.expect(b'[', "an array of tracepoints")?;
+        if lexer.take(b']') {
+            return Ok(());
+        }
+        loop {
+            let start = lexer.peek().map_or(lexer.pos, |_| lexer.pos);
+            let mut inside = *lexer;
+            if let Ok(Some(tpoint)) = definition(&mut inside) {
+                self.tpoints.insert(tpoint);
+                *lexer = inside;
+            } else {
+                self.problems.add(Problem::BrokenDefinition, None, FileOffset(start as u64));
+                lexer.skip()?;
+            }
+            if !lexer.more(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ticks a second.
+    pub fn tick_rate(&self) -> TickRate {
+        self.tick_rate
+    }
+
+    /// The tracepoints.
+    pub fn tpoints(&self) -> &TpointTable {
+        &self.tpoints
+    }
+
+    /// The table of owners, id and description, if the document has one.
+    pub fn owners(&self) -> Option<&[(String, String)]> {
+        self.owners.as_deref()
+    }
+
+    /// What of its tables could not be read.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// Whether entries may carry annotations: the text has such a key. Reads all of it.
+    pub fn is_annotated(&self) -> Result<bool, Error> {
+        const KEY: &[u8] = b"\"annotations\"";
+        let Some(entries) = self.entries else { return Ok(false) };
+        if memchr::memmem::find(&self.head[entries..], KEY).is_some() {
+            return Ok(true);
+        }
+        let Some(source) = &self.rest else { return Ok(false) };
+        let (mut window, mut base) = (Vec::new(), self.head.len().saturating_sub(KEY.len()));
+        loop {
+            let is_end = read_on(&**source, &mut window, base, self.window)?;
+            if memchr::memmem::find(&window, KEY).is_some() {
+                return Ok(true);
+            }
+            if is_end {
+                return Ok(false);
+            }
+            let passed = window.len().saturating_sub(KEY.len());
+            base += passed;
+            window.drain(..passed);
+        }
+    }
+
+    /// Gives every record to `each`, in the order of the document, until it breaks off; returns what could not be read.
+    pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
+        self.walk(&mut each)
+    }
+
+    fn walk(&self, each: &mut Each<'_>) -> Problems {
+        let Some(entries) = self.entries else { return Problems::default() };
+        let column = if self.owners.is_some() { OwnerColumn::Owner } else { OwnerColumn::Poller };
+        let mut walk = Walk::new(&self.tpoints, column);
+        let Some(source) = &self.rest else {
+            let _ = walk.through(&self.head, entries, 0, true, each);
+            return walk.problems;
+        };
+        let mut next = walk.through(&self.head, entries, 0, false, each);
+        let (mut window, mut base) = (Vec::new(), self.head.len());
+        if let Some(at) = next {
+            base = at;
+            window.extend_from_slice(&self.head[at..]);
+        }
+        while next.is_some() {
+            // Where the source can't be read any more, the document ends.
+            let is_end =
+                window.len() > LONGEST_ENTRY || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
+            next = walk.through(&window, 0, base, is_end, each);
+            if let Some(at) = next {
+                window.drain(..at);
+                base += at;
+            }
+        }
+        walk.problems
+    }
+}
+
+/// Reads a window more of a source behind what was read of it from `base` on, and at least as much again; says whether
+/// its end was reached.
+fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) -> Result<bool, Error> {
+    let (begin, more) = (text.len(), text.len().max(window));
+    let at = FileOffset((base + begin) as u64);
+    let failed = |source| Error::Read { what: "the JSON document", at, source };
+    text.try_reserve(more).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    text.resize(begin + more, 0);
+    let mut end = begin;
+    while end < text.len() {
+        match source.read_at(&mut text[end..], (base + end) as u64).map_err(failed)? {
+            0 => break,
+            n => end += n,
+        }
+    }
+    let is_end = end < text.len();
+    text.truncate(end);
+    Ok(is_end)
+}
+
+/// The value, or `None` and a step over it if it is of another kind.
+fn or_skip<'a, T>(
+    lexer: &mut Lexer<'a>,
+    read: impl FnOnce(&mut Lexer<'a>) -> Result<T, Broken>,
+) -> Result<Option<T>, Broken> {
+    let before = *lexer;
+    if let Ok(value) = read(lexer) {
+        return Ok(Some(value));
+    }
+    *lexer = before;
+    lexer.skip()?;
+    Ok(None)
+}
+
+/// The first `{` that opens an object with a key: what stands before it is the tool's own talk.
+fn find_document(text: &[u8]) -> Result<usize, Error> {
+    let mut candidates = memchr::memchr_iter(b'{', text);
+    let found = candidates.find(|&at| {
+        let mut inside = Lexer::new(text, at + 1);
+        let head = inside;
+        inside.key().is_ok() && head.text.get(at + 1).is_some()
+    });
+    found.ok_or_else(|| Error::NoDocument { saw: describe(text) })
+}
+
+fn describe(text: &[u8]) -> String {
+    let line = text.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    let line = printable::text(&line[..line.len().min(60)]);
+    let mut words = line.split_whitespace();
+    let is_listing = words.next().is_some_and(|lcore| lcore.parse::<u16>().is_ok())
+        && words.next().is_some_and(|time| time.contains('.') && time.parse::<f64>().is_ok());
+    if is_listing || text.starts_with(b"TSC Rate:") {
+        return "this is a text listing; give the raw trace file, or the output of spdk_trace -j".into();
+    }
+    format!("the text begins with \"{line}\"")
+}
+
+/// One tracepoint's definition, `None` if something needed is missing or out of range.
+fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken> {
+    let (mut name, mut id, mut new_object, mut args) = (None, None, false, Some(Vec::new()));
+    lexer.expect(b'{', "a tracepoint")?;
+    loop {
+        match lexer.key()? {
+            b"name" => name = Some(text(lexer)?),
+            b"id" => id = u16::try_from(lexer.number()?).ok(),
+            b"new_object" => new_object = lexer.boolean()?,
+            b"args" => args = arg_specs(lexer)?,
+            _ => {
+                lexer.skip()?;
+            }
+        }
+        if !lexer.more(b'}')? {
+            break;
+        }
+    }
+    let (Some(name), Some(id), Some(args)) = (name, id, args) else { return Ok(None) };
+    Ok(Some(Tpoint {
+        id,
+        name,
+        owner_type: 0,
+        owner_prefix: None,
+        object_type: 0,
+        object_prefix: None,
+        new_object,
+        args,
+        relations: Vec::new(),
+    }))
+}
+
+fn arg_specs(lexer: &mut Lexer<'_>) -> Result<Option<Vec<ArgSpec>>, Broken> {
+    let mut specs = Some(Vec::new());
+    lexer.expect(b'[', "an array of arguments")?;
+    if lexer.take(b']') {
+        return Ok(specs);
+    }
+    loop {
+        let (mut name, mut kind, mut size) = (None, None, Some(8));
+        lexer.expect(b'{', "an argument")?;
+        loop {
+            match lexer.key()? {
+                b"name" => name = Some(text(lexer)?),
+                b"type" => kind = ArgKind::from_number(lexer.number()?),
+                b"size" => size = u8::try_from(lexer.number()?).ok(),
+                _ => {
+                    lexer.skip()?;
+                }
+            }
+            if !lexer.more(b'}')? {
+                break;
+            }
+        }
+        specs = match (specs, name, kind, size) {
+            (Some(mut specs), Some(name), Some(kind), Some(size)) => {
+                specs.push(ArgSpec { name, kind, size });
+                Some(specs)
+            }
+            _ => None,
+        };
+        if !lexer.more(b']')? {
+            return Ok(specs);
+        }
+    }
+}
+
+fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
+    let mut owners = Vec::new();
+    lexer.expect(b'{', "a table of owners")?;
+    if lexer.take(b'}') {
+        return Ok(owners);
+    }
+    loop {
+        let id = printable::text(lexer.key()?).into_owned();
+        owners.push((id, text(lexer)?));
+        if !lexer.more(b'}')? {
+            return Ok(owners);
+        }
+    }
+}
+
+fn text(lexer: &mut Lexer<'_>) -> Result<String, Broken> {
+    let token = lexer.string()?;
+    Ok(printable::text(&contents(lexer.text, token)).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRIES: &str = r#"{"lcore": 0, "tpoint": 64, "tsc": 1000, "size": 12, "args": [18446744073709551615, "a\"}]"]},
+        {"lcore": 1, "tpoint": 64, "tsc": 2000, "object": {"id": "r1", "value": 77}, "args": [2, ""]}, {"lcore": 1, "what": tru},
+        {"lcore": 1, "tpoint": 65, "tsc": 3}, {"lcore": 0, "tpoint": 64, "tsc": 4000, "annotations": {"q": {"p": 1}}}"#;
+
+    fn tables() -> &'static str {
+        r#""tsc_rate": 2600000000, "tpoints": [{"name": "T", "id": 64, "new_object": false, "args":
+        [{"name": "n", "type": 0, "size": 8}, {"name": "s", "type": 2, "size": 8}]}]"#
+    }
+
+    fn all(trace: &JsonTrace) -> (Vec<String>, String) {
+        let mut records = Vec::new();
+        let problems = trace.for_each(|record| {
+            let args: Vec<_> = record.args.iter().collect();
+            records.push(format!("{:?} {:?} {:?} {args:?}", record.tsc, record.object, record.annotations));
+            ControlFlow::Continue(())
+        });
+        (records, format!("{:?} {:?}", trace.problems(), problems.iter().collect::<Vec<_>>()))
+    }
+
+    /// However small the windows are.
+    #[test]
+    fn a_document_is_the_same_in_windows() {
+        let tables = tables();
+        let texts = [
+            format!("the tool's talk\n{{{tables}, \"entries\": [{ENTRIES}]}}\nmore talk"),
+            format!("{{{tables}, \"entries\": [{ENTRIES}"),
+            format!("{{\"entries\": [{ENTRIES}], {tables}}}"),
+            format!("{{{tables}, \"entries\": []}}"),
+        ];
+        for text in &texts {
+            let whole = JsonTrace::parse(text.clone().into_bytes()).unwrap();
+            for window in 1..text.len() + 2 {
+                let trace = JsonTrace::open_by(Box::new(text.clone().into_bytes()), window).unwrap();
+                assert_eq!(all(&trace), all(&whole), "{window} bytes at once");
+                assert_eq!(trace.is_annotated().unwrap(), whole.is_annotated().unwrap());
+            }
+        }
+        let records = all(&JsonTrace::parse(texts[0].clone().into_bytes()).unwrap());
+        assert_eq!(records.0.len(), 3, "{records:?}");
+    }
+}

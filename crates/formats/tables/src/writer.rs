@@ -1,0 +1,66 @@
+//! A file of one table.
+
+use std::io::{self, Write};
+
+use crate::parquet::{Columns, Writer};
+
+use crate::VERSION;
+use crate::row::{Row, Table};
+
+/// Rows of a group: as many as DuckDB keeps together, which one of its threads reads at a time.
+const GROUP_ROWS: usize = 122_880;
+/// A group ends earlier if its texts take more than this.
+const GROUP_TEXT: usize = 16 << 20;
+
+/// Writes rows of one table as a file.
+///
+/// Memory is needed for one group: 9 bytes for each value of up to 122,880 rows, and up to 16 MiB of text.
+#[derive(Debug)]
+pub struct TableWriter<W> {
+    table: &'static Table,
+    writer: Writer<W>,
+    columns: Columns,
+    rows: u64,
+    group_rows: usize,
+}
+
+impl<W: Write> TableWriter<W> {
+    /// Begins a file of this table.
+    pub fn new(out: W, table: &'static Table) -> io::Result<Self> {
+        let fields = table.fields();
+        let writer = Writer::new(out, &fields, &table.sort_keys())?;
+        Ok(Self { table, writer, columns: Columns::new(&fields), rows: 0, group_rows: GROUP_ROWS })
+    }
+
+    /// With smaller groups than engines like best, for programs that must do with little memory.
+    #[must_use]
+    pub fn with_group_rows(self, most: usize) -> Self {
+        Self { group_rows: most.clamp(1, GROUP_ROWS), ..self }
+    }
+
+    /// Adds a row of that table. In the file, rows are sorted within their group.
+    #[inline]
+    pub fn row<R: Row>(&mut self, row: &R) -> io::Result<()> {
+        debug_assert_eq!(self.table.name, R::TABLE.name);
+        row.put(&mut self.columns);
+        self.rows += 1;
+        if self.columns.rows() >= self.group_rows || self.columns.text_bytes() > GROUP_TEXT {
+            self.writer.group(&mut self.columns)?;
+        }
+        Ok(())
+    }
+
+    /// How many rows were added.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Ends the file, and gives the output back, flushed, with the number of bytes before the footer.
+    pub fn finish(mut self) -> io::Result<(W, u64)> {
+        self.writer.group(&mut self.columns)?;
+        let bytes = self.writer.bytes();
+        let version = VERSION.to_string();
+        let out = self.writer.finish(&[("dptrace.table", self.table.name), ("dptrace.schema", &version)])?;
+        Ok((out, bytes))
+    }
+}
