@@ -6,12 +6,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use errors::usage;
 use objects::{ProbeArg, WantedProbe};
+use whole_file::Access;
 
-use crate::failure::{note, usage};
+use crate::messages::note;
 use crate::output::{self, Output};
 use crate::specs::SpecArgs;
-use crate::whole_file::Access;
 
 /// `dptrace generate`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -1,28 +1,27 @@
 //! Where a trace comes from: a file, standard input, or the shared memory of an application.
 
-use std::cell::RefCell;
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::cell::{Cell, RefCell};
+use std::fs;
 use std::io::{self, IsTerminal as _, Read};
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use ::capture::Meta;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use host::capabilities::with_file_access;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use errors::usage;
+use host::user_file;
+use observer::{Progress, percent};
 use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace};
+use text::printable::path as printable;
+use trace_source::{
+    FileSource, Measured, Measuring, NAME_BASE, SHM, is_of_application, trace_of, traces, what_is_there,
+};
+use whole_file::Access;
 
-use crate::capture;
-use crate::failure::{note, usage};
-use crate::measured_rate::{Measured, Measuring};
+use crate::messages::note;
 use crate::process::{self, Role, Takes};
-use crate::target::printable;
-use crate::trace_files::{NAME_BASE, SHM, trace_of, traces, what_is_there};
-use crate::user_file;
-use crate::whole_file::Access;
+use crate::{capture, terminal};
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
@@ -246,17 +245,17 @@ fn other_instead(path: &Path) -> Option<anyhow::Error> {
         () if !is_file && is_bundled => "a bundled script",
         () => return None,
     };
-    Some(usage(format!("it is {what}, and no trace: dptrace run {}", crate::shell::word(path))))
+    Some(usage(format!("it is {what}, and no trace: dptrace run {}", text::shell::word(path))))
 }
 
 fn load_file(path: &Path, again: bool) -> anyhow::Result<Trace> {
     let source = FileSource::open(path)?;
     // A pipe, as of a shell's <(...), can't be read at a position.
-    if !source.is_regular {
-        return Piped::begin(source.file)?.load(again);
+    if !source.is_regular() {
+        return Piped::begin(source.into_file())?.load(again);
     }
     if !source.is_text()? {
-        return Ok(Trace::Raw(RawTrace::read(&crate::progress::Watched::new(&source))?));
+        return Ok(Trace::Raw(RawTrace::read(&Watched::new(&source))?));
     }
     document(JsonTrace::open(Box::new(source))?)
 }
@@ -339,70 +338,33 @@ pub(crate) fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
     Some(Follower::new(&source).ok()?.tpoints().all().to_vec())
 }
 
-/// A file that may be written to while it is read.
-pub(crate) struct FileSource {
-    file: File,
-    len: u64,
-    is_regular: bool,
+/// A source of bytes that shows how far it is read.
+struct Watched<'a, S> {
+    source: &'a S,
+    progress: RefCell<Progress>,
+    read: Cell<u64>,
 }
 
-impl FileSource {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Self::of(if is_of_application(path) { open_application(path) } else { user_file::open(path) }?)
-    }
-
-    /// Opens a member of a capture's folder.
-    pub(crate) fn open_member(path: &Path) -> io::Result<Self> {
-        Self::of(user_file::open_member(path)?)
-    }
-
-    fn of(file: File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
-    }
-
-    /// The same file for another reader, also where there is another one of its name by now.
-    pub(crate) fn again(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()?, len: self.len, is_regular: self.is_regular })
-    }
-
-    /// Whether it begins as text does, rather than as a raw trace file.
-    pub(crate) fn is_text(&self) -> io::Result<bool> {
-        let mut start = [0; 512];
-        let n = self.read_at(&mut start, 0)?;
-        Ok(JsonTrace::is_text(&start[..n]))
+impl<'a, S: ReadAt> Watched<'a, S> {
+    fn new(source: &'a S) -> Self {
+        Self { source, progress: RefCell::new(Progress::new(&terminal::observer())), read: Cell::new(0) }
     }
 }
 
-impl ReadAt for FileSource {
+impl<S: ReadAt> ReadAt for Watched<'_, S> {
     fn len(&self) -> u64 {
-        self.len
+        self.source.len()
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        loop {
-            match self.file.read_at(buf, offset) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => return done,
-            }
-        }
-    }
-}
-
-/// Whether it is a trace file in the place where applications put theirs: it may be another user's.
-pub(crate) fn is_of_application(path: &Path) -> bool {
-    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-    path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())
-}
-
-/// Opens it with the right to read files of others, if it is a file of that very name: all users can put links there, which
-/// are followed with the user's rights only.
-fn open_application(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match with_file_access(|| rustix::fs::open(path, flags, Mode::empty())) {
-        Ok(file) => Ok(file.into()),
-        Err(Errno::LOOP) => user_file::open(path),
-        Err(error) => Err(error.into()),
+        /// Bytes at a time, so that a slow disk is seen to make progress.
+        const PIECE: usize = 8 << 20;
+        let piece = buf.len().min(PIECE);
+        let n = self.source.read_at(&mut buf[..piece], offset)?;
+        self.read.set(self.read.get() + n as u64);
+        let mut progress = self.progress.borrow_mut();
+        progress.show(|_| format!("reading the file: {}", percent(self.read.get(), self.len())));
+        Ok(n)
     }
 }
 

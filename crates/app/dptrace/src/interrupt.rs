@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::progress;
+use crate::status_line;
 
 /// How long a command may take to see that it is to end, and how long its output may take nothing after that.
 const GRACE: Duration = Duration::from_millis(900);
@@ -70,9 +70,7 @@ pub(crate) fn before_killed(give_back: fn()) {
 
 /// Whether to stop.
 #[derive(Clone, Copy)]
-pub(crate) struct Interrupt {
-    requested: &'static AtomicBool,
-}
+pub(crate) struct Interrupt(());
 
 impl Interrupt {
     /// Catches the signals from now on. Once a process.
@@ -90,18 +88,24 @@ impl Interrupt {
                 .and_then(|_| signal_hook::low_level::pipe::register(signal, notify.try_clone()?))
                 .context("catching signals")?;
         }
-        Ok(Self { requested: &REQUESTED })
+        Ok(Self(()))
     }
 
-    /// Whether one came. Who has this answer is to end.
+    /// Returns whether one came. Who has this answer is to end.
+    #[expect(clippy::unused_self, reason = "whoever asks has caught the signals")]
     pub(crate) fn is_requested(self) -> bool {
-        let is_requested = self.requested.load(Ordering::Acquire);
-        if is_requested {
-            SEEN.store(true, Ordering::Release);
-            step();
-        }
-        is_requested
+        is_requested()
     }
+}
+
+/// Returns whether a signal came. Who has this answer is to end.
+pub(crate) fn is_requested() -> bool {
+    let is_requested = REQUESTED.load(Ordering::Acquire);
+    if is_requested {
+        SEEN.store(true, Ordering::Release);
+        step();
+    }
+    is_requested
 }
 
 /// Returns whether a signal came, for threads that do not end the command themselves.
@@ -134,7 +138,7 @@ pub(crate) fn erase_at_signal() {
 
 /// Ends the process as the signal does by itself, and leaves nothing on the terminal.
 fn end_by(signal: i32) -> ! {
-    progress::end();
+    status_line::end();
     if let Some(give_back) = BEFORE.get() {
         give_back();
     }
@@ -280,14 +284,14 @@ fn main_thread_ran() -> Duration {
 
 /// Prints that the output is incomplete.
 fn note_cut() {
-    progress::end();
+    status_line::end();
     note_at_once("note: interrupted: not all that was to be shown could be written\n");
 }
 
 /// Prints on a terminal that a second signal ends the wait.
 fn note_wait() {
     if std::io::stderr().is_terminal() {
-        progress::end();
+        status_line::end();
         note_at_once(
             "note: interrupted, and waiting for the kernel: a second Ctrl-C ends it, without what is not written yet\n",
         );

@@ -3,7 +3,6 @@
 
 #[cfg(test)]
 mod agreement_tests;
-mod application;
 mod capture;
 mod cli;
 mod completion;
@@ -11,8 +10,8 @@ mod cpu_windows;
 mod cpus;
 mod demo;
 mod doctor;
+mod exit;
 mod export;
-mod failure;
 mod generate;
 mod help;
 mod input;
@@ -23,30 +22,24 @@ mod latency;
 mod list;
 mod live_objects;
 mod manual;
-mod measured_rate;
+mod messages;
 mod meta;
 mod mistyped;
-mod names;
 mod output;
 mod pmd;
 mod process;
-mod progress;
 mod record;
 mod report;
 mod rights;
 mod run;
 mod serve;
-mod shell;
 mod specs;
-mod target;
+mod status_line;
+mod terminal;
 mod timeline;
 mod top;
 mod trace;
-mod trace_files;
-mod user_file;
-mod utc;
 mod watch;
-mod whole_file;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -60,13 +53,13 @@ use run::compat::Called;
 fn main() -> ExitCode {
     // Before anything is opened, and before there is a second thread.
     if let Err(error) = host::capabilities::hold_back_file_access() {
-        failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
-        return ExitCode::from(failure::FAILED);
+        messages::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
+        return ExitCode::from(exit::FAILED);
     }
     let words = match words() {
         Called::Run(words) => words,
-        Called::Version => return exit(run::compat::version().map(|()| failure::DONE)),
-        Called::Info => return exit(run::compat::info().map(|()| failure::DONE)),
+        Called::Version => return exit(run::compat::version().map(|()| exit::DONE)),
+        Called::Info => return exit(run::compat::info().map(|()| exit::DONE)),
     };
     let cli = match Cli::of(&words) {
         Ok(cli) => cli,
@@ -79,10 +72,10 @@ fn main() -> ExitCode {
 fn exit(done: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(match done {
         Ok(status) => status,
-        Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
+        Err(error) if exit::is_broken_pipe(&error) => exit::DONE,
         Err(error) => {
-            failure::print_error(&error);
-            failure::status(&error)
+            messages::print_error(&error);
+            exit::status(&error)
         }
     })
 }
@@ -94,11 +87,11 @@ fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
         ErrorKind::DisplayVersion => error.exit(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => help::print(words, error),
         _ => {
-            failure::print_error(&failure::usage(mistyped::explain(words, &error)));
-            if failure::is_bpftrace_compat() {
+            messages::print_error(&errors::usage(mistyped::explain(words, &error)));
+            if messages::is_bpftrace_compat() {
                 run::compat::print_usage();
             }
-            ExitCode::from(failure::USAGE)
+            ExitCode::from(exit::USAGE)
         }
     }
 }
@@ -108,7 +101,7 @@ fn words() -> Called {
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "bpftrace") {
-        failure::set_bpftrace_compat();
+        messages::set_bpftrace_compat();
         return Called::of(words);
     }
     Called::Run(process::join_pids(words))
@@ -143,5 +136,5 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Complete(args) => completion::complete(args),
         Command::Man { dir } => manual::write(dir),
     }?;
-    Ok(failure::DONE)
+    Ok(exit::DONE)
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use errors::usage;
 use serde_json::json;
+use text::patterns;
+use whole_file::Access;
 
-use crate::failure::usage;
-use crate::names;
 use crate::output::Output;
-use crate::whole_file::Access;
 
 /// How specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
     if wanted.is_empty() {
         let all: Vec<_> = known.iter().map(|(file, _)| stem(file)).collect();
         let name = name.unwrap_or_default();
-        let hint = names::hint(name, all.iter().copied());
+        let hint = patterns::hint(name, all.iter().copied());
         return Err(usage(format!(
             "there is no object spec {name:?}{hint}; the built-in specs are {}",
             all.join(", ")

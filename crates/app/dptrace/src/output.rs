@@ -9,14 +9,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
+use errors::usage;
 use rustix::fs::FileType;
 use screen::Screen;
+use text::printable::path as printable;
+use whole_file::{Access, WholeFile};
 
-use crate::failure::usage;
-use crate::interrupt;
-use crate::progress;
-use crate::target::printable;
-use crate::whole_file::{Access, WholeFile};
+use crate::{interrupt, status_line};
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -104,7 +103,7 @@ impl Output {
             Sink::Here(writer) => {
                 if !self.is_file {
                     // Without its lock, which a message of another thread would wait for.
-                    progress::without(|| ());
+                    status_line::without(|| ());
                 }
                 let written = write(writer, &self.buffer);
                 self.buffer.clear();

@@ -4,11 +4,10 @@
 use std::path::PathBuf;
 
 use bpf_session::SessionError;
+use errors::Forbidden;
 use host::{Capabilities, Capability, HostError, Tracefs, system};
 use kernel_delay::DelayError;
-
-use crate::failure::Forbidden;
-use crate::shell;
+use text::shell;
 
 /// All that dptrace can use (docs/security.md).
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search";

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Args;
+use errors::usage;
+use host::user_file;
 use objects::{ObjectSpec, built_in, parse_specs};
-
-use crate::failure::usage;
-use crate::names;
-use crate::target::printable;
-use crate::user_file;
+use text::patterns;
+use text::printable::path as printable;
 
 /// The word for all that is built in.
 const ALL: &str = "all";
@@ -63,7 +62,7 @@ fn is_file(word: &OsStr) -> bool {
 
 fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
     let names: Vec<_> = known.iter().map(|spec| spec.name.as_str()).chain([ALL]).collect();
-    let hint = names::hint(word, names.iter().copied());
+    let hint = patterns::hint(word, names.iter().copied());
     usage(format!("there is no object spec {word:?}{hint}; give one of {}, or a file (.toml)", names.join(", ")))
 }
 

@@ -1,9 +1,11 @@
 //! Text that crosses the border between users, terminals and this program.
 //!
 //! [`printable`] escapes untrusted text for terminals and JSON, [`patterns`] matches names that users type and suggests the
-//! nearest ones, and [`duration`] parses times such as `500ms`. Nothing here knows where a text comes from or goes to.
+//! nearest ones, [`duration`] parses times such as `500ms`, [`utc`] formats moments, and [`shell`] quotes words of commands. Nothing here knows where a text comes from or goes to.
 #![forbid(unsafe_code)]
 
 pub mod duration;
 pub mod patterns;
 pub mod printable;
+pub mod shell;
+pub mod utc;

@@ -5,6 +5,8 @@ use thiserror::Error;
 
 /// The longest pattern that is taken, in bytes.
 const MAX_PATTERN: usize = 1024;
+/// Number of names in a hint.
+const HINTED: usize = 4;
 /// Names longer than this are not compared: nobody mistypes them.
 const MAX_COMPARED: usize = 128;
 
@@ -115,6 +117,12 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit
     near.into_iter().take(limit).map(|(_, name)| name).collect()
 }
 
+/// Returns `; near: A, B` for a message about a name that does not exist, or an empty text if no known name is near.
+pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near = nearest(&wanted.replace(['*', '?'], ""), known, HINTED);
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
 /// Likewise for names in groups, `GROUP:NAME`: probes of providers, tracepoints of categories. Both parts are compared by
 /// themselves, so that a long provider does not outweigh a slip in the name; without a group, or with `*` for it, all are
 /// searched. A name that is right is near in every group.
@@ -203,6 +211,13 @@ mod tests {
         assert_eq!(nearest("parse", names, 3), ["query__parse__start"]);
         assert_eq!(nearest("nothing_like_it_at_all", names, 3), [""; 0]);
         assert_eq!(nearest("", names, 3), [""; 0]);
+    }
+
+    #[test]
+    fn a_hint_is_part_of_a_message() {
+        let known = ["TCP_REQ_NEW", "TCP_REQ_EXECUTING", "RDMA_REQ_NEW", "SOCK_REQ_QUEUE"];
+        assert!(hint("tcp_req_nwe", known).starts_with("; near: TCP_REQ_NEW"));
+        assert_eq!(hint("zzzz", known), "");
     }
 
     #[test]

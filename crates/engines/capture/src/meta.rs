@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use spdk_trace::Trace;
 use timeline::{Checked, Lengths};
 
 /// The format of captures that this version writes.
@@ -356,5 +357,14 @@ impl Meta {
     /// The capture's part of that name in [`Captured`] is missing, for this reason.
     pub fn miss(&mut self, part: &str, why: &str) {
         self.missing.insert(part.to_owned(), why.to_owned());
+    }
+}
+
+/// Returns the number of records that a trace will have, if it is known before they are read; the trace may be a capture's.
+pub fn expected_records(trace: &Trace, capture: Option<&Meta>) -> Option<u64> {
+    match trace {
+        Trace::Raw(raw) => Some(raw.rings().map(|ring| ring.records).sum()),
+        Trace::Captured(_) => capture?.end.as_ref().map(|end| end.records),
+        Trace::Json(_) => None,
     }
 }

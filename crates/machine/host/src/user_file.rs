@@ -13,6 +13,31 @@ use crate::foreign;
 /// Bytes of holes that a file may have beside as many bytes as it has on the disk.
 const MAX_HOLES: u64 = 16 << 20;
 
+/// The most that is read of a script, in bytes: more than anybody writes, and than bpftrace takes.
+pub const SCRIPT: u64 = 16 << 20;
+/// The most that is read of a file of object specs, in bytes. Those that are built in have some KB, and reading one takes 75
+/// times its size.
+pub const SPECS: u64 = 1 << 20;
+/// The most that is read of a recording, in bytes: some forty million hits.
+pub const RECORDING: u64 = 4 << 30;
+/// The most that is read of a raw trace that comes through a pipe, in bytes. One in a file has no limit, and a JSON document is
+/// read as it comes.
+pub const PIPED_TRACE: u64 = 4 << 30;
+/// Bytes that are enough to see what a file is.
+pub const START: u64 = 512;
+
+/// Returns whether this user's files and processes come before those of others: root's do, and those of whoever runs this program.
+pub fn is_trusted(user: u32) -> bool {
+    user == 0 || user == rustix::process::getuid().as_raw()
+}
+
+/// The first bytes of a regular file.
+pub fn start(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_member(path)?.take(START).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Opens a file, a pipe, a socket or a terminal. A directory has no bytes, and a device has no end.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;

@@ -12,8 +12,7 @@ use anyhow::Context as _;
 use spdk_trace::Ticks;
 use sys::clock::{Moment, boot_nanos, monotonic_nanos};
 use timeline::{Anchor, BootNanos, Checked, ClockCheck};
-
-use crate::measured_rate::anchor;
+use trace_source::anchor;
 
 /// Time between two anchors,
 const EVERY: Duration = Duration::from_millis(100);

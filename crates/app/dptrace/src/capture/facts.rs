@@ -24,13 +24,13 @@ pub(crate) fn gather(pid: u32) -> Meta {
 
 /// This moment.
 pub(crate) fn now() -> When {
-    When { utc: crate::utc::text(real_nanos().into()), boot_nanos: boot_nanos() }
+    When { utc: text::utc::text(real_nanos().into()), boot_nanos: boot_nanos() }
 }
 
 /// A moment of the kernel's clock that is not far.
 pub(super) fn at(boot: BootNanos) -> When {
     let utc = real_nanos().saturating_sub(boot_nanos()).saturating_add(boot.0);
-    When { utc: crate::utc::text(utc.into()), boot_nanos: boot.0 }
+    When { utc: text::utc::text(utc.into()), boot_nanos: boot.0 }
 }
 
 fn of_machine() -> Machine {

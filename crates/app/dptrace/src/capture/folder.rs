@@ -9,14 +9,14 @@ use std::thread::{Builder, JoinHandle};
 
 use ::capture::Meta;
 use anyhow::{Context as _, bail};
+use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
+use text::printable::path as printable;
+use whole_file::{Access, WholeFile, folder_of, sync_folder};
 
 use super::open::META;
 use super::summary::size;
-use crate::failure::usage;
-use crate::target::printable;
-use crate::whole_file::{Access, WholeFile, folder_of, sync_folder};
 
 /// The folder.
 pub(crate) struct Folder {

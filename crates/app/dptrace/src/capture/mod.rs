@@ -16,13 +16,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use errors::usage;
 use host::{HostError, Pid, Process};
+use text::shell;
 
-use crate::failure::{note, usage};
+use crate::messages::note;
 use crate::process::{self, Role, Takes};
 use crate::record::RING_BYTES;
 use crate::rights;
-use crate::shell;
 use crate::specs::SpecArgs;
 use crate::trace::cpus;
 use folder::{Folder, check_room};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ::objects::ObjectSpec;
 use anyhow::bail;
 
-use crate::failure::note;
 use crate::live_objects::{Opening, Pointers, Session, find};
+use crate::messages::note;
 use crate::trace::live::{PATIENCE, attach};
 
 /// Bytes of a ring buffer for objects that come and go, some hundred at once, where little memory counts: a process has a ring

@@ -8,13 +8,13 @@ use ::capture::{Reader, Source};
 use anyhow::{Context as _, bail};
 use screen::counted;
 use spdk_trace::Trace;
+use text::printable::path as printable;
 use timeline::{Clock, parts_per_million};
+use trace_source::{FileSource, Measured};
+use whole_file::folder_of as parent_of;
 
-use crate::failure::note;
-use crate::input::{FileSource, Loaded};
-use crate::measured_rate::Measured;
-use crate::target::printable;
-use crate::whole_file::folder_of as parent_of;
+use crate::input::Loaded;
+use crate::messages::note;
 
 /// What describes a capture: its first file.
 pub(crate) const META: &str = "meta.json";

@@ -6,9 +6,12 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use ::capture::{Captured, End, Meta};
+use host::Watch;
 use kernel_events::Totals;
+use observer::Progress;
 use spdk_trace::Lcore;
 use sys::clock::boot_nanos;
+use text::printable::path as printable;
 use timeline::BootNanos;
 
 use super::clocks::Clocks;
@@ -20,19 +23,17 @@ use super::open::{KERNEL, OBJECTS, RINGS};
 use super::rings::{Following, Rings};
 use super::stored::{Marks, Stored};
 use super::summary::{self, Result as Came};
-use crate::failure::note;
 use crate::interrupt::{self, Interrupt};
-use crate::progress::{self, Progress};
-use crate::target::{Watch, printable};
+use crate::messages::note;
 use crate::trace::cpus::Place;
 use crate::trace::reader::Pressure;
+use crate::{status_line, terminal};
 
 /// The longest wait for what comes next.
 const WAIT: Duration = Duration::from_millis(20);
 /// Time between two questions whether the process is still there.
 const ALIVE: Duration = Duration::from_millis(100);
-/// Time between the first two readings of its threads, until all are known that write rings; then twice as much each time, up to
-/// [`THREADS_LAST`]: of two threads of one name it is never known.
+/// Time between the first two readings of its threads while a ring's writer is unknown; it doubles up to [`THREADS_LAST`].
 const THREADS: Duration = Duration::from_millis(500);
 const THREADS_LAST: Duration = Duration::from_secs(30);
 /// For how long the disk may take to store what was written, before an end that was asked for is not waited for any more.
@@ -216,7 +217,15 @@ impl Running {
         let objects = parts.objects.map(|objects| anyhow::Ok(objects.follow(open(2, OBJECTS)?)));
         let objects = objects.transpose()?;
         folder.sync()?;
-        Ok(Self { rings, kernel, objects, clocks, progress: Progress::new(), until: None, streams })
+        Ok(Self {
+            rings,
+            kernel,
+            objects,
+            clocks,
+            progress: Progress::new(&terminal::observer()),
+            until: None,
+            streams,
+        })
     }
 
     /// Writes until something has come of all parts, or is late: a capture that is killed from then on has both. Says why to stop, if
@@ -337,7 +346,7 @@ impl Running {
 
     /// Ends all parts, the trace first: what the kernel did until its last record is wanted. Writes what remains, if that works.
     fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
-        progress::erase();
+        status_line::erase();
         let mut ending = Ending { works, ..Ending::default() };
         // Half of it is for the kernel's events, which come later than the records of the same time.
         let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);

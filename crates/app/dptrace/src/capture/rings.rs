@@ -10,13 +10,12 @@ use ::capture::{Around, RingsWriter};
 use anyhow::Context as _;
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
+use text::printable::path as printable;
 use timeline::{Anchor, BootNanos};
+use trace_source::{FileSource, trace_of};
 
 use super::stored::{Marks, Stored};
-use crate::input::FileSource;
-use crate::target::printable;
 use crate::trace::reader::{Batch, Pressure, Reader};
-use crate::trace_files::trace_of;
 
 /// Time between two readings of the owners: records are held back for longer than that when the capture is read.
 const OWNERS: Duration = Duration::from_millis(25);

@@ -2,11 +2,11 @@
 
 use ::capture::{ClockOff, End, FastestHits, JoinError, Meta};
 use screen::counted;
+use text::printable::path as printable;
 
 use super::folder::Folder;
 use super::stored::Marks;
-use crate::failure::note;
-use crate::target::printable;
+use crate::messages::note;
 use crate::trace::reader::Pressure;
 
 /// What came of it.

@@ -11,7 +11,6 @@ use super::{Answer, Candidate, Names};
 use crate::cli::Cli;
 use crate::input::{self, InputArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace_files;
 
 /// Candidates, whether they begin with what was typed or not.
 pub(super) fn answer(place: &Place<'_>) -> Answer {
@@ -113,16 +112,16 @@ fn specs() -> Vec<Candidate> {
 }
 
 fn traces() -> Vec<Candidate> {
-    let files = trace_files::traces().unwrap_or_default();
+    let files = trace_source::traces().unwrap_or_default();
     // The newest first.
     files.iter().rev().filter_map(|path| Some(Candidate::new(path.to_str()?, "trace of an application"))).collect()
 }
 
 /// The names of applications that have a trace in shared memory.
 fn applications() -> Vec<Candidate> {
-    let files = trace_files::traces().unwrap_or_default();
+    let files = trace_source::traces().unwrap_or_default();
     let name =
-        |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.split_once(trace_files::NAME_BASE)?.0.to_owned());
+        |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.split_once(trace_source::NAME_BASE)?.0.to_owned());
     files.iter().filter_map(name).map(|name| Candidate::new(name, "")).collect()
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ::text::printable;
 use cpu_audit::layout::Episode;
 use cpu_audit::{Audit, Facts, Names, Options, StuckThread, Sums, ThreadFacts};
+use errors::usage;
 use host::KernelSymbols;
 use host::busy::{self, BusyThread};
 use kernel_text::cpus::CpuSet;
@@ -16,8 +17,8 @@ use sys::clock::monotonic_nanos;
 
 use super::subject::Subject;
 use super::{CpusArgs, json, text};
-use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
+use crate::messages::note;
 use crate::output::Output;
 
 /// How often the audit looks what waits, and whether to end.

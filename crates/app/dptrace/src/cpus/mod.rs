@@ -12,7 +12,7 @@ use clap::Args;
 
 pub(crate) use audit::thread_facts;
 
-use crate::failure;
+use crate::exit;
 use subject::Subject;
 
 /// `dptrace cpus`, as typed.
@@ -85,5 +85,5 @@ pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
         return check::run(&Subject::of(args)?, args);
     }
     audit::run(&Subject::of_audit(args)?, args)?;
-    Ok(failure::DONE)
+    Ok(exit::DONE)
 }

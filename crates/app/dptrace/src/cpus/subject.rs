@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use errors::usage;
 use host::Pid;
 use host::cpus::allowed;
 use host::proc::{task, threads};
@@ -9,7 +10,6 @@ use kernel_text::cpus::CpuSet;
 use text::printable;
 
 use super::CpusArgs;
-use crate::failure::usage;
 use crate::process::{self, Role, Takes};
 
 const ROLE: Role = Role { command: "cpus", takes: Takes::All("checked"), starts: false };

@@ -11,13 +11,12 @@ use anyhow::{Context as _, bail};
 use demo_target::{InjectionTruth, Truth};
 use screen::{counted, time};
 use spdk_trace::Ticks;
-use text::printable;
+use text::printable::{self, path as printable};
 
 use super::{POLL_INTERVAL, print};
-use crate::failure::{explained, note};
 use crate::interrupt::Interrupt;
+use crate::messages::{explained, note};
 use crate::output;
-use crate::target::printable;
 use crate::timeline::{self, Delayed};
 
 /// What the target is asked to do; what is repeated by hand is the same for a longer time.

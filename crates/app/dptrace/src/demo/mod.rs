@@ -12,17 +12,18 @@ use anyhow::Context as _;
 use bpf_session::Features;
 use clap::Args;
 use flate2::read::GzDecoder;
+use host::Files;
 use objects::{ObjectSpec, WantedProbe, built_in};
 use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{RawTrace, Trace};
+use text::printable::path as printable;
+use whole_file::{Access, Batch};
 
-use crate::failure::{explained, note};
 use crate::input::Loaded;
+use crate::messages::{explained, note};
 use crate::output::{self, Output};
 use crate::record::{RING_BYTES, add_files, report_totals};
-use crate::target::{Files, printable};
 use crate::trace::objects::annotate;
-use crate::whole_file::{Access, Batch};
 use crate::{latency, timeline, trace};
 
 /// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes

@@ -9,11 +9,11 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use errors::unsupported;
 use host::system;
+use whole_file::Access;
 
-use crate::failure::unsupported;
 use crate::output::{self, Output};
-use crate::whole_file::Access;
 use report::{Finding, Report};
 
 /// `dptrace doctor`, as typed.

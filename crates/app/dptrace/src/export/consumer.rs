@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use spdk_trace::{Lcore, Record};
 use tables::{Row as _, TABLES, Table, rows};
 use timeline::{BootNanos, Consumer, Interval, Request, Tid};
+use whole_file::Batch;
 
 use super::activities::{Budgets, Intervals};
 use super::files::{Files, Place};
@@ -14,7 +15,6 @@ use super::requests::Requests;
 use super::times::Times;
 use crate::timeline::pass::Kept;
 use crate::timeline::source::Source;
-use crate::whole_file::Batch;
 
 /// What all tables need to know.
 pub(super) struct Facts<'a> {

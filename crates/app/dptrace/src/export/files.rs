@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tables::{Row, Table, escaped, hour_of, partition};
+use whole_file::{Access, Batch};
 
 use super::part::Part;
-use crate::whole_file::{Access, Batch};
 
 /// Hours of which files are open at one time: rows come almost in the order of time.
 const MOST_OPEN: usize = 3;

@@ -19,18 +19,18 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use screen::counted;
 use spdk_trace::Trace;
 use tables::TABLES;
+use text::printable::path as printable;
+use whole_file::Batch;
 
-use crate::failure::note;
 use crate::input;
+use crate::messages::note;
 use crate::output::Output;
-use crate::target::printable;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;
 use crate::timeline::source::{Source, Ticker};
 use crate::trace::objects::ObjectArgs;
 use crate::trace::warn_problems;
-use crate::whole_file::Batch;
 use consumer::Exporter;
 use files::Place;
 use times::Times;
@@ -76,7 +76,7 @@ pub(crate) struct ExportArgs {
     /// When the last record of a trace file was written: 2026-11-23T06:32:00Z
     ///
     /// A trace file counts ticks, and does not say when that was. Default: when the file was last changed. Captures know it.
-    #[arg(long, value_name = "TIME", value_parser = crate::utc::read, help_heading = "Output")]
+    #[arg(long, value_name = "TIME", value_parser = text::utc::read, help_heading = "Output")]
     at: Option<i64>,
 }
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tables::{Row, Table, TableWriter};
-
-use crate::target::printable;
-use crate::whole_file::{Access, WholeFile};
+use text::printable::path as printable;
+use whole_file::{Access, WholeFile};
 
 /// A file that is not whole yet. Dropped so, it leaves nothing.
 pub(crate) struct Part {

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use anyhow::Context as _;
+use errors::usage;
 use spdk_trace::{Ticks, Trace};
-use text::printable;
+use text::printable::{self, path as printable};
+use text::utc;
 use timeline::BootNanos;
 
-use crate::failure::{note, usage};
-use crate::target::printable;
+use crate::messages::note;
 use crate::timeline::source::{Source, Ticker};
-use crate::utc;
 
 /// What puts times on UTC.
 pub(super) struct Times {

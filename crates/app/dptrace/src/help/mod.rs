@@ -12,7 +12,7 @@ use clap::{Command, CommandFactory as _};
 use screen::Screen;
 
 use crate::cli::Cli;
-use crate::failure::{DONE, USAGE};
+use crate::exit::{DONE, USAGE};
 
 /// The columns that help takes at most: longer lines are hard to read.
 const WIDEST: usize = 100;

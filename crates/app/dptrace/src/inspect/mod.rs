@@ -11,17 +11,17 @@ use bt_lang::Diagnostic;
 use bt_lang::ast::Block;
 use bt_lang::render::{Source, render};
 use clap::Args;
-use host::{Pid, Process, ProcessMemory};
+use host::{Pid, Process, ProcessMemory, user_file};
 use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
 use objects::layouts::SpdkVersion;
 use symbolize::{DebugFolders, ProcessVariables};
 use text::printable;
 use typeinfo::TypeStore;
 
-use crate::failure::{DONE, FAILED, NOT_PERMITTED, USAGE, note};
+use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
+use crate::messages::note;
 use crate::output;
 use crate::process::{self, Role, Takes};
-use crate::user_file;
 use layout::Layout;
 use print::Printer;
 
@@ -202,12 +202,12 @@ fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
     for path in &args.definitions {
         let shown = printable::path(path);
         let bytes = user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
-        let text = String::from_utf8(bytes).map_err(|_| crate::failure::usage(format!("{shown} is no UTF-8")))?;
+        let text = String::from_utf8(bytes).map_err(|_| errors::usage(format!("{shown} is no UTF-8")))?;
         if let Err(diagnostics) = live_memory::define_types(types, &text) {
             for diagnostic in &diagnostics {
                 report_in(&shown, &text, diagnostic);
             }
-            return Err(anyhow!(crate::failure::Usage(format!("{shown} has definitions that can't be used"))));
+            return Err(anyhow!(errors::Usage(format!("{shown} has definitions that can't be used"))));
         }
     }
     Ok(())

@@ -6,9 +6,9 @@ use bt_lang::Span;
 use bt_lang::ast::{Block, ExprKind, StmtKind};
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
 use text::printable;
+use whole_file::Access;
 
 use crate::output::Output;
-use crate::whole_file::Access;
 
 /// Prints the values of one expression after the other.
 pub(super) struct Printer {

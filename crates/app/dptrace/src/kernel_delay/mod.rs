@@ -29,14 +29,16 @@ use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 use text::printable;
 
-use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
+use crate::messages::{note, warn_symbols};
 use crate::output::{self, Output};
-use crate::progress::Progress;
-use crate::target::stripped;
+use crate::terminal;
 pub(crate) use args::KernelDelayArgs;
 use around::{Around, Before};
 use children::Children;
+use errors::usage;
+use host::stripped;
+use observer::Progress;
 use stamp::{stamp, started};
 use subject::Subject;
 pub(crate) use subject::check_namespace;
@@ -301,7 +303,7 @@ impl Run<'_> {
 
     /// Waits until something is so; false if there is a reason not to.
     fn until(&self, is_so: impl Fn(&WindowState) -> bool) -> anyhow::Result<bool> {
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(&terminal::observer());
         loop {
             if is_so(&self.tracer.window()?) {
                 return Ok(true);
@@ -336,7 +338,8 @@ impl Run<'_> {
 
     /// Waits for a moment; false if there is a reason not to.
     fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
-        let mut progress = Progress::expected(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
+        let mut progress =
+            Progress::expected(&terminal::observer(), Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
         loop {
             let left = moment.saturating_sub(monotonic_nanos());
             if left == 0 {

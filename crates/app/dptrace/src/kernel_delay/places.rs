@@ -3,15 +3,16 @@
 use bpf_session::UprobePlace;
 use elf::symbols::Functions;
 use elf::{Aim, Code};
-use host::ElfFile;
+use errors::usage;
+use host::{Depth, ElfFile, stripped};
 use kernel_delay::live::UserPlaces;
 use kernel_delay::trigger::Trigger;
 use text::patterns::{nearest, nearest_in_groups};
+use text::printable::path as printable;
 use usdt::UsdtProbes;
 
 use super::subject::Subject;
-use crate::failure::usage;
-use crate::target::{Depth, printable, stripped};
+use crate::messages::note_left_out;
 
 /// The places of a trigger in the process's files; none for one of the kernel's.
 pub(super) fn places(subject: &Subject, trigger: &Trigger) -> anyhow::Result<UserPlaces> {
@@ -25,7 +26,7 @@ pub(super) fn places(subject: &Subject, trigger: &Trigger) -> anyhow::Result<Use
 /// A probe's places in all files of the process that have it.
 fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
-    subject.files()?.for_each(Depth::Notes, |file| {
+    subject.files()?.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
         let probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         if let Some(first) = probes.faults.first() {
             broken.get_or_insert_with(|| format!("; {}: left out {first}", printable(file.path())));
@@ -58,7 +59,7 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
 /// A function's places in the files of the process: the first file that has it.
 fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
-    subject.files()?.for_each(Depth::Whole, |file: &ElfFile| {
+    subject.files()?.for_each(Depth::Whole, note_left_out, |file: &ElfFile| -> anyhow::Result<()> {
         if !found.is_empty() {
             return Ok(());
         }

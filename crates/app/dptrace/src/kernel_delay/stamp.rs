@@ -3,8 +3,7 @@
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use sys::clock::{monotonic_nanos, real_nanos};
-
-use crate::utc;
+use text::utc;
 
 /// Now: `@2026-06-08T12:17:22.725127 (10:17:22 UTC)`.
 pub(super) fn stamp() -> String {

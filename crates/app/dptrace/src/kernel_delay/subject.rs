@@ -1,20 +1,22 @@
 //! The processes whose threads are accounted for.
 
-use anyhow::{Context as _, anyhow};
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
+use anyhow::{Context as _, anyhow};
+use errors::{unsupported, usage};
+use host::Files;
 use sys::process::HeldChild;
+use text::printable::path as printable;
 
 use super::args::KernelDelayArgs;
 use super::busiest;
-use crate::failure::{note, unsupported, usage};
+use crate::messages::note;
 use crate::output;
 use crate::process::{self, Role, Takes};
 use crate::record::find_program;
-use crate::target::{Files, printable};
 
 /// The process that people ask about who name none.
 const DEFAULT_NAME: &str = "ovs-vswitchd";

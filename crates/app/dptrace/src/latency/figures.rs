@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use ::capture::Meta;
+use ::capture::{Meta, expected_records};
 use objects::{Annotator, ObjectSpec};
+use observer::{Progress, Reading};
 use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
 use spdk_trace::{TickRate, Ticks, Trace};
@@ -17,10 +18,9 @@ use super::reused::Reused;
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
-use crate::interrupt;
-use crate::progress::{Progress, Reading, expected};
 use crate::timeline::words::kind;
 use crate::trace::field;
+use crate::{interrupt, terminal};
 
 /// Connections that are kept, and those of which also the stages are.
 const MOST_CONNECTIONS: usize = 2_000;
@@ -63,7 +63,8 @@ pub(crate) fn figures(
     let mut each = Tracker::new(of_connections, tpoints, rate);
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut read = 0u64;
-    let mut reading = Reading::new(Progress::new(), "figures, before two passes", expected(trace, meta));
+    let mut reading =
+        Reading::new(Progress::new(&terminal::observer()), "figures, before two passes", expected_records(trace, meta));
     trace.for_each(|record| {
         read += 1;
         reading.count();

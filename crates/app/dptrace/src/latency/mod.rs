@@ -19,26 +19,26 @@ mod tail;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use ::capture::expected_records;
 use clap::Args;
 use objects::{Annotator, ObjectSpec};
+use observer::{Progress, Reading};
 use records::{Context, Field, Filter};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
 use timeline::{Silence, Silences};
+use trace_source::Measured;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::failure::note;
 use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::live_objects::AroundTrace;
-use crate::measured_rate::Measured;
+use crate::messages::note;
 use crate::output::{self, Output};
-use crate::progress::{Progress, READING, Reading, expected};
-use crate::trace::beside;
-use crate::trace::field;
+use crate::terminal::{self, READING};
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
+use crate::trace::{beside, field, known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
 use excluded::Queues;
 use names::Names;
 use next::Next;
@@ -244,7 +244,8 @@ fn follow_objects(
     let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
     let (mut base, mut read) = (None, 0u64);
     let mut silences = Silences::new(loaded.rate());
-    let mut reading = Reading::new(Progress::new(), READING, expected(trace, loaded.capture.as_deref()));
+    let mut reading =
+        Reading::new(Progress::new(&terminal::observer()), READING, expected_records(trace, loaded.capture.as_deref()));
     let problems = trace.for_each(|record| {
         read += 1;
         reading.count();

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use text::shell;
+use trace_source::Application;
+
 use super::stages::{Latencies, Times};
-use crate::application::Application;
 use crate::input::Loaded;
-use crate::shell;
 
 /// What can be done about a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -31,8 +31,8 @@ pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
         remarks.push(format!(
             "the trace is being written, and new records overwrite old ones: to keep these, copy it first (cp {} {}), and look \
              at the copy",
-            crate::shell::word(path),
-            crate::shell::word(&std::path::Path::new("/tmp").join(copy))
+            text::shell::word(path),
+            text::shell::word(&std::path::Path::new("/tmp").join(copy))
         ));
     }
     remarks

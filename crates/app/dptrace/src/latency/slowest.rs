@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use screen::{HEAD, LARGEST, NAME, columns};
+use text::shell;
+use trace_source::Application;
 
 use super::LatencyArgs;
 use super::names::{Names, micros, quoted, squeezed};
 use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
-use crate::application::Application;
 use crate::input::Place;
-use crate::shell;
 
 /// The longest lives with all their records.
 pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {

@@ -4,16 +4,15 @@ use std::io::Write as _;
 
 use anyhow::anyhow;
 use elf::symbols::{Function, Functions};
-use host::ElfFile;
+use host::{Depth, ElfFile, Files, stripped};
 use serde_json::json;
 use text::patterns::{NamePattern, nearest};
-use text::printable;
+use text::printable::{self, path as printable};
 
 use super::target::Request;
 use super::{NEAR, nothing_fits};
-use crate::failure::note;
+use crate::messages::{note, note_left_out};
 use crate::output::Output;
-use crate::target::{Depth, Files, printable, stripped};
 
 /// A function and its name as its author wrote it.
 type Named<'a> = (String, &'a Function<'a>);
@@ -26,7 +25,7 @@ pub(super) fn list(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let mut shown = 0;
-    files.for_each(Depth::Symbols, |file| {
+    files.for_each(Depth::Symbols, note_left_out, |file| -> anyhow::Result<()> {
         with_functions(file, |functions| {
             let named = fitting(functions, pattern);
             shown += named.len();
@@ -58,7 +57,7 @@ pub(super) fn list(
 /// since the names of a large program are many. And the files that have no names of their own functions.
 fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut known, mut without) = (Vec::new(), Vec::new());
-    files.for_each(Depth::Symbols, |file| {
+    files.for_each(Depth::Symbols, note_left_out, |file| -> anyhow::Result<()> {
         with_functions(file, |functions| {
             if functions.is_stripped() {
                 without.push(printable(file.path()));

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
+use whole_file::Access;
 
 use crate::output::{self, Output};
-use crate::whole_file::Access;
 use target::{Request, What};
 
 /// `dptrace list`, as typed.

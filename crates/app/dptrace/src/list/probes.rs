@@ -2,18 +2,17 @@
 
 use std::io::Write as _;
 
-use host::ElfFile;
+use host::{Depth, ElfFile, Files};
 use serde_json::{Value, json};
 use text::patterns::ProbePattern;
-use text::printable;
+use text::printable::{self, path as printable};
 use usdt::args::ArgSpec;
 use usdt::{Place, Probe, UsdtProbes};
 
 use super::nothing_fits_in_groups;
 use super::target::Request;
-use crate::failure::note;
+use crate::messages::{note, note_left_out};
 use crate::output::Output;
-use crate::target::{Depth, Files, printable};
 
 /// Lists the probes that fit the pattern.
 pub(super) fn list(
@@ -23,7 +22,7 @@ pub(super) fn list(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let mut shown = 0;
-    files.for_each(Depth::Notes, |file| {
+    files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
         let mut probes = read(file)?;
         probes.retain(|probe| pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name)));
         probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
@@ -40,7 +39,7 @@ pub(super) fn list(
         Some(_) => {
             // The names are gathered only now, since there may be many.
             let mut known = Vec::new();
-            files.for_each(Depth::Notes, |file| {
+            files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
                 let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
                 known.extend(probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
                 Ok(())

@@ -4,13 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use anyhow::Context as _;
-use text::patterns::PatternError;
-use text::patterns::{NamePattern, ProbePattern};
+use errors::usage;
+use host::Files;
+use text::patterns::{NamePattern, PatternError, ProbePattern};
+use text::printable::path as printable;
 
 use super::ListArgs;
-use crate::failure::usage;
 use crate::process::{self, Role, Takes};
-use crate::target::{Files, printable};
 
 /// The resolved request.
 pub(super) struct Request {
@@ -85,7 +85,7 @@ fn nowhere(pattern: &str) -> anyhow::Error {
 
 fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
     match path.map(Path::new) {
-        _ if !pids.is_empty() => Files::of_process(process::one(pids, ROLE)?),
+        _ if !pids.is_empty() => Ok(Files::of_process(process::one(pids, ROLE)?)?),
         Some(path) => Ok((Files::of_path(path), printable(path))),
         None => Err(usage("nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints")),
     }

@@ -9,7 +9,7 @@ use text::patterns::ProbePattern;
 
 use super::nothing_fits_in_groups;
 use super::target::Request;
-use crate::failure::note;
+use crate::messages::note;
 use crate::output::Output;
 
 /// Lists the tracepoints that fit the pattern; their fields only with `--json`, because each is a file to read.

@@ -5,18 +5,19 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
+use errors::usage;
 use objects::{ObjectSpec, built_in};
 use screen::counted;
+use whole_file::Access;
 
 use super::finder::{Finder, Snapshot};
 use super::rpc::Answers;
 use super::table;
-use crate::failure::{note, usage};
+use crate::messages::note;
 use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::read_files;
-use crate::whole_file::Access;
 
 /// `dptrace objects`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -171,7 +172,7 @@ fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSp
     for name in names.split(',') {
         match specs.iter().find(|spec| spec.name == name) {
             None => {
-                let hint = crate::names::hint(name, specs.iter().map(|spec| spec.name.as_str()));
+                let hint = text::patterns::hint(name, specs.iter().map(|spec| spec.name.as_str()));
                 return Err(usage(format!(
                     "there is no object spec {name:?}{hint}; dptrace objects --list lists them"
                 )));

@@ -5,8 +5,7 @@ use std::io;
 use host::{Pid, Process, ProcessMemory};
 use live_memory::Memory as _;
 use spdk_trace::ReadAt;
-
-use crate::input::is_of_application;
+use trace_source::is_of_application;
 
 /// The longest trace that is read so: 32,768 slots of 64 bytes for each of 512 lcores.
 const LONGEST: u64 = 1 << 30;

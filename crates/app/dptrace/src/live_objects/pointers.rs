@@ -6,10 +6,9 @@ use std::path::Path;
 
 use objects::ObjectSpec;
 use spdk_trace::{ArgValue, Object, RawTrace, ReadAt, Record};
+use trace_source::{FileSource, trace_of};
 
 use super::mapped::MappedTrace;
-use crate::input::FileSource;
-use crate::trace_files::trace_of;
 
 /// The most addresses of the objects of a spec.
 const MOST: usize = 100_000;

@@ -9,12 +9,12 @@ use live_memory::{Limited, Limits};
 use objects::{ObjectSpec, layouts};
 use screen::counted;
 use symbolize::{DebugFolders, TypesFile};
+use text::printable::path as printable;
 use typeinfo::{Arch, TypeStore};
 
 use super::globals::{Addresses, Globals, texts};
 use super::layout::{Fit, Judged, Way, compile_spec};
 use super::pointers::Pointers;
-use crate::target::printable;
 
 /// What the specs come down to for a process.
 pub(super) struct Sources {

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::{Arg, Command};
+use text::printable::path as printable;
+use whole_file::{Access, Batch};
 
 use crate::help::{self, GROUPS, examples, restored};
-use crate::target::printable;
-use crate::whole_file::{Access, Batch};
 use facts::Facts;
 use roff::Page;
 

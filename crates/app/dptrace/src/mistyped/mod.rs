@@ -11,10 +11,9 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
 use text::patterns::nearest;
-use text::printable;
+use text::{printable, shell};
 
 use crate::cli::Cli;
-use crate::shell;
 
 /// The sentence for a command line that clap rejected, without `error:`.
 pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {

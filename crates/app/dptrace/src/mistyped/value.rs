@@ -4,9 +4,9 @@ use clap::Arg;
 use clap::builder::PossibleValue;
 use clap::error::ContextKind;
 use text::patterns::nearest;
+use text::shell;
 
 use super::{Context, Typed};
-use crate::shell;
 
 impl Typed<'_> {
     /// No value, or none of those that there are.

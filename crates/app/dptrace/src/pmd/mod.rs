@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::failure::note;
 use crate::interrupt::Interrupt;
 use crate::kernel_delay::check_namespace;
+use crate::messages::note;
 use crate::output::Output;
 use subject::Subject;
 

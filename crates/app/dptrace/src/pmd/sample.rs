@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel_events::{Facts, Found, Intervals, Keep};
+use observer::Progress;
 use sys::clock::{boot_nanos, monotonic_nanos};
 use timeline::{BootNanos, Tid};
 
@@ -10,7 +11,7 @@ use super::ask::{Answers, Asked};
 use super::subject::Subject;
 use crate::capture::kernel::plain;
 use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use crate::terminal;
 
 /// Bytes of the ring between the kernel and us.
 const RING: u32 = 4 << 20;
@@ -36,7 +37,7 @@ pub(super) fn take(subject: &Subject, length: Duration, interrupt: Interrupt) ->
     let offset = boot_nanos().saturating_sub(monotonic_nanos());
     let is_ovs = subject.threads.iter().any(|thread| thread.core.is_some());
     let asking = Asked::of(subject.pid, &subject.sockets).start(is_ovs)?;
-    let (begun, mut progress) = (Instant::now(), Progress::expected(length));
+    let (begun, mut progress) = (Instant::now(), Progress::expected(&terminal::observer(), length));
     while begun.elapsed() < length && !interrupt.is_requested() {
         intervals.next(TURN.min(length.saturating_sub(begun.elapsed()))).map_err(plain)?;
         progress.show(|since| format!("looking, {:.1} s left", length.saturating_sub(since).as_secs_f64()));

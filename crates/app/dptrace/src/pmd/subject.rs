@@ -1,12 +1,12 @@
 //! The process, and which of its threads poll.
 
+use errors::usage;
 use host::control::{Listening, listening};
 use host::proc::{name, task, threads};
 use host::{Pid, cpus};
 use text::printable;
 
 use super::PmdArgs;
-use crate::failure::usage;
 use crate::process::{self, Role, Takes};
 
 const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };

@@ -6,11 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::anyhow;
+use errors::usage;
 use host::proc::{self, Stat};
 use host::{HostError, Pid, Process};
 use text::{patterns, printable};
-
-use crate::failure::usage;
 
 /// How many characters of a command line are shown.
 const SHOWN: usize = 100;

@@ -1,11 +1,10 @@
 //! What is said of processes that are not there, or are too many.
 
 use anyhow::anyhow;
-use text::printable;
+use text::{printable, shell};
 
 use super::Role;
 use super::find::{called_in_kernel, command_line, near};
-use crate::shell;
 
 /// How many processes are listed.
 const LISTED: usize = 10;

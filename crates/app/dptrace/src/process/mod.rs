@@ -10,7 +10,8 @@ use find::run_same_program;
 pub(crate) use find::{called, check_number, command_line, descendants, is_there};
 pub(crate) use words::join_pids;
 
-use crate::failure::{note, usage};
+use crate::messages::note;
+use errors::usage;
 
 /// What a command does with processes.
 #[derive(Clone, Copy, Debug)]

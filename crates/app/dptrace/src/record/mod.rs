@@ -9,20 +9,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
-use host::{Pid, Process};
+use errors::usage;
+use host::{Depth, Files, Pid, Process, Watch};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder, Totals};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
+use text::printable::path as printable;
+use whole_file::{Access, WholeFile};
 
-use crate::failure::{self, note, usage};
+use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::live_objects::{Finder, Opening, Session};
+use crate::messages::{note, note_left_out};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
-use crate::target::{Depth, Files, Watch, printable};
-use crate::whole_file::{Access, WholeFile};
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -124,7 +126,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let plan = match plan(args, &wanted, &subject) {
         Ok(plan) => plan,
         // A program without probes still has its memory.
-        Err(error) if args.emit_object.is_none() && failure::status(&error) != failure::NOT_PERMITTED => {
+        Err(error) if args.emit_object.is_none() && exit::status(&error) != exit::NOT_PERMITTED => {
             let finder = opening.finish();
             if finder.is_none() {
                 return Err(error);
@@ -279,14 +281,14 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
 
 /// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.
 pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> anyhow::Result<()> {
-    files.for_each(Depth::Notes, |file| {
+    files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
         plan.add_file(file).map_err(|error| match error {
             probe_recorder::Error::Host(error) => error.into(),
             other => other.into(),
         })
     })?;
     let missing = plan.missing();
-    let hint = |name: &String| crate::names::hint(name, plan.seen().iter().map(String::as_str));
+    let hint = |name: &String| text::patterns::hint(name, plan.seen().iter().map(String::as_str));
     if plan.found().is_empty() {
         // A note that is broken may be why.
         report_remarks(plan);

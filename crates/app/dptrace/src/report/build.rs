@@ -6,13 +6,12 @@ use std::collections::HashMap;
 use ::report::{Activity, Intruder, Report, Verdict};
 use ::timeline::{BootNanos, Setting};
 use spdk_trace::TickRate;
+use text::printable::path as printable;
 
-use super::ReportArgs;
 use super::collect::Collector;
-use super::{facts, gaps, spent, waterfall};
+use super::{ReportArgs, facts, gaps, spent, waterfall};
 use crate::input::Place;
 use crate::latency::figures::{self, Found};
-use crate::target::printable;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use ::report::Report;
 use ::report::chart::{self, Chart};
 use clap::{Args, ValueEnum};
+use errors::usage;
 
-use crate::failure::usage;
 use crate::input::{self, Place};
 use crate::output::Output;
 use crate::trace::objects::ObjectArgs;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use errors::usage;
+use text::shell;
+
 use super::bundled::{self, Bundled};
 use super::options::{DumpName, RunArgs};
 use super::source;
-use crate::failure::{is_bpftrace_compat, usage};
-use crate::shell;
+use crate::messages::is_bpftrace_compat;
 
 /// An error if the script is not there, or if it is a bundled one that can't be run with these words.
 pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use errors::usage;
 use serde_json::json;
+use whole_file::Access;
 
-use crate::failure::usage;
 use crate::output::Output;
-use crate::whole_file::Access;
 
 /// A script that dptrace carries.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
 }
 
 fn wanted(name: &str) -> anyhow::Result<Bundled> {
-    let hint = || crate::names::hint(name, all().map(|script| script.name));
+    let hint = || text::patterns::hint(name, all().map(|script| script.name));
     find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
 }
 

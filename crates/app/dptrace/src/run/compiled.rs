@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use bt_abi::{Attach, ScriptProbe};
 use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target};
+use errors::{forbidden, unsupported, usage};
 
 use super::bundled::Bundled;
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::untraced::Untraced;
-use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
+use crate::messages::{is_bpftrace_compat, note};
 use crate::record::find_program;
+use crate::run::engine_error::engine_error;
 
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
 const MOST_PIDS: u32 = 4 << 20;

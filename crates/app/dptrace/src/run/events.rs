@@ -8,8 +8,8 @@ use bt_runtime::Printer;
 
 use super::failures;
 use super::source::ScriptText;
-use crate::failure::note;
 use crate::interrupt::commanding;
+use crate::messages::note;
 use crate::output::Output;
 
 /// Shows events.

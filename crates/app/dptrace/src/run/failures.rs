@@ -6,7 +6,7 @@ use bt_runtime::Printer;
 use super::compat;
 use super::events::print_error;
 use super::source::ScriptText;
-use crate::failure::{is_bpftrace_compat, note};
+use crate::messages::{is_bpftrace_compat, note};
 
 /// The helper by which keys come into maps.
 const MAP_UPDATE: &str = "map_update_elem";

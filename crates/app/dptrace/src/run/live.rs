@@ -9,10 +9,10 @@ use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
 use super::untraced::Untraced;
-use crate::failure::engine_error;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Output};
 use crate::process;
+use crate::run::engine_error::engine_error;
 
 /// The longest wait for events: how late the end of a process is seen at most.
 const WAIT: Duration = Duration::from_millis(20);

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
+use errors::usage;
 
 use super::{asked, bundled};
-use crate::failure::{is_bpftrace_compat, usage};
+use crate::messages::is_bpftrace_compat;
 use crate::process::{self, Role, Takes};
 
 const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };

@@ -50,8 +50,7 @@ impl Wanted {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        let call =
-            if text.is_file() { crate::shell::word(text.called()).into_owned() } else { "-e PROGRAM".to_owned() };
+        let call = if text.is_file() { text::shell::word(text.called()).into_owned() } else { "-e PROGRAM".to_owned() };
         let arguments = self.arguments.last().map_or_else(String::new, |last| {
             // A script can name them in its comment.
             let named = lines.iter().find_map(|line| line.strip_prefix("takes:")).map(bundled::named);
@@ -92,7 +91,7 @@ impl Wanted {
         let can_read_more = self.counts && text.bundled.is_none();
         let is_read = |number: usize| can_read_more || number <= most || text.text.contains(&format!("${number}"));
         let unread = given.iter().enumerate().filter(|(index, _)| !is_read(index + 1));
-        let unread: Vec<String> = unread.map(|(_, word)| crate::shell::word(word.as_str()).into_owned()).collect();
+        let unread: Vec<String> = unread.map(|(_, word)| text::shell::word(word.as_str()).into_owned()).collect();
         if !unread.is_empty() {
             let known = match most {
                 0 => "takes no arguments".to_owned(),

@@ -3,11 +3,11 @@
 use bpf_insn::Listing;
 use bt_abi::Script;
 use text::printable;
+use whole_file::Access;
 
 use super::Lines;
 use super::options::{DumpName, RunArgs};
 use crate::output::Output;
-use crate::whole_file::Access;
 
 /// Prints it.
 pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::Result<()> {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use errors::usage;
 use signal_hook::consts::FORBIDDEN;
-
-use crate::failure::usage;
 
 /// Signals that are caught, each with a flag that says whether it came.
 pub(super) struct Signals(Vec<(i32, Arc<AtomicBool>)>);

@@ -5,14 +5,14 @@ use std::path::Path;
 use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use bt_runtime::Place;
-use text::printable;
+use errors::usage;
+use host::user_file;
+use text::printable::{self, path as printable};
 
 use super::bundled::{self, Bundled};
 use super::compat;
 use super::options::RunArgs;
-use crate::failure::{capitalized, is_bpftrace_compat, usage, without_error_numbers};
-use crate::target::printable;
-use crate::user_file;
+use crate::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 
 /// What bpftrace calls a program that has no file, in messages and in JSON.
 const NO_FILE: &str = "stdin";
@@ -155,7 +155,7 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
     let is_program = bytes.starts_with(b"\x7fELF");
     let text = String::from_utf8(bytes).map_err(|_| {
         let advice = if is_program {
-            format!(": it is a program (dptrace run SCRIPT -c {} starts and traces it)", crate::shell::word(path))
+            format!(": it is a program (dptrace run SCRIPT -c {} starts and traces it)", text::shell::word(path))
         } else {
             ", which a script is".to_owned()
         };
@@ -169,7 +169,7 @@ pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
-    let near = crate::names::hint(&name, bundled::all().map(|script| script.name));
+    let near = text::patterns::hint(&name, bundled::all().map(|script| script.name));
     let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
     let advice = match () {
         () if is_bpftrace_compat() => "",

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::options::RunArgs;
-use crate::failure::{is_bpftrace_compat, note};
+use crate::messages::{is_bpftrace_compat, note};
 use crate::process;
 
 /// Processes whose children are not traced.

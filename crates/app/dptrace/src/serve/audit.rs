@@ -12,7 +12,7 @@ use text::printable;
 use super::intrusions::Who;
 use super::store::Shared;
 use crate::cpu_windows::{Pollers, Windows, is_of};
-use crate::failure::{explained, note};
+use crate::messages::{explained, note};
 
 /// How often it is looked which CPUs have pollers.
 const LOOK: Duration = Duration::from_secs(10);

@@ -1,11 +1,10 @@
 //! The page `/connections`: percentiles of each stage of each connection that has a place, as JSON.
 
 use serde_json::{Value, json};
-use text::printable;
+use text::{printable, utc};
 
 use super::groups::{Group, State};
 use super::store::Store;
-use crate::utc;
 
 /// Writes it: one object.
 pub(super) fn page(store: &Store) -> String {

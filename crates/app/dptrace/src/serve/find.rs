@@ -9,12 +9,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use host::{Pid, proc};
+use host::{Pid, proc, user_file};
 use spdk_trace::Follower;
+use trace_source::{Application, FileSource, number_of};
 
-use crate::application::{Application, number_of};
-use crate::input::FileSource;
-use crate::{process, trace_files, user_file};
+use crate::process;
 
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
@@ -111,7 +110,7 @@ impl Finder {
     /// A process that was named.
     fn of(pid: u32) -> Option<Found> {
         let process = Identity::of(pid)?;
-        let trace = trace_files::trace_of(pid).ok().and_then(|path| {
+        let trace = trace_source::trace_of(pid).ok().and_then(|path| {
             let inode = path.symlink_metadata().ok()?.ino();
             Some((path, inode))
         });
@@ -121,7 +120,7 @@ impl Finder {
     /// The processes that write traces.
     fn writers(&mut self) -> Vec<Found> {
         // Where nothing can be listed there is nothing.
-        let files = trace_files::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
+        let files = trace_source::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
         let identity = |file: &Metadata| (file.dev(), file.ino(), file.uid(), file.ctime(), file.ctime_nsec());
         let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
         let there: HashSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();

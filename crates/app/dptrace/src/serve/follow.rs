@@ -7,24 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use host::Watch;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
 use text::printable;
+use trace_source::{FileSource, Measuring};
 
-use super::LOST_REQUESTS;
-use super::LOST_SLOTS;
 use super::naming::Naming;
 use super::stages::{Now, Stages};
 use super::store::Shared;
+use super::{LOST_REQUESTS, LOST_SLOTS};
 use crate::capture::facts::thread_name;
 use crate::capture::objects::{Objects, SMALL_RING};
-use crate::failure::{explained, note};
-use crate::input::FileSource;
 use crate::live_objects::Session;
-use crate::measured_rate::Measuring;
-use crate::target::Watch;
+use crate::messages::{explained, note};
 use crate::trace::objects::annotate_quietly;
 use crate::trace::reader::{Batch, HOLD, Reader};
 

@@ -26,14 +26,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use errors::usage;
+use host::user_file;
 use text::printable;
 
-use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::latency::CONNECTION;
-use crate::target::printable;
-use crate::user_file;
-use crate::utc;
+use crate::messages::note;
 use find::{Finder, Wanted};
 use http::{Server, Token};
 use limits::{CLIENTS, Limits};
@@ -43,6 +42,8 @@ pub(crate) use stages::requests_of;
 use store::Shared;
 use sys::clock::real_nanos;
 use targets::{Setting, Targets};
+use text::printable::path as printable;
+use text::utc;
 
 /// `dptrace serve`, as typed.
 #[derive(Args, Clone, Debug)]

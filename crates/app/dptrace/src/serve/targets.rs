@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use host::{Pid, proc};
+use host::{Pid, Watch, proc, user_file};
 use objects::ObjectSpec;
 use sys::clock::boot_nanos;
 use text::printable;
@@ -15,10 +15,8 @@ use super::find::{Found, Identity};
 use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
-use crate::failure::{explained, note};
-use crate::target::Watch;
+use crate::messages::{explained, note};
 use crate::trace::cpus;
-use crate::user_file;
 
 /// Time after which a trace that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(10);

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use ::capture::Reader;
 use anyhow::Context as _;
+use host::user_file;
 use objects::{Annotator, ObjectSpec, built_in};
+use observer::Progress;
 use records::{Context, Field};
 use spdk_trace::{TickRate, Trace};
 use timeline::{Consumer, KernelEvent, Setting};
@@ -15,12 +17,9 @@ use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
 use crate::input::Place;
 use crate::latency::excluded::Queues;
-use crate::progress::Progress;
-use crate::trace::beside;
-use crate::trace::field;
 use crate::trace::objects::{ObjectArgs, annotate_quietly};
-use crate::trace::{know_owners, with_owners};
-use crate::{capture, user_file};
+use crate::trace::{beside, field, know_owners, with_owners};
+use crate::{capture, terminal};
 
 /// What requests are grouped by if nothing was said.
 const SUBSYSTEM: &str = "owner.subnqn";
@@ -117,7 +116,7 @@ impl Inputs {
 
     /// Hands all records and events to a consumer, in the order of time. `what` is shown meanwhile.
     pub(crate) fn pass<C: Consumer<Kept>>(&self, what: &'static str, setting: Setting, consumer: &mut C) -> Passed {
-        self.pass_with(Progress::new(), what, setting, consumer)
+        self.pass_with(Progress::new(&terminal::observer()), what, setting, consumer)
     }
 
     /// The same for a consumer that prints.

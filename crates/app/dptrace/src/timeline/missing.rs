@@ -6,8 +6,8 @@ use timeline::LeftOut;
 use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
-use crate::failure::note;
 use crate::latency::excluded::Excluded;
+use crate::messages::note;
 
 /// Reports what a pass did not find.
 pub(crate) fn report(source: &Source, passed: &Passed) {

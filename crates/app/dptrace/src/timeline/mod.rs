@@ -25,14 +25,16 @@ use std::path::PathBuf;
 
 use ::timeline::Setting;
 use clap::Args;
+use errors::usage;
+use observer::Progress;
 use screen::Screen;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::failure::{note, usage};
 use crate::input::{self, Place};
+use crate::messages::note;
 use crate::output::{self, Output};
-use crate::progress::{Progress, READING};
+use crate::terminal::{self, READING};
 use crate::trace::objects::ObjectArgs;
 use inputs::Inputs;
 pub(crate) use one::{Delayed, explain, slowest_of};
@@ -186,7 +188,7 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
         return Err(usage("there are no events of the kernel, and so no intervals for --ndjson"));
     }
     // Intervals are of threads: records are not needed for them.
-    let progress = Progress::beside(output);
+    let progress = Progress::new(&terminal::observer_beside(output));
     let mut failed = Ok(());
     let write = |line: &str| {
         if failed.is_ok() {

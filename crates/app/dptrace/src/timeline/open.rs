@@ -4,16 +4,17 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use capture::{CaptureError, Names, Reader};
+use errors::usage;
 use spdk_trace::{TickRate, Trace};
-use text::printable;
+use text::printable::{self, path as printable};
+use text::shell;
 use timeline::{BootNanos, KernelEvent, Tid};
 
 use super::source::{Events, Kernel, Source, Ticker};
 use crate::capture::open;
-use crate::failure::{note, usage};
 use crate::input::Place;
-use crate::target::printable;
-use crate::{process, shell};
+use crate::messages::note;
+use crate::process;
 
 /// The events of a capture.
 struct Captured {

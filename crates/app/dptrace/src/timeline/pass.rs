@@ -3,6 +3,7 @@
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
+use observer::Reading;
 use records::{Context, Field};
 use spdk_trace::{Problems, Record};
 use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting};
@@ -10,7 +11,6 @@ use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setti
 use super::source::{Kernel, Source};
 use crate::interrupt;
 use crate::latency::excluded::Queues;
-use crate::progress::Reading;
 
 /// Records after which a signal is looked for.
 const PIECE: u64 = 4_096;

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ::capture::expected_records;
 use capture::Meta;
+use observer::{Progress, Reading};
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 use timeline::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 
-use crate::progress::{Progress, Reading, expected};
+use crate::terminal;
 
 /// The calls in which a thread waits for work: for events, of which the time may be limited. A thread that sleeps for a time
 /// (`nanosleep`) does not see what comes meanwhile.
@@ -127,14 +129,14 @@ impl Source {
     /// The sign of a pass over all records; without records, over all events.
     pub(super) fn reading(&self, progress: Progress, what: &'static str) -> Reading {
         match &self.trace {
-            Some(trace) => Reading::new(progress, what, expected(trace, self.meta.as_ref())),
+            Some(trace) => Reading::new(progress, what, expected_records(trace, self.meta.as_ref())),
             None => self.reading_events(progress, what),
         }
     }
 
     fn reading_events(&self, progress: Progress, what: &'static str) -> Reading {
         let end = self.meta.as_ref().and_then(|meta| meta.end.as_ref());
-        Reading::of("event", progress, what, end.map(|end| end.events))
+        Reading::with_noun("event", progress, what, end.map(|end| end.events))
     }
 
     /// What later events show of earlier times; and that nothing is known after the last one, if others are missing.
@@ -142,7 +144,7 @@ impl Source {
         let Some(kernel) = &self.kernel else { return Vec::new() };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
         let mut has_last = kernel.has_last;
-        let mut reading = self.reading_events(Progress::new(), "reading the kernel's events");
+        let mut reading = self.reading_events(Progress::new(&terminal::observer()), "reading the kernel's events");
         for event in kernel.events.events() {
             reading.count();
             match event {

@@ -8,13 +8,14 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use errors::usage;
 use host::{HostError, Pid, Process};
 use screen::Screen;
 use sys::process::PidFd;
 use text::printable;
 
-use crate::failure::{explained, note, usage};
 use crate::interrupt::Interrupt;
+use crate::messages::{explained, note};
 use crate::output::Output;
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;

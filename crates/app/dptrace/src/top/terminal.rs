@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use errors::usage;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
@@ -13,7 +14,6 @@ use rustix::termios::{self, OptionalActions, Termios};
 use screen::Screen;
 use top::{Colours, Look};
 
-use crate::failure::usage;
 use crate::interrupt;
 
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).

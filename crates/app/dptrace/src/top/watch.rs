@@ -7,13 +7,13 @@ use anyhow::Context as _;
 use ratatui_core::terminal::Terminal;
 use text::printable;
 use top::{Effect, Keys, Model, Tab};
+use whole_file::Access;
 
 use super::feed::Feeds;
 use super::terminal::{self, Cells, Ours};
 use super::{Audit, Subject};
-use crate::failure::{hold_notes, print_notes};
+use crate::messages::{hold_notes, print_notes};
 use crate::output::Output;
-use crate::whole_file::Access;
 
 /// How long a key is waited for.
 const WAIT: Duration = Duration::from_millis(100);

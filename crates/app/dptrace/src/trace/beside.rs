@@ -3,12 +3,10 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use host::user_file;
 use objects::Header;
 use spdk_trace::{Ticks, Trace};
-
-use crate::input::is_of_application;
-use crate::trace_files::NAME_BASE;
-use crate::user_file;
+use trace_source::{NAME_BASE, is_of_application};
 
 /// Ending of a recording's name.
 const RECORDING: &str = "recording";

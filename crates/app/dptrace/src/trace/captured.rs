@@ -6,12 +6,12 @@ use std::path::Path;
 use ::capture::Meta;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
+use text::printable::path as printable;
+use trace_source::Measured;
 
 use super::info::line;
 use super::info_json;
 use crate::capture::{open, summary};
-use crate::measured_rate::Measured;
-use crate::target::printable;
 
 /// Describes what was captured; gives the number of records, and what could not be read.
 pub(super) fn info(

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use host::Pid;
 use host::proc::{self, Stat};
 
-use crate::failure::note;
 use crate::interrupt;
+use crate::messages::note;
 
 /// Time between two checks whether the end has come.
 const LOOK: Duration = Duration::from_millis(100);

@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use ctf::{Event, Form, Merged, Metadata, Stream, Value, Writer};
+use errors::usage;
+use host::user_file;
 use records::{Test, parse_number};
 use screen::{Screen, counted};
+use text::printable::path as printable;
+use text::{patterns, utc};
+use whole_file::Access;
 
 use super::TraceArgs;
 use super::filter::EventFilter;
 use super::format::FormatName;
 use super::info::line;
 use crate::capture;
-use crate::failure::{note, usage};
+use crate::messages::note;
 use crate::output::Output;
-use crate::target::printable;
-use crate::whole_file::Access;
-use crate::{names, user_file, utc};
 
 /// The file that describes the others.
 const METADATA: &str = "metadata";
@@ -105,14 +107,14 @@ fn check(filter: &EventFilter, metadata: &Metadata) -> anyhow::Result<()> {
     let kinds = metadata.kinds();
     for glob in &filter.tpoints {
         if !kinds.iter().any(|kind| glob.matches(&kind.name)) {
-            let near = names::hint(glob.as_str(), kinds.iter().map(|kind| kind.name.as_str()));
+            let near = patterns::hint(glob.as_str(), kinds.iter().map(|kind| kind.name.as_str()));
             bail!("no tracepoint of this trace matches {:?}{near} (list all with --list-tpoints)", glob.as_str());
         }
     }
     for (name, _) in &filter.conditions {
         let is_known = |name: &str| kinds.iter().any(|kind| kind.fields.names().any(|it| it == name));
         if !matches!(name.as_str(), "thread" | "lcore" | "tpoint") && !is_known(name) {
-            let near = names::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
+            let near = patterns::hint(name, kinds.iter().flat_map(|kind| kind.fields.names()));
             return Err(usage(format!(
                 "in the condition on {name:?}: no event of this trace has such a field{near} (list all with --list-tpoints; \
                  all have thread, lcore and tpoint)"

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use errors::usage;
 use glob::Pattern;
 use objects::ObjectSpec;
 use records::{Condition, Filter, Objects, OwnerFilter, Test, parse_number};
 use spdk_trace::{TickRate, Tpoint, TpointSet};
+use text::patterns;
 
 use super::field;
-use crate::failure::{note, usage};
-use crate::names;
+use crate::messages::note;
 
 /// The filters, as typed. A record must pass all of them.
 #[derive(Args, Clone, Debug, Default)]
@@ -176,7 +177,7 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {
     let mut unknown = Vec::new();
     for glob in globs {
         if !add_matching(&mut wanted, glob, tpoints.iter())? {
-            let near = names::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
+            let near = patterns::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
             unknown.push(format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
         }
     }

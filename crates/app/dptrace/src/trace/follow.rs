@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
+use trace_source::{Application, FileSource};
 
 use super::list::{ListOptions, Lister};
 use super::live::{Objects, Unknown};
 use super::reader::{Batch, HOLD, Pressure, Reader};
 use super::warn_problems;
-use crate::application::Application;
-use crate::failure::note;
-use crate::input::FileSource;
 use crate::interrupt::Interrupt;
+use crate::messages::note;
 use crate::output::Output;
 
 /// Lcores whose losses are reported one by one.

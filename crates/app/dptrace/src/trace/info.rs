@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use screen::{Screen, counted, shorten, wrap};
 use spdk_trace::{ArgKind, ArgSpec, Lcore, Problems, RawTrace, RingSummary, Ticks, Tpoint, Trace};
+use trace_source::Measured;
 
 use super::captured;
 use crate::input::Loaded;
-use crate::measured_rate::Measured;
 
 /// The output of `--info`.
 pub(crate) struct Info {

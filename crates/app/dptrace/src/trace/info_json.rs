@@ -3,10 +3,10 @@
 use ::capture::Meta;
 use records::json_text::{member, number_member, string, string_member};
 use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
+use trace_source::Measured;
 
 use super::info::{Info, lcores_of};
 use crate::input::Loaded;
-use crate::measured_rate::Measured;
 
 /// One object that describes the trace. Times are in microseconds from the first record of all lcores.
 pub(super) fn info(loaded: &Loaded) -> Info {

@@ -5,11 +5,12 @@ use std::io;
 use std::ops::ControlFlow;
 
 use objects::Annotator;
+use observer::{Progress, Reading};
 use records::{Context, Filter, Format, Head, View};
 use spdk_trace::{Problems, Record, Ticks, Trace};
 
 use crate::output::Output;
-use crate::progress::{Progress, READING, Reading};
+use crate::terminal::{self, READING};
 
 /// The options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +59,7 @@ pub(crate) fn list(
     lister.start_at(if options.common { trace.common_start() } else { Ticks(0) }, options.from_common_start);
     format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
-    let mut reading = Reading::new(Progress::beside(output), READING, options.expected);
+    let mut reading = Reading::new(Progress::new(&terminal::observer_beside(output)), READING, options.expected);
     let problems = trace.for_each(|record| {
         reading.count();
         lister.record(record, filter, format, output).unwrap_or_else(|error| {

@@ -6,18 +6,18 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bpf_session::Features;
+use host::Files;
 use objects::{Annotator, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder};
 use screen::counted;
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
+use trace_source::FileSource;
 
 use super::objects::{annotate_quietly, report_named};
 use super::reader::HOLD;
-use crate::failure::note;
-use crate::input::FileSource;
 use crate::live_objects::{Opening, Pointers, SHORT_INTERVAL, Session, find};
+use crate::messages::note;
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
-use crate::target::Files;
 
 /// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use errors::usage;
+use host::user_file;
 use spdk_trace::JsonTrace;
-use text::printable;
+use text::{printable, shell};
 
-use crate::failure::usage;
 use crate::input::Place;
-use crate::{shell, user_file};
 
 /// Refuses a trace that is a recording, and recordings that are traces. What can be read but once is not looked at.
 pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {

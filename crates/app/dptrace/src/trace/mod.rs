@@ -24,19 +24,19 @@ use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
 use bpf_session::POLL_INTERVAL;
 use clap::Args;
+use errors::usage;
 use records::{Filter, Form, Head};
 use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
+use text::printable::path as printable;
+use trace_source::{Application, FileSource};
+use whole_file::Access;
 
-use crate::application::Application;
 use crate::capture;
-use crate::failure::{note, usage};
-use crate::input::{FileSource, Input, InputArgs, Loaded, Place};
+use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
+use crate::messages::note;
 use crate::output::{self, Output};
-use crate::progress;
-use crate::target::printable;
-use crate::whole_file::Access;
 use filter::FilterArgs;
 use follow::{Following, Stop};
 use format::FormatName;
@@ -245,7 +245,8 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     let head = Head::of_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
-    let options = ListOptions { expected: progress::expected(trace, loaded.capture.as_deref()), ..args.list_options() };
+    let options =
+        ListOptions { expected: ::capture::expected_records(trace, loaded.capture.as_deref()), ..args.list_options() };
     let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
     warn_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
+use host::user_file;
 use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
 use screen::counted;
 use spdk_trace::{Ticks, TpointTable};
+use text::printable::path as printable;
+use text::shell;
 
 use super::beside;
 use crate::capture;
-use crate::failure::note;
 use crate::input::Place;
-use crate::shell;
+use crate::messages::note;
 use crate::specs::read_files;
-use crate::target::printable;
-use crate::user_file;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]

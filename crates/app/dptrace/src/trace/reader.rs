@@ -8,8 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use spdk_trace::{Copied, Poll, Tail};
-
-use crate::input::FileSource;
+use trace_source::FileSource;
 
 /// For how long a record is held back, in case an older one of another lcore still comes: its writer may have been held
 /// up between the look at its clock and the record. In that time the objects become known, too, that it points to.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use objects::{ObjectSpec, OwnerProperties};
 use records::Field;
 use spdk_trace::TpointTable;
+use text::patterns;
 
-use crate::failure::note;
-use crate::names;
+use crate::messages::note;
 
 /// What descriptions of connections have, in the order in which it is listed.
 const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
@@ -56,7 +56,7 @@ impl Known<'_> {
                     return None;
                 }
                 let why = format!("no tracepoint of this trace has an argument {name:?}");
-                (why, format!("arg.{name}"), names::hint(name, args()))
+                (why, format!("arg.{name}"), patterns::hint(name, args()))
             }
             _ => return None,
         };

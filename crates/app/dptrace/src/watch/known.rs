@@ -6,8 +6,8 @@ use ::objects::{Annotator, Journal, ObjectSpec};
 use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
 
 use crate::capture::objects::Objects;
-use crate::failure::note;
 use crate::live_objects::Session;
+use crate::messages::note;
 use crate::trace::objects::annotate_quietly;
 
 /// Lines after which the journal forgets what has ended.

@@ -41,7 +41,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn text(&self) -> String {
-        let mut line = crate::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
+        let mut line = text::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
         let away = self.away.sentences.join("; ");
         if self.away_since.is_none() {
             self.request(&mut line);
@@ -132,7 +132,7 @@ impl Line {
             "{{\"utc\":\"{}\",\"boot_ns\":{},\"object\":{},\"kind\":{},\"subsystem\":{},\"whose\":{},\"length_ns\":{length},\
              \"still_open\":{},\"kernel_at_least_ns\":{},\"kernel_at_most_ns\":{},\"who\":{},\"who_at_least_ns\":{},\
              \"who_at_most_ns\":{},\"unknown_ns\":{},\"stage\":{stage},\"blame\":{}",
-            crate::utc::text(self.at.into()),
+            text::utc::text(self.at.into()),
             begin.map_or_else(|| "null".to_owned(), |begin| begin.0.to_string()),
             maybe(judged.map(|judged| judged.object.as_str())),
             maybe(kind.map(String::as_str)),

@@ -20,28 +20,29 @@ use screen::counted;
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use timeline::Experience;
 
-use crate::capture::facts;
 use crate::capture::folder::process_name;
 use crate::capture::kernel::Kernel;
 use crate::capture::objects::{Objects, SMALL_RING};
 use crate::capture::rings::Rings;
-use crate::capture::{bytes, check_process};
-use crate::failure::{explained, note, usage};
+use crate::capture::{bytes, check_process, facts};
 use crate::interrupt::Interrupt;
 use crate::latency::excluded::Queues;
-use crate::names;
+use crate::messages::{explained, note};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
-use crate::target::{Watch, printable};
 use crate::trace::cpus;
 use crate::trace::filter::add_matching;
 use detect::Detector;
 #[cfg(test)]
 pub(crate) use detect::requests_of;
+use errors::usage;
+use host::Watch;
 use kernel::KernelPast;
 use known::Known;
 use sample::Sampling;
 use shelf::Shelf;
+use text::patterns;
+use text::printable::path as printable;
 use trace::Watched;
 use watching::{Setting, Totals, Watching};
 use window::Gate;
@@ -251,7 +252,7 @@ fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointS
     for glob in globs {
         let creating = || tpoints.iter().filter(|tpoint| tpoint.new_object);
         if !add_matching(&mut wanted, glob, creating())? {
-            let near = names::hint(glob, creating().map(|tpoint| tpoint.name.as_str()));
+            let near = patterns::hint(glob, creating().map(|tpoint| tpoint.name.as_str()));
             let all: Vec<_> = creating().map(|tpoint| tpoint.name.as_str()).collect();
             let hint = if near.is_empty() { format!("; those that do are {}", all.join(", ")) } else { near };
             return Err(usage(format!("no tracepoint that creates an object is called {glob}{hint}")));

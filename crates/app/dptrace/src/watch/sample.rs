@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use ::capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
 use timeline::BootNanos;
+use trace_source::FileSource;
 
 use super::kernel::EventsCut;
-use crate::input::FileSource;
 
 /// Time between the first two samples, then twice as much each time, up to
 const FIRST: Duration = Duration::from_millis(250);

@@ -6,9 +6,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use text::printable::path as printable;
 
 use crate::capture::open::{KERNEL, META, OBJECTS, RINGS};
-use crate::target::printable;
 
 /// The files of a capture, and the one that `meta.json` is renamed from.
 const FILES: [&str; 5] = [RINGS, KERNEL, OBJECTS, "meta.json.new", META];
@@ -134,7 +134,7 @@ impl Shelf {
 
 /// The name of a capture of a process at a time, in nanoseconds since 1970: names sort by time.
 pub(super) fn name(real_nanos: u64, pid: u32) -> String {
-    let at = crate::utc::moment(real_nanos.into());
+    let at = text::utc::moment(real_nanos.into());
     format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
 }
 

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ::capture::Meta;
+use host::Watch;
 use records::Context;
 use spdk_trace::{Lcore, Ticks};
 use sys::clock::boot_nanos;
@@ -17,9 +18,8 @@ use super::trace::{Came, Watched};
 use super::window::{Case, Gate, Reason};
 use super::writing::{Done, Job, Writer, utc_text};
 use crate::capture::facts;
-use crate::failure::note;
 use crate::interrupt::{self, Interrupt};
-use crate::target::Watch;
+use crate::messages::note;
 
 /// The longest wait for what comes next.
 const WAIT: Duration = Duration::from_millis(20);

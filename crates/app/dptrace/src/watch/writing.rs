@@ -9,8 +9,11 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use ::capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
 use ::objects::ObjectSpec;
-use text::printable;
+use text::printable::{self, path as printable};
+use text::utc;
 use timeline::{BootNanos, Experience};
+use trace_source::FileSource;
+use whole_file::sync_folder;
 
 use super::kernel::{EventsCut, Written};
 use super::line::Line;
@@ -19,12 +22,8 @@ use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
 use crate::capture::folder::Folder;
 use crate::capture::open::{KERNEL, OBJECTS, RINGS};
-use crate::input::FileSource;
 use crate::interrupt;
-use crate::target::printable;
 use crate::timeline::judge::{Judgement, judge, learn};
-use crate::utc;
-use crate::whole_file::sync_folder;
 
 /// What is to be written.
 pub(super) struct Job {

@@ -31,10 +31,8 @@ const OPENERS: &[(&str, &str)] = &[
     ("dptrace/src/capture/folder.rs", "the files of a capture, which it makes itself"),
     ("dptrace/src/demo/late.rs", "what the processes that it started itself wrote into a folder of its own"),
     ("dptrace/src/demo/mod.rs", "the trace of the target that it started itself"),
-    ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
     ("dptrace/src/serve/parquet/shelf.rs", "the folder for tables that the user named, to lock it"),
-    ("dptrace/src/whole_file.rs", "what the user names for output: new files in their folders"),
     ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),
@@ -56,6 +54,8 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/tracefs.rs", "tracefs"),
     ("host/src/user_file.rs", "what the user names: traces, recordings, specs, scripts"),
     ("host/src/vdso.rs", "/proc/self"),
+    ("trace-source/src/file.rs", "traces of applications in /dev/shm, as regular files"),
+    ("whole-file/src/lib.rs", "what the user names for output: new files in their folders"),
     ("sys/src/cpus.rs", "/sys/devices: how many values a per-CPU map has"),
 ];
 

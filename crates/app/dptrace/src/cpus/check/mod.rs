@@ -5,13 +5,15 @@ mod report;
 use std::time::{Duration, Instant};
 
 use cpu_settings::{Level, Poller};
+use errors::usage;
 use host::settings::{Facts, Root, Snapshot};
 use kernel_text::cpus::CpuSet;
 use screen::Screen;
 
 use super::CpusArgs;
 use super::subject::Subject;
-use crate::failure::{DONE, FAILED, note, usage};
+use crate::exit::{DONE, FAILED};
+use crate::messages::note;
 use crate::output::Output;
 use crate::trace::cpus;
 

@@ -14,10 +14,9 @@ use anyhow::{Context as _, bail};
 use serde::de::DeserializeSeed as _;
 use serde_json::de::IoRead;
 use serde_json::{Deserializer, Value, json};
-use text::printable;
+use text::printable::{self, path as printable};
 
 use super::trimmed::{MAX_VALUES, Trimmed};
-use crate::target::printable;
 
 /// The longest that all answers together may take.
 const PATIENCE: Duration = Duration::from_secs(10);

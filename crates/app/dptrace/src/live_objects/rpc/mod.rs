@@ -11,7 +11,7 @@ use alive::AliveObject;
 use serde_json::{Value, json};
 
 use super::finder::Kind;
-use crate::failure::note;
+use crate::messages::note;
 use client::{Client, Refused};
 
 /// What is asked about the objects of a spec.

@@ -5,16 +5,18 @@ mod types;
 use anyhow::anyhow;
 use bt_engine::{Facts, NotFound, TargetFacts as _};
 use elf::Aim;
-use text::patterns::nearest;
-use text::{patterns, printable};
+use errors::forbidden;
+use text::patterns::{self, nearest};
+use text::printable;
 use typeinfo::NameKind;
+use whole_file::Access;
 
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::{Lines, compiled};
-use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note};
+use crate::messages::{is_bpftrace_compat, note};
 use crate::output::Output;
-use crate::whole_file::Access;
+use crate::run::engine_error::engine_error;
 use types::Types;
 
 /// Software events by name (`linux/perf_event.h`, `enum perf_sw_ids`), as bpftrace calls them.

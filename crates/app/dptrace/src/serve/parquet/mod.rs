@@ -17,7 +17,7 @@ use tables::{Row as _, Table};
 
 use super::minute::Minute;
 use super::store::Shared;
-use crate::failure::{explained, note};
+use crate::messages::{explained, note};
 use shelf::Shelf;
 
 /// The tables that are written.

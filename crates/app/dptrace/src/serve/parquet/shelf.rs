@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tables::{Table, escaped, hour_of, partition};
+use text::printable::path as printable;
+use text::utc;
+use whole_file::{Access, UNFINISHED};
 
 use super::{Place, WRITTEN};
 use crate::export::part::Part;
-use crate::target::printable;
-use crate::utc;
-use crate::whole_file::{self, Access, UNFINISHED};
 
 /// Rows of a group: few, since memory is dear here.
 const GROUP_ROWS: usize = 1 << 13;

@@ -5,18 +5,19 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use errors::usage;
 use screen::{counted, time};
+use text::printable::path as printable;
 use timeline::{BootNanos, Setting, Tid};
+use whole_file::{Access, WholeFile};
 
 use super::requests::Limits;
 use super::{Export, Facts, Whose, Window, Written};
-use crate::failure::{note, usage};
-use crate::target::printable;
+use crate::messages::note;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::pass::{Kept, Passed};
 use crate::timeline::source::Source;
-use crate::whole_file::{Access, WholeFile};
 
 /// A part of the time, from the first record or event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

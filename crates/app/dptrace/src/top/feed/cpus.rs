@@ -11,7 +11,7 @@ use top::{Cpu, Share, Taker, Use};
 
 use super::{Beat, Part};
 use crate::cpu_windows::{Pollers, USUAL, Windows, is_of};
-use crate::failure::note;
+use crate::messages::note;
 
 /// Intruders and victims of a CPU, at most.
 const MOST: usize = 12;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use top::{Cpu, Sample, Thread, Traffic};
 
-use crate::failure::{explained, note};
+use crate::messages::{explained, note};
 
 pub(super) use kernel::Kernel;
 #[cfg(test)]

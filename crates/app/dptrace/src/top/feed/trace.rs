@@ -11,16 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use objects::ObjectSpec;
 use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
-use text::printable;
+use text::printable::{self, path as printable};
+use trace_source::{FileSource, trace_of};
 
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
 use crate::capture::facts::thread_name;
-use crate::input::FileSource;
-use crate::target::printable;
 use crate::trace::live::Objects;
-use crate::trace_files::trace_of;
 
 /// Buffers of slots that are kept, and how large each is at most.
 const SPARE: usize = 8;

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use host::{Pid, Process, proc};
+use text::printable::path as printable;
 
 use crate::application::{self, Application};
-use crate::target::printable;
 
 /// Folder of the trace files of applications.
-pub(crate) const SHM: &str = "/dev/shm";
+pub const SHM: &str = "/dev/shm";
 /// Part of the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
-pub(crate) const NAME_BASE: &str = "_trace.";
+pub const NAME_BASE: &str = "_trace.";
 
 /// Lists the trace files in shared memory, oldest first.
-pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
+pub fn traces() -> anyhow::Result<Vec<PathBuf>> {
     Ok(trace_files()?.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Lists the trace files in shared memory with their metadata, oldest first.
-pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
+pub fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
         let entry = entry?;
@@ -38,7 +38,7 @@ pub(crate) fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
 }
 
 /// Returns the trace file that a process writes: of several, the newest.
-pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     Process::open(Pid(pid))?;
     let own = format!("{NAME_BASE}pid{pid}");
     let (paths, files): (Vec<_>, Vec<_>) = trace_files()?.into_iter().unzip();
@@ -73,7 +73,7 @@ fn has_no_entries(words: &[String]) -> bool {
 }
 
 /// Says which trace files are in shared memory: names those of living processes, and counts the others.
-pub(crate) fn what_is_there() -> anyhow::Result<String> {
+pub fn what_is_there() -> anyhow::Result<String> {
     let mut paths = traces()?;
     paths.reverse();
     let gone = Application::of_each(paths.iter().map(PathBuf::as_path)).into_iter().map(|writers| writers.is_gone());

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use text::printable;
+use crate::printable;
 
 /// A word as a shell takes it for one: as it is where it has nothing that a shell obeys, else quoted. What must not reach a
 /// terminal is written as bash and zsh read it in `$'...'`.
-pub(crate) fn word(word: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> Cow<'_, str> {
+pub fn word(word: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> Cow<'_, str> {
     let bytes = word.as_ref().as_encoded_bytes();
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(b);
     if !bytes.is_empty() && bytes.iter().all(is_plain) {

@@ -1,114 +1,14 @@
-//! Exit statuses, and the messages on standard error.
+//! Messages on standard error: errors, warnings and notes.
 
 use std::borrow::Cow;
-use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use bpf_session::SessionError;
-use cpu_audit::AuditError;
-use host::HostError;
-use kernel_delay::DelayError;
 use screen::Screen;
 use text::printable;
 
-use crate::progress;
-
-/// Done.
-pub(crate) const DONE: u8 = 0;
-/// It could not be done.
-pub(crate) const FAILED: u8 = 1;
-/// Wrong usage (clap's own status as well).
-pub(crate) const USAGE: u8 = 2;
-/// Not permitted, or not supported here.
-pub(crate) const NOT_PERMITTED: u8 = 3;
-
-/// An error in the command line or in an input of the user.
-#[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// The same as an [`anyhow::Error`].
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Usage(message.into()))
-}
-
-/// Something that this machine does not support, or this user may not do.
-#[derive(Debug)]
-struct Unsupported(String);
-
-impl std::fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
-/// The same as an [`anyhow::Error`].
-pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Unsupported(message.into()))
-}
-
-/// Something that the machine may have, and that this user may not look at.
-#[derive(Debug)]
-pub(crate) struct Forbidden(String);
-
-impl std::fmt::Display for Forbidden {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Forbidden {}
-
-/// The same as an [`anyhow::Error`].
-pub(crate) fn forbidden(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Forbidden(message.into()))
-}
-
-/// Whether the reader of the output has gone: then the command ends, and that is not an error.
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
-}
-
-/// The exit status for an error.
-pub(crate) fn status(error: &anyhow::Error) -> u8 {
-    if error.chain().any(is_usage) {
-        USAGE
-    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
-        NOT_PERMITTED
-    } else {
-        FAILED
-    }
-}
-
-fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<Usage>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
-}
-
-fn is_unsupported(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.is::<Unsupported>()
-            || cause.is::<Forbidden>()
-            || cause.downcast_ref().is_some_and(HostError::is_unsupported)
-            || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
-            || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
-            || cause.downcast_ref().is_some_and(AuditError::is_unsupported)
-    })
-}
-
-fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
-    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
-}
+use crate::{interrupt, status_line};
 
 /// Whether messages have bpftrace's format: callers of a program of that name expect it.
 static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
@@ -124,7 +24,7 @@ pub(crate) fn is_bpftrace_compat() -> bool {
 }
 
 /// What bpftrace says, on a line without `ERROR`, of a script that has nothing to attach.
-const NO_PROBES: &str = "no probes to attach";
+pub(crate) const NO_PROBES: &str = "no probes to attach";
 
 /// The beginnings of bpftrace's messages that begin with a small letter.
 const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
@@ -139,32 +39,6 @@ pub(crate) fn capitalized(text: &str) -> String {
     }
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// An error of the engine's, in this program's words.
-pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
-    match error {
-        bt_engine::Error::Host(error) => error.into(),
-        bt_engine::Error::Session(error) => error.into(),
-        bt_engine::Error::NeedsProcess => {
-            usage("the script is about a process (__PID__): say which with -p PID, or -c COMMAND")
-        }
-        bt_engine::Error::NeedsOneProcess { count } => usage(format!(
-            "the script is about one process (__PID__), and these are {count}: choose one with -p PID, or ask is_target(pid) in \
-             the script"
-        )),
-        bt_engine::Error::InnerNamespace { what } => {
-            unsupported(format!("{what} needs the kernel's first PID namespace: run it outside of the container"))
-        }
-        bt_engine::Error::Probe { probe, source } if is_bpftrace_compat() => {
-            anyhow::Error::new(source).context(format!("unable to attach probe: {probe}"))
-        }
-        bt_engine::Error::NothingToAttach if is_bpftrace_compat() => anyhow::anyhow!(NO_PROBES),
-        bt_engine::Error::NothingToAttach => {
-            anyhow::anyhow!("there is nothing to attach; bench: and test: probes need --mode")
-        }
-        other => other.into(),
-    }
 }
 
 /// Prints an error on standard error.
@@ -192,6 +66,11 @@ pub(crate) fn note(text: &str) {
     print_message("note", AnsiColor::Yellow, text);
 }
 
+/// Prints a note that a file is left out.
+pub(crate) fn note_left_out(error: host::HostError) {
+    note(&format!("left out: {:#}", anyhow::Error::new(error)));
+}
+
 /// From now on notes wait for [`print_notes`].
 pub(crate) fn hold_notes() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
@@ -214,7 +93,7 @@ pub(crate) fn warn_symbols() -> symbolize::Warn {
 fn print_message(word: &str, colour: AnsiColor, text: &str) {
     let text = printable::lines(text.as_bytes());
     let text = &without_error_numbers(&text);
-    crate::interrupt::writing(|| progress::without(|| print_plain(word, colour, text)));
+    interrupt::writing(|| status_line::without(|| print_plain(word, colour, text)));
 }
 
 /// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any

@@ -4,6 +4,7 @@
 //! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that not even a process that is killed leaves a part of it. If the
 //! file system has no such files, it has a hidden name that is removed with the value. A destination that is no regular file (a pipe,
 //! `/dev/null`, a descriptor) has nothing to keep, and is written directly.
+#![forbid(unsafe_code)]
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -19,11 +20,10 @@ use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, StatxAttributes, StatxFlags, fchmod, linkat, openat, statfs, statx,
 };
 use rustix::io::Errno;
-
-use crate::target::printable;
+use text::printable::path as printable;
 
 /// End of the hidden names of files that are not whole; these names begin with a point.
-pub(crate) const UNFINISHED: &str = ".unfinished";
+pub const UNFINISHED: &str = ".unfinished";
 /// Limit on the bytes of a destination's name in a hidden name, which has other parts and at most 255 bytes (`NAME_MAX`).
 const MAX_STEM_BYTES: usize = 180;
 /// Limit on the symbolic links of a destination, as the kernel has it (path_resolution(7)).
@@ -41,7 +41,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Users who may read a new file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub enum Access {
     /// Users whom the umask lets.
     Umask,
     /// The user alone: it has data of a capture.
@@ -50,7 +50,7 @@ pub(crate) enum Access {
 
 /// A file that is being written. Dropped before it is published, it leaves nothing, and an old file as it was.
 #[derive(Debug)]
-pub(crate) struct WholeFile {
+pub struct WholeFile {
     file: File,
     /// Missing if the destination is written directly.
     target: Option<Target>,
@@ -77,7 +77,7 @@ impl Access {
 
 impl WholeFile {
     /// Begins a file that will go to this path. An old file that the user may not write is not replaced either.
-    pub(crate) fn create(path: &Path, access: Access) -> io::Result<Self> {
+    pub fn create(path: &Path, access: Access) -> io::Result<Self> {
         let (what, created) = match destination(path) {
             Ok(None) => ("opening", File::create(path).map(|file| Self { file, target: None })),
             Ok(Some((real, old))) => {
@@ -90,18 +90,18 @@ impl WholeFile {
     }
 
     /// Writes a whole file.
-    pub(crate) fn write_whole(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_whole(path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
         let mut file = Self::create(path, access)?;
         file.write_all(bytes).and_then(|()| file.commit()).map_err(|error| failed(path, &error))
     }
 
     /// Returns the open file.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Stores the file on the disk, puts it in its place, and has the disk keep that.
-    pub(crate) fn commit(mut self) -> io::Result<()> {
+    pub fn commit(mut self) -> io::Result<()> {
         self.store()?;
         let Some(target) = &mut self.target else { return Ok(()) };
         if !target.is_published {
@@ -112,7 +112,7 @@ impl WholeFile {
     }
 
     /// Puts a file that grows in its place, with what it has. The disk stores that first if there is an old file to lose.
-    pub(crate) fn publish(&mut self) -> io::Result<()> {
+    pub fn publish(&mut self) -> io::Result<()> {
         if self.target.as_ref().is_some_and(|target| target.replaces && !target.is_published) {
             self.store()?;
         }
@@ -176,7 +176,7 @@ impl Drop for Target {
 
 /// Files that appear together: all of them are on the disk before the first one is put in its place.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub struct Batch {
     held: Vec<WholeFile>,
     /// Files beyond [`MAX_HELD`], which are closed and have hidden names.
     staged: Vec<Target>,
@@ -184,7 +184,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Adds a file to which nothing more is written.
-    pub(crate) fn add(&mut self, file: WholeFile) -> io::Result<()> {
+    pub fn add(&mut self, file: WholeFile) -> io::Result<()> {
         if self.held.len() < MAX_HELD {
             self.held.push(file);
         } else {
@@ -194,19 +194,19 @@ impl Batch {
     }
 
     /// Adds a file with these bytes.
-    pub(crate) fn add_whole(&mut self, path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
+    pub fn add_whole(&mut self, path: &Path, access: Access, bytes: &[u8]) -> io::Result<()> {
         let mut file = WholeFile::create(path, access)?;
         file.write_all(bytes).and_then(|()| self.add(file)).map_err(|error| failed(path, &error))
     }
 
     /// Adds the files of another batch.
-    pub(crate) fn append(&mut self, other: Self) -> io::Result<()> {
+    pub fn append(&mut self, other: Self) -> io::Result<()> {
         self.staged.extend(other.staged);
         other.held.into_iter().try_for_each(|file| self.add(file))
     }
 
     /// Puts all files in their places. The error says which old files were replaced if one can't be.
-    pub(crate) fn commit(self) -> anyhow::Result<()> {
+    pub fn commit(self) -> anyhow::Result<()> {
         let Self { held, mut staged } = self;
         for file in held {
             let path = file.target.as_ref().map(|target| printable(&target.path)).unwrap_or_default();
@@ -341,13 +341,13 @@ fn with_hidden_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io
 }
 
 /// Returns the folder that a path is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)), and not every folder that can be
 /// written can be read: then the system stores it in its own time.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = match openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::ACCESS) => return Ok(()),
         folder => File::from(folder?),
@@ -359,6 +359,6 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the error with the file's name; its kind is kept.
-pub(crate) fn failed(path: &Path, error: &io::Error) -> io::Error {
+pub fn failed(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("writing {}: {error}", printable(path)))
 }

@@ -16,35 +16,36 @@ const MOST_OFF: f64 = 10_000.0;
 
 /// A measurement that goes on.
 #[derive(Clone, Copy)]
-pub(crate) struct Measuring {
+pub struct Measuring {
     start: Moment,
     since: Instant,
 }
 
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    pub(crate) rate: TickRate,
+pub struct Measured {
+    /// The measured rate.
+    pub rate: TickRate,
     /// How far the stated rate is from it, in millionths: positive if it is too high, and times computed with it too short.
-    pub(crate) stated_off: f64,
+    pub stated_off: f64,
     /// How far the measured rate may be off, in millionths.
-    pub(crate) uncertainty: f64,
+    pub uncertainty: f64,
 }
 
 impl Measuring {
     /// Begins to measure if a process of this machine writes that file: another machine's counter has another rate.
-    pub(crate) fn begin(path: &Path) -> Option<Self> {
+    pub fn begin(path: &Path) -> Option<Self> {
         let is_written = Application::of(path).pids().next().is_some();
         is_written.then(Self::now)
     }
 
     /// Begins to measure.
-    pub(crate) fn now() -> Self {
+    pub fn now() -> Self {
         Self { start: Moment::now(boot_nanos), since: Instant::now() }
     }
 
     /// What was measured until now, some milliseconds after its beginning at least; `None` if the trace's ticks are not those of the counter.
-    pub(crate) fn finish(self, stated: TickRate) -> Option<Measured> {
+    pub fn finish(self, stated: TickRate) -> Option<Measured> {
         std::thread::sleep(LEAST.saturating_sub(self.since.elapsed()));
         let anchors = [self.start, Moment::now(boot_nanos)].map(anchor);
         // A counter that fell back, on a machine that slept, gives no rate.
@@ -57,7 +58,7 @@ impl Measuring {
 }
 
 /// A reading of both clocks, as the timeline has it.
-pub(crate) fn anchor(moment: Moment) -> Anchor {
+pub fn anchor(moment: Moment) -> Anchor {
     let Moment { ticks, nanos, bracket } = moment;
     Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }
 }

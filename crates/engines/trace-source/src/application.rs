@@ -6,7 +6,7 @@ use host::{Pid, proc};
 
 /// The processes that write a trace file.
 #[derive(Default)]
-pub(crate) struct Application {
+pub struct Application {
     processes: Vec<Process>,
     /// Some processes' mappings could not be looked at, and the file's name has no number to look for.
     blind: bool,
@@ -23,12 +23,12 @@ struct Process {
 impl Application {
     /// Finds the processes that have the file mapped or open to write it; where we may not look, the one that its name has the number
     /// of. Other readers of the trace are none of them.
-    pub(crate) fn of(path: &Path) -> Self {
+    pub fn of(path: &Path) -> Self {
         Self::of_each([path]).pop().unwrap_or_default()
     }
 
     /// The same for each of several files: all processes are looked at once.
-    pub(crate) fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
+    pub fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
         let mut found: Vec<_> =
             paths.into_iter().map(|path| (number_of(path), path.metadata(), Self::default())).collect();
         let there =
@@ -54,17 +54,17 @@ impl Application {
     }
 
     /// The processes' ids.
-    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid)
     }
 
     /// Whether it can't be known who writes the file, so that its end can't be seen.
-    pub(crate) fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         self.processes.is_empty() && self.blind
     }
 
     /// Whether nobody writes the file any more. Where we may not look, it is not gone.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         if self.processes.is_empty() {
             return !self.blind;
         }
@@ -79,12 +79,12 @@ impl Process {
 }
 
 /// The number of the process that a trace file's name has, as SPDK names it without a shared memory id.
-pub(crate) fn number_of(path: &Path) -> Option<u32> {
+pub fn number_of(path: &Path) -> Option<u32> {
     path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok())
 }
 
 /// The words that a process was started with, as far as we may look.
-pub(crate) fn command_line(pid: u32) -> Vec<String> {
+pub fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 

@@ -1,0 +1,53 @@
+//! Exit statuses of the program, and which errors have them.
+
+use std::io::ErrorKind;
+
+use bpf_session::SessionError;
+use cpu_audit::AuditError;
+use errors::{Forbidden, Unsupported, Usage};
+use host::HostError;
+use kernel_delay::DelayError;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// It could not be done.
+pub(crate) const FAILED: u8 = 1;
+/// Wrong usage (clap's own status as well).
+pub(crate) const USAGE: u8 = 2;
+/// Not permitted, or not supported here.
+pub(crate) const NOT_PERMITTED: u8 = 3;
+
+/// Whether the reader of the output has gone: then the command ends, and that is not an error.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
+}
+
+/// The exit status for an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
+    if error.chain().any(is_usage) {
+        USAGE
+    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
+        NOT_PERMITTED
+    } else {
+        FAILED
+    }
+}
+
+fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<Usage>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
+}
+
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Unsupported>()
+            || cause.is::<Forbidden>()
+            || cause.downcast_ref().is_some_and(HostError::is_unsupported)
+            || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
+            || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
+            || cause.downcast_ref().is_some_and(AuditError::is_unsupported)
+    })
+}
+
+fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
+    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
+}

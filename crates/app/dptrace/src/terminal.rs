@@ -1,0 +1,56 @@
+//! The terminal as engines know it: their notes and progress go to standard error, and signals of the user go to them.
+
+use observer::{Observe, Observer};
+
+use crate::output::Output;
+use crate::{interrupt, messages, status_line};
+
+/// Name of a pass that is the only one.
+pub(crate) const READING: &str = "reading";
+
+/// This process's standard error and signals.
+struct Terminal {
+    shows_progress: bool,
+}
+
+/// Returns the observer of work that prints only when it is done.
+pub(crate) fn observer() -> Observer {
+    Observer::new(Terminal { shows_progress: status_line::is_wanted() })
+}
+
+/// Returns the observer of work that writes its output meanwhile. If that goes to a terminal or to a program, which may have the
+/// same terminal, no progress is shown.
+pub(crate) fn observer_beside(output: &Output) -> Observer {
+    Observer::new(Terminal { shows_progress: output.is_file() && status_line::is_wanted() })
+}
+
+impl Observe for Terminal {
+    fn note(&self, text: &str) {
+        messages::note(text);
+    }
+
+    fn explain(&self, error: &anyhow::Error) -> String {
+        messages::explained(error)
+    }
+
+    fn step(&self) {
+        interrupt::step();
+    }
+
+    fn is_stop_requested(&self) -> bool {
+        interrupt::is_requested()
+    }
+
+    fn shows_progress(&self) -> bool {
+        self.shows_progress
+    }
+
+    fn show(&self, line: &str) {
+        interrupt::erase_at_signal();
+        status_line::draw(line);
+    }
+
+    fn clear(&self) {
+        status_line::erase();
+    }
+}

@@ -1,0 +1,80 @@
+//! The files whose code a process runs, or that a program will load, looked into one after the other.
+
+use std::path::Path;
+
+use elf::ElfError;
+use text::printable::path as printable;
+
+use crate::{ElfFile, FilePlace, HostError, Pid, Process, needed_by};
+
+/// The files to look into.
+pub struct Files {
+    /// The one that must be readable.
+    first: FilePlace,
+    libraries: Vec<FilePlace>,
+}
+
+/// How much of each file is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// Enough for USDT probes.
+    Notes,
+    /// Enough for functions.
+    Symbols,
+    /// All that a process has of it in its memory, too.
+    Whole,
+}
+
+impl Files {
+    /// A process's program and all files whose code it has mapped; and what to call them in messages.
+    pub fn of_process(pid: u32) -> Result<(Self, String), HostError> {
+        let process = Process::open(Pid(pid))?;
+        let first = process.program();
+        let place = format!("pid {pid} ({})", printable(first.path()));
+        Ok((Self { first, libraries: process.libraries() }, place))
+    }
+
+    /// One file, by its path.
+    pub fn of_path(path: &Path) -> Self {
+        Self { first: FilePlace::at(path), libraries: Vec::new() }
+    }
+
+    /// A program that is going to be started, and the libraries that it will load.
+    pub fn of_program(path: &Path) -> Self {
+        let libraries = needed_by(path, std::env::var_os("LD_LIBRARY_PATH").as_deref());
+        Self { first: FilePlace::at(path), libraries }
+    }
+
+    /// Reads the files one after the other, so that no two are in memory at once. What can't be read of the first is an
+    /// error; a library that can't be read goes to `left_out`.
+    pub fn for_each<E: From<HostError>>(
+        &self,
+        depth: Depth,
+        mut left_out: impl FnMut(HostError),
+        mut look: impl FnMut(&ElfFile) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let load = |place: &FilePlace| match depth {
+            Depth::Notes => place.load_notes(),
+            Depth::Symbols => place.load_symbols(),
+            Depth::Whole => place.load(),
+        };
+        let first = load(&self.first)?;
+        first.image()?;
+        look(&first)?;
+        drop(first);
+        for place in &self.libraries {
+            match load(place).and_then(|file| file.image().map(|_| ()).map(|()| file)) {
+                Ok(file) => look(&file)?,
+                // Programs may map anything as code, a just-in-time compiler's cache for instance.
+                Err(HostError::Elf { source: ElfError::NotElf { .. }, .. } | HostError::NotAFile { .. }) => {}
+                Err(error) => left_out(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What to know of a file that has no names of its own functions, for those who look for one.
+pub fn stripped(file: &str) -> String {
+    format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
+}
