@@ -1,32 +1,23 @@
 //! Where a trace comes from: a file, standard input, or the shared memory of an application.
 
-use std::cell::{Cell, RefCell};
 use std::fs;
-use std::io::{self, IsTerminal as _, Read};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use ::capture::Meta;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use errors::usage;
 use host::user_file;
-use observer::{Progress, percent};
-use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace};
 use text::printable::path as printable;
-use trace_source::{
-    FileSource, Measured, Measuring, NAME_BASE, SHM, is_of_application, trace_of, traces, what_is_there,
-};
-use whole_file::Access;
+use trace_source::{Loaded, NAME_BASE, Piped, Place, SHM, named, trace_of, traces, what_is_there};
 
 use crate::messages::note;
 use crate::process::{self, Role, Takes};
-use crate::{capture, terminal};
+use crate::terminal;
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
-/// Bytes that distinguish text from a raw trace file.
-const FIRST_BYTES: u64 = 512;
 
 /// Where the trace is read from.
 #[derive(Args, Clone, Debug)]
@@ -66,41 +57,6 @@ pub(crate) struct Input {
     pub(crate) place: Place,
     /// The process that was named in place of a trace.
     pub(crate) process: Option<u32>,
-}
-
-/// A trace and where it came from.
-pub(crate) struct Loaded {
-    pub(crate) trace: Trace,
-    /// For messages: the file's path, or "standard input".
-    pub(crate) name: String,
-    /// The rate of its ticks, if it is written on this machine while it is read.
-    pub(crate) measured: Option<Measured>,
-    /// What it is of, if it is a capture's.
-    pub(crate) capture: Option<Box<Meta>>,
-}
-
-impl Loaded {
-    /// The rate of its ticks: the measured one if there is one. What a file states is rounded, to 10 MHz by DPDK before v24.11
-    /// and to 100 kHz since.
-    pub(crate) fn rate(&self) -> TickRate {
-        self.measured.map_or(self.trace.tick_rate(), |measured| measured.rate)
-    }
-}
-
-/// Where the bytes are.
-pub(crate) enum Place {
-    /// A file.
-    File(PathBuf),
-    /// Standard input.
-    Piped(Piped),
-}
-
-/// What can be read but once, from its beginning to its end.
-pub(crate) struct Piped {
-    /// What was read of it, to see what it is.
-    start: Vec<u8>,
-    rest: Box<dyn Read>,
-    read: u64,
 }
 
 impl InputArgs {
@@ -146,7 +102,7 @@ impl InputArgs {
             return if path.as_os_str() == "-" {
                 Ok(Place::Piped(Piped::begin(io::stdin()).context(READING_STDIN)?))
             } else {
-                Ok(Place::File(named(path)))
+                Ok(Place::File(named(path, &terminal::observer())))
             };
         }
         if let Some(app) = &self.app {
@@ -165,7 +121,7 @@ impl InputArgs {
         }
         if is_piped() {
             let piped = Piped::begin(io::stdin()).context(READING_STDIN)?;
-            if !piped.start.is_empty() {
+            if !piped.is_empty() {
                 return Ok(Place::Piped(piped));
             }
         }
@@ -177,195 +133,39 @@ impl InputArgs {
     }
 }
 
-/// What a user named as a trace. A file of a capture stands for the capture.
-pub(crate) fn named(path: &Path) -> PathBuf {
-    let Some(folder) = capture::open::folder_of(path) else { return path.to_owned() };
-    note(&format!("{} is a part of a capture: reading all of {}", printable(path), printable(&folder)));
-    folder
-}
-
-impl Place {
-    /// For messages.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::File(path) => printable(path),
-            Self::Piped(_) => "standard input".to_owned(),
-        }
-    }
-
-    /// Returns who may read what is made of it: of a capture, which the user alone may read, it is the user alone.
-    pub(crate) fn access(&self) -> Access {
-        match self {
-            Self::File(path) if capture::open::is_capture(path) => Access::Owner,
-            Self::File(_) | Self::Piped(_) => Access::Umask,
-        }
-    }
-
-    /// Reads the trace: a raw file whole, and of a JSON document its tables. Its records can be asked for once; `again`,
-    /// if more often.
-    pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
-        let name = self.name();
-        let trace = match self {
-            Self::File(path) if path.is_dir() => return capture::open::load(&path),
-            Self::File(path) => load_file(&path, again).map_err(|error| other_instead(&path).unwrap_or(error)),
-            Self::Piped(piped) => piped.load(again),
-        };
-        let trace = trace.with_context(|| format!("reading {name}"))?;
-        Ok(Loaded { trace, name, measured: None, capture: None })
-    }
-
-    /// The same, and meanwhile measures the rate of the ticks, if a process of this machine writes them: that takes some
-    /// milliseconds.
-    pub(crate) fn load_measured(self) -> anyhow::Result<Loaded> {
-        let measuring = match &self {
-            Self::File(path) if is_of_application(path) => Measuring::begin(path),
-            _ => None,
-        };
-        let loaded = self.load(false)?;
-        let Some(measuring) = measuring else { return Ok(loaded) };
-        let measured = measuring.finish(loaded.trace.tick_rate());
-        Ok(Loaded { measured, ..loaded })
-    }
-}
-
-/// What is said if something else was given in place of a trace: a script, by its file or bundled name, or a part of a capture.
-fn other_instead(path: &Path) -> Option<anyhow::Error> {
+/// Returns the error for a script that was given in place of a trace, by its file or bundled name, or else the error itself.
+pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let is_file = path.exists();
     let start = user_file::start(path).unwrap_or_default();
-    if start.starts_with(b"dpRINGS") || start.starts_with(b"dpKEVTS") {
-        let (path, meta) = (printable(path), capture::open::META);
-        return Some(usage(format!(
-            "{path} is a part of a capture: give the capture's folder, which has a {meta} as well"
-        )));
-    }
     let is_script = path.extension().is_some_and(|it| it == "bt") || start.starts_with(b"#!");
     let is_bundled = path.to_str().is_some_and(crate::run::is_bundled);
     let what = match () {
         () if is_file && is_script => "a script",
         () if !is_file && is_bundled => "a bundled script",
-        () => return None,
+        () => return error,
     };
-    Some(usage(format!("it is {what}, and no trace: dptrace run {}", text::shell::word(path))))
+    let name = printable(path);
+    usage(format!("reading {name}: it is {what}, and no trace: dptrace run {}", text::shell::word(path)))
 }
 
-fn load_file(path: &Path, again: bool) -> anyhow::Result<Trace> {
-    let source = FileSource::open(path)?;
-    // A pipe, as of a shell's <(...), can't be read at a position.
-    if !source.is_regular() {
-        return Piped::begin(source.into_file())?.load(again);
-    }
-    if !source.is_text()? {
-        return Ok(Trace::Raw(RawTrace::read(&Watched::new(&source))?));
-    }
-    document(JsonTrace::open(Box::new(source))?)
+/// Loads a trace and measures the rate of its ticks: [`Place::load_measured`], with what else a user may have given.
+pub(crate) fn load_measured(place: Place) -> anyhow::Result<Loaded> {
+    let path = place.path().map(Path::to_owned);
+    let loaded = place.load_measured(&terminal::observer());
+    loaded.map_err(|error| match path {
+        Some(path) => explained(error, &path),
+        None => error,
+    })
 }
 
-impl Piped {
-    /// Reads its first bytes.
-    fn begin(mut rest: impl Read + 'static) -> io::Result<Self> {
-        let mut start = Vec::new();
-        (&mut rest).take(FIRST_BYTES).read_to_end(&mut start)?;
-        Ok(Self { start, rest: Box::new(rest), read: 0 })
-    }
-
-    fn load(mut self, again: bool) -> anyhow::Result<Trace> {
-        let is_text = JsonTrace::is_text(&self.start);
-        if is_text && !again {
-            return document(JsonTrace::open(Box::new(PipedSource(RefCell::new(self))))?);
-        }
-        user_file::read_to(&mut self.start, self.rest, user_file::PIPED_TRACE)?;
-        if is_text { document(JsonTrace::parse(self.start)?) } else { Ok(Trace::Raw(RawTrace::read(&self.start)?)) }
-    }
-
-    /// The next bytes, up to what fits.
-    fn next(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let first = self.start.get(self.read as usize..).filter(|first| !first.is_empty());
-        let n = match first {
-            Some(mut first) => first.read(buf)?,
-            None => loop {
-                match self.rest.read(buf) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    done => break done?,
-                }
-            },
-        };
-        self.read += n as u64;
-        Ok(n)
-    }
-}
-
-/// For a reader that asks for each range behind the last one.
-struct PipedSource(RefCell<Piped>);
-
-impl ReadAt for PipedSource {
-    /// Not known.
-    fn len(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut piped = self.0.borrow_mut();
-        if offset != piped.read {
-            return Err(io::Error::other("a pipe can be read only once"));
-        }
-        piped.next(buf)
-    }
-}
-
-fn document(json: JsonTrace) -> anyhow::Result<Trace> {
-    // spdk_trace -j always writes them, and without them no entry says anything.
-    if json.tpoints().all().is_empty() {
-        bail!("a JSON document without tracepoints: this is not the output of spdk_trace -j");
-    }
-    Ok(Trace::Json(json))
-}
-
-/// The tracepoints of a trace file, from its header: no record is read. None if the file is no trace, or no regular file, on
-/// which opening could wait.
-pub(crate) fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
-    let metadata = path.metadata().ok()?;
-    if metadata.is_dir() {
-        let reader = capture::open::reader_quietly(path).ok()?;
-        return Some(reader.trace().ok()?.tpoints().all().to_vec());
-    }
-    if !metadata.is_file() {
-        return None;
-    }
-    let source = FileSource::open(path).ok()?;
-    if source.is_text().ok()? {
-        return Some(JsonTrace::open(Box::new(source)).ok()?.tpoints().all().to_vec());
-    }
-    Some(Follower::new(&source).ok()?.tpoints().all().to_vec())
-}
-
-/// A source of bytes that shows how far it is read.
-struct Watched<'a, S> {
-    source: &'a S,
-    progress: RefCell<Progress>,
-    read: Cell<u64>,
-}
-
-impl<'a, S: ReadAt> Watched<'a, S> {
-    fn new(source: &'a S) -> Self {
-        Self { source, progress: RefCell::new(Progress::new(&terminal::observer())), read: Cell::new(0) }
-    }
-}
-
-impl<S: ReadAt> ReadAt for Watched<'_, S> {
-    fn len(&self) -> u64 {
-        self.source.len()
-    }
-
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        /// Bytes at a time, so that a slow disk is seen to make progress.
-        const PIECE: usize = 8 << 20;
-        let piece = buf.len().min(PIECE);
-        let n = self.source.read_at(&mut buf[..piece], offset)?;
-        self.read.set(self.read.get() + n as u64);
-        let mut progress = self.progress.borrow_mut();
-        progress.show(|_| format!("reading the file: {}", percent(self.read.get(), self.len())));
-        Ok(n)
-    }
+/// Loads a trace: [`Place::load`], with what else a user may have given.
+pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<Loaded> {
+    let path = place.path().map(Path::to_owned);
+    let loaded = place.load(again, &terminal::observer());
+    loaded.map_err(|error| match path {
+        Some(path) => explained(error, &path),
+        None => error,
+    })
 }
 
 /// Whether standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.

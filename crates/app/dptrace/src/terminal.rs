@@ -41,6 +41,10 @@ impl Observe for Terminal {
         interrupt::is_requested()
     }
 
+    fn is_end_coming(&self) -> bool {
+        interrupt::is_signalled()
+    }
+
     fn shows_progress(&self) -> bool {
         self.shows_progress
     }

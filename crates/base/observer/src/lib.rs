@@ -28,6 +28,11 @@ pub trait Observe: Send + Sync {
         false
     }
 
+    /// Returns true if the user has asked for the end, for threads that do not end the work themselves.
+    fn is_end_coming(&self) -> bool {
+        false
+    }
+
     /// Returns true if [`Observe::show`] has a place for its line.
     fn shows_progress(&self) -> bool {
         false
@@ -77,5 +82,10 @@ impl Observer {
     /// Returns true if the work should end now.
     pub fn is_stop_requested(&self) -> bool {
         self.0.is_stop_requested()
+    }
+
+    /// Returns true if the user has asked for the end, for threads that do not end the work themselves.
+    pub fn is_end_coming(&self) -> bool {
+        self.0.is_end_coming()
     }
 }

@@ -1,12 +1,20 @@
-//! Where the records of a trace come from: the files of applications in shared memory, who writes them, and the rate of their ticks.
+//! Where the records of a trace come from: the files of applications in shared memory, files, pipes and captures, the thread that
+//! copies live rings, and the rate of their ticks.
 #![forbid(unsafe_code)]
 
 mod application;
+pub mod beside;
+pub mod captures;
+pub mod cpus;
 mod file;
+mod input;
 mod measured_rate;
+mod reader;
 mod trace_files;
 
 pub use application::{Application, command_line, number_of};
 pub use file::{FileSource, is_of_application};
+pub use input::{Loaded, Piped, Place, named, tpoints_of};
 pub use measured_rate::{Measured, Measuring, anchor};
+pub use reader::{Batch, HOLD, Pressure, Reader};
 pub use trace_files::{NAME_BASE, SHM, trace_files, trace_of, traces, what_is_there};

@@ -13,9 +13,9 @@ use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
 use text::printable::path as printable;
+use trace_source::captures::META;
 use whole_file::{Access, WholeFile, folder_of, sync_folder};
 
-use super::open::META;
 use super::summary::size;
 
 /// The folder.

@@ -5,7 +5,6 @@ pub(crate) mod facts;
 pub(crate) mod folder;
 pub(crate) mod kernel;
 pub(crate) mod objects;
-pub(crate) mod open;
 mod recording;
 pub(crate) mod rings;
 mod stored;
@@ -19,13 +18,14 @@ use clap::Args;
 use errors::usage;
 use host::{HostError, Pid, Process};
 use text::shell;
+use trace_source::cpus;
 
 use crate::messages::note;
 use crate::process::{self, Role, Takes};
 use crate::record::RING_BYTES;
 use crate::rights;
 use crate::specs::SpecArgs;
-use crate::trace::cpus;
+use crate::terminal;
 use folder::{Folder, check_room};
 use kernel::Kernel;
 use objects::Objects;
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     Folder::check(args.output.as_deref())?;
     let mut facts = facts::gather(pid);
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid));
+    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
     // Slots that were never written have no pages.

@@ -13,20 +13,20 @@ use spdk_trace::Lcore;
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
 use timeline::BootNanos;
+use trace_source::Pressure;
+use trace_source::captures::{KERNEL, OBJECTS, RINGS};
+use trace_source::cpus::Placement;
 
 use super::clocks::Clocks;
 use super::facts;
 use super::folder::Folder;
 use super::kernel::{Ended, Kernel, Watching};
 use super::objects::{Objects, Recording};
-use super::open::{KERNEL, OBJECTS, RINGS};
 use super::rings::{Following, Rings};
 use super::stored::{Marks, Stored};
 use super::summary::{self, Result as Came};
 use crate::interrupt::{self, Interrupt};
 use crate::messages::note;
-use crate::trace::cpus::Place;
-use crate::trace::reader::Pressure;
 use crate::{status_line, terminal};
 
 /// The longest wait for what comes next.
@@ -75,7 +75,7 @@ pub(super) fn record(
     (folder, mut meta): (&Folder, Meta),
     pid: u32,
     limits: Limits,
-    place: &Place,
+    place: &Placement,
 ) -> anyhow::Result<()> {
     describe(&parts, &mut meta);
     // First: whatever else is there then, it is a capture.

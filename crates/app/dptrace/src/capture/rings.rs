@@ -12,10 +12,9 @@ use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
 use timeline::{Anchor, BootNanos};
-use trace_source::{FileSource, trace_of};
+use trace_source::{Batch, FileSource, Pressure, Reader, trace_of};
 
 use super::stored::{Marks, Stored};
-use crate::trace::reader::{Batch, Pressure, Reader};
 
 /// Time between two readings of the owners: records are held back for longer than that when the capture is read.
 const OWNERS: Duration = Duration::from_millis(25);

@@ -3,11 +3,11 @@
 use ::capture::{ClockOff, End, FastestHits, JoinError, Meta};
 use screen::counted;
 use text::printable::path as printable;
+use trace_source::Pressure;
 
 use super::folder::Folder;
 use super::stored::Marks;
 use crate::messages::note;
-use crate::trace::reader::Pressure;
 
 /// What came of it.
 pub(super) struct Result {

@@ -9,7 +9,7 @@ use spdk_trace::Tpoint;
 use super::place::{Place, Slot};
 use super::{Answer, Candidate, Names};
 use crate::cli::Cli;
-use crate::input::{self, InputArgs};
+use crate::input::InputArgs;
 use crate::trace::objects::ObjectArgs;
 
 /// Candidates, whether they begin with what was typed or not.
@@ -209,7 +209,7 @@ fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
 /// The tracepoints of the trace that the words before name, or of the newest one.
 fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
     let file = parsed::<InputArgs>(place).and_then(|input| input.file_named());
-    file.and_then(|path| input::tpoints_of(&path)).unwrap_or_default()
+    file.and_then(|path| trace_source::tpoints_of(&path)).unwrap_or_default()
 }
 
 /// A part of the options of `trace` or `latency`, from the words before.

@@ -17,9 +17,9 @@ use objects::{ObjectSpec, WantedProbe, built_in};
 use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{RawTrace, Trace};
 use text::printable::path as printable;
+use trace_source::Loaded;
 use whole_file::{Access, Batch};
 
-use crate::input::Loaded;
 use crate::messages::{explained, note};
 use crate::output::{self, Output};
 use crate::record::{RING_BYTES, add_files, report_totals};

@@ -22,9 +22,9 @@ use tables::TABLES;
 use text::printable::path as printable;
 use whole_file::Batch;
 
-use crate::input;
 use crate::messages::note;
 use crate::output::Output;
+use crate::terminal;
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;
@@ -124,7 +124,7 @@ fn one(
     stems: &mut HashSet<String>,
     batch: &mut Batch,
 ) -> anyhow::Result<Vec<(u64, u64)>> {
-    let path = input::named(path);
+    let path = trace_source::named(path, &terminal::observer());
     let inputs = Inputs::open_for(&path, &args.objects, &requests::FIELDS)?;
     let source = &inputs.source;
     let times = Times::of(source, &path, args.at)?;
@@ -134,7 +134,8 @@ fn one(
         note(&format!("{} was exported already: it is named twice", printable(&path)));
         return Ok(vec![(0, 0); TABLES.len()]);
     }
-    let place = Place { dir: args.parquet.clone(), host, capture, access: input::Place::File(path.clone()).access() };
+    let place =
+        Place { dir: args.parquet.clone(), host, capture, access: trace_source::Place::File(path.clone()).access() };
     let wanted = |name: &str| args.tables.is_empty() || args.tables.iter().any(|table| table == name);
     left_out(source, wanted);
     let usual = if source.kernel.is_some() && source.trace.is_some() {

@@ -27,18 +27,19 @@ use records::{Context, Field, Filter};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
 use timeline::{Silence, Silences};
-use trace_source::Measured;
+use trace_source::{Loaded, Measured, Place, beside};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::input::{Input, InputArgs, Loaded, Place};
+use crate::input;
+use crate::input::{Input, InputArgs};
 use crate::live_objects::AroundTrace;
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal::{self, READING};
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{beside, field, known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
+use crate::trace::{field, known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
 use excluded::Queues;
 use names::Names;
 use next::Next;
@@ -130,7 +131,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         (Some(pid), Place::File(path)) => AroundTrace::begin(pid, &args.objects.specs()?, path),
         _ => None,
     };
-    let loaded = place.load_measured()?;
+    let loaded = input::load_measured(place)?;
     let alive = around.map(AroundTrace::finish).unwrap_or_default();
     let next = if args.json { Next::Nothing } else { Next::of(&loaded, path, process) };
     let report = measure(args, &alive, &loaded, (show, &next))?;

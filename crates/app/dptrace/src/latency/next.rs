@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use text::shell;
-use trace_source::Application;
+use trace_source::{Application, Loaded};
 
 use super::stages::{Latencies, Times};
-use crate::input::Loaded;
 
 /// What can be done about a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,14 +6,13 @@ use std::path::PathBuf;
 
 use screen::{HEAD, LARGEST, NAME, columns};
 use text::shell;
-use trace_source::Application;
+use trace_source::{Application, Place};
 
 use super::LatencyArgs;
 use super::names::{Names, micros, quoted, squeezed};
 use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
-use crate::input::Place;
 
 /// The longest lives with all their records.
 pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {

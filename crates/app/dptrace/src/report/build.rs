@@ -7,10 +7,10 @@ use ::report::{Activity, Intruder, Report, Verdict};
 use ::timeline::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
+use trace_source::Place;
 
 use super::collect::Collector;
 use super::{ReportArgs, facts, gaps, spent, waterfall};
-use crate::input::Place;
 use crate::latency::figures::{self, Found};
 use crate::timeline::first::survey;
 use crate::timeline::inputs::Inputs;

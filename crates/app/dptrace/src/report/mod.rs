@@ -15,9 +15,10 @@ use ::report::Report;
 use ::report::chart::{self, Chart};
 use clap::{Args, ValueEnum};
 use errors::usage;
+use trace_source::Place;
 
-use crate::input::{self, Place};
 use crate::output::Output;
+use crate::terminal;
 use crate::trace::objects::ObjectArgs;
 use crate::trace::refuse_to_overwrite;
 
@@ -91,7 +92,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
-    let place = Place::File(input::named(&args.file));
+    let place = Place::File(trace_source::named(&args.file, &terminal::observer()));
     let path = args.output.as_deref().or(args.svg.as_deref()).or(args.png.as_deref());
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {

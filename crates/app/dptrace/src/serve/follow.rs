@@ -13,7 +13,7 @@ use records::Context;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
 use text::printable;
-use trace_source::{FileSource, Measuring};
+use trace_source::{Batch, FileSource, HOLD, Measuring, Reader};
 
 use super::naming::Naming;
 use super::stages::{Now, Stages};
@@ -24,7 +24,6 @@ use crate::capture::objects::{Objects, SMALL_RING};
 use crate::live_objects::Session;
 use crate::messages::{explained, note};
 use crate::trace::objects::annotate_quietly;
-use crate::trace::reader::{Batch, HOLD, Reader};
 
 /// The longest wait for records, after which it is seen whether the process still lives.
 const WAIT: Duration = Duration::from_millis(250);

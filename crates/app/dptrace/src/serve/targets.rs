@@ -9,6 +9,7 @@ use host::{Pid, Watch, proc, user_file};
 use objects::ObjectSpec;
 use sys::clock::boot_nanos;
 use text::printable;
+use trace_source::cpus;
 
 use super::audit::Auditor;
 use super::find::{Found, Identity};
@@ -16,7 +17,7 @@ use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
 use crate::messages::{explained, note};
-use crate::trace::cpus;
+use crate::terminal;
 
 /// Time after which a trace that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -218,7 +219,7 @@ impl Targets {
     fn read(&self, target: &Target, path: &std::path::Path, from_beginning: bool) {
         let pid = target.identity.pid;
         // This thread and the reader: they inherit it.
-        let place = cpus::keep_off(std::iter::once(pid));
+        let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
         place.give_way();
         let what = Following {
             pid,

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
+use trace_source::captures;
 
 use ::capture::Reader;
 use anyhow::Context as _;
@@ -11,15 +12,15 @@ use observer::Progress;
 use records::{Context, Field};
 use spdk_trace::{TickRate, Trace};
 use timeline::{Consumer, KernelEvent, Setting};
+use trace_source::{Place, beside};
 
 use super::open;
 use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
-use crate::input::Place;
 use crate::latency::excluded::Queues;
+use crate::terminal;
 use crate::trace::objects::{ObjectArgs, annotate_quietly};
-use crate::trace::{beside, field, know_owners, with_owners};
-use crate::{capture, terminal};
+use crate::trace::{field, know_owners, with_owners};
 
 /// What requests are grouped by if nothing was said.
 const SUBSYSTEM: &str = "owner.subnqn";
@@ -68,7 +69,7 @@ impl Inputs {
     /// A capture, without groups and with no report on its objects.
     pub(crate) fn open_quietly(dir: &Path) -> anyhow::Result<Self> {
         let source = open::source(dir)?;
-        let recording = capture::open::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
+        let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
         let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
         Self::quietly(source, &String::from_utf8_lossy(&recording))
     }
@@ -81,7 +82,7 @@ impl Inputs {
 
     /// A capture that has just been written, by subsystem, and with no report at all.
     pub(super) fn open_to_judge(dir: &Path, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
-        let recording = capture::open::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
+        let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
         let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
         let by = vec![SUBSYSTEM.to_owned()];
         Self::with_recording(open::captured_quietly(dir)?, &String::from_utf8_lossy(&recording), specs, by)

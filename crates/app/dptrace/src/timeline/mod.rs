@@ -28,10 +28,10 @@ use clap::Args;
 use errors::usage;
 use observer::Progress;
 use screen::Screen;
+use trace_source::Place;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::input::{self, Place};
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal::{self, READING};
@@ -117,7 +117,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
-    let path = input::named(&args.dir);
+    let path = trace_source::named(&args.dir, &terminal::observer());
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
     crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;

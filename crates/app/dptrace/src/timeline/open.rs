@@ -9,12 +9,11 @@ use spdk_trace::{TickRate, Trace};
 use text::printable::{self, path as printable};
 use text::shell;
 use timeline::{BootNanos, KernelEvent, Tid};
+use trace_source::{Place, captures};
 
 use super::source::{Events, Kernel, Source, Ticker};
-use crate::capture::open;
-use crate::input::Place;
 use crate::messages::note;
-use crate::process;
+use crate::{input, process, terminal};
 
 /// The events of a capture.
 struct Captured {
@@ -44,8 +43,11 @@ pub(crate) fn source(path: &Path) -> anyhow::Result<Source> {
     if let Some(process) = path.to_str().filter(|word| is_process(word)) {
         return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
     }
-    let source =
-        if path.is_dir() { captured(open::reader(path)?).with_context(|| reading(path))? } else { alone(path)? };
+    let source = if path.is_dir() {
+        captured(captures::reader(path, &terminal::observer())?).with_context(|| reading(path))?
+    } else {
+        alone(path)?
+    };
     source.notes.iter().for_each(|missing| note(missing));
     Ok(source)
 }
@@ -67,7 +69,7 @@ pub(crate) fn captured_first(process: &str) -> String {
 
 /// A trace file.
 fn alone(path: &Path) -> anyhow::Result<Source> {
-    let loaded = Place::File(path.to_owned()).load(true)?;
+    let loaded = input::load(Place::File(path.to_owned()), true)?;
     let rate = loaded.rate();
     let mut source = Source::of_trace(loaded.trace, rate);
     let alone = "a trace without the kernel's events: requests and their stages only; dptrace capture records both";
@@ -77,7 +79,7 @@ fn alone(path: &Path) -> anyhow::Result<Source> {
 
 /// The same of a capture, and says nothing.
 pub(super) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
-    captured(open::reader_quietly(dir)?).with_context(|| reading(dir))
+    captured(captures::reader_quietly(dir)?).with_context(|| reading(dir))
 }
 
 fn reading(dir: &Path) -> String {

@@ -13,13 +13,13 @@ use host::{HostError, Pid, Process};
 use screen::Screen;
 use sys::process::PidFd;
 use text::printable;
+use trace_source::cpus;
 
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
 use crate::output::Output;
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
-use crate::trace::cpus;
 #[cfg(test)]
 pub(crate) use feed::requests_of;
 use feed::{Feeds, Kernel, ReadingOptions, Trace};
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
     let reading =
         ReadingOptions { specs: args.specs.resolve()?, probes: !args.no_probes, all_records: args.all_records };
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid));
+    let place = cpus::keep_off(std::iter::once(pid), &crate::terminal::observer());
     sys::allocator::keep_little();
     let trace = Trace::find(pid);
     let kernel = if args.no_kernel { Err(anyhow::anyhow!("--no-kernel was given")) } else { Kernel::attach(pid) };

@@ -7,11 +7,12 @@ use ::capture::Meta;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 use text::printable::path as printable;
-use trace_source::Measured;
+use trace_source::{Measured, captures};
 
 use super::info::line;
 use super::info_json;
-use crate::capture::{open, summary};
+use crate::capture::summary;
+use crate::terminal;
 
 /// Describes what was captured; gives the number of records, and what could not be read.
 pub(super) fn info(
@@ -45,9 +46,9 @@ pub(super) fn info(
 
 /// The same of a capture whose trace is missing or can't be read; `None` if it has one.
 pub(super) fn without_trace(dir: &Path, as_json: bool, screen: Screen) -> anyhow::Result<Option<String>> {
-    let reader = open::reader_quietly(dir)?;
+    let reader = captures::reader_quietly(dir)?;
     let Err(error) = reader.trace() else { return Ok(None) };
-    open::report(&reader, dir);
+    captures::report(&reader, dir, &terminal::observer());
     let problems = reader.ends().map(|(file, end)| format!("{file}: {end}"));
     let problems: Vec<String> = std::iter::once(error.to_string()).chain(problems).collect();
     if as_json {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use trace_source::captures;
 
 use anyhow::{Context as _, bail};
 use ctf::{Event, Form, Merged, Metadata, Stream, Value, Writer};
@@ -18,7 +19,6 @@ use super::TraceArgs;
 use super::filter::EventFilter;
 use super::format::FormatName;
 use super::info::line;
-use crate::capture;
 use crate::messages::note;
 use crate::output::Output;
 
@@ -29,7 +29,7 @@ const MOST_OF_METADATA: u64 = 16 << 20;
 
 /// Whether it is such a folder. A capture has a description of its own.
 pub(super) fn is_trace(path: &Path) -> bool {
-    path.is_dir() && path.join(METADATA).is_file() && !path.join(capture::open::META).exists()
+    path.is_dir() && path.join(METADATA).is_file() && !path.join(captures::META).exists()
 }
 
 /// Prints its events, or describes it.

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
-use trace_source::{Application, FileSource};
+use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader};
 
 use super::list::{ListOptions, Lister};
 use super::live::{Objects, Unknown};
-use super::reader::{Batch, HOLD, Pressure, Reader};
 use super::warn_problems;
 use crate::interrupt::Interrupt;
 use crate::messages::note;

@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 
 use screen::{Screen, counted, shorten, wrap};
 use spdk_trace::{ArgKind, ArgSpec, Lcore, Problems, RawTrace, RingSummary, Ticks, Tpoint, Trace};
-use trace_source::Measured;
+use trace_source::{Loaded, Measured};
 
 use super::captured;
-use crate::input::Loaded;
 
 /// The output of `--info`.
 pub(crate) struct Info {

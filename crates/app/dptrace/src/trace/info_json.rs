@@ -3,10 +3,9 @@
 use ::capture::Meta;
 use records::json_text::{member, number_member, string, string_member};
 use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
-use trace_source::Measured;
+use trace_source::{Loaded, Measured};
 
 use super::info::{Info, lcores_of};
-use crate::input::Loaded;
 
 /// One object that describes the trace. Times are in microseconds from the first record of all lcores.
 pub(super) fn info(loaded: &Loaded) -> Info {

@@ -11,10 +11,9 @@ use objects::{Annotator, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder};
 use screen::counted;
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
-use trace_source::FileSource;
+use trace_source::{FileSource, HOLD};
 
 use super::objects::{annotate_quietly, report_named};
-use super::reader::HOLD;
 use crate::live_objects::{Opening, Pointers, SHORT_INTERVAL, Session, find};
 use crate::messages::note;
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};

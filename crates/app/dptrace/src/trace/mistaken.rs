@@ -7,8 +7,7 @@ use errors::usage;
 use host::user_file;
 use spdk_trace::JsonTrace;
 use text::{printable, shell};
-
-use crate::input::Place;
+use trace_source::Place;
 
 /// Refuses a trace that is a recording, and recordings that are traces. What can be read but once is not looked at.
 pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {

@@ -1,8 +1,6 @@
 //! `dptrace trace`: prints a trace with the names of its objects.
 
-pub(crate) mod beside;
-mod captured;
-pub(crate) mod cpus;
+pub(crate) mod captured;
 mod dpdk;
 pub(crate) mod field;
 pub(crate) mod filter;
@@ -14,7 +12,6 @@ mod list;
 pub(crate) mod live;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
-pub(crate) mod reader;
 pub(crate) mod unknown;
 
 use std::path::{Path, PathBuf};
@@ -29,14 +26,14 @@ use records::{Filter, Form, Head};
 use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource};
+use trace_source::{Application, FileSource, Loaded, Place, beside, captures, cpus};
 use whole_file::Access;
 
-use crate::capture;
-use crate::input::{Input, InputArgs, Loaded, Place};
+use crate::input::{self, Input, InputArgs};
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::{self, Output};
+use crate::terminal;
 use filter::FilterArgs;
 use follow::{Following, Stop};
 use format::FormatName;
@@ -167,7 +164,8 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return Ok(output.finish()?);
     }
     // The table's header says which columns there are, before the first record is read.
-    let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
+    let loaded =
+        if args.info { input::load_measured(place)? } else { input::load(place, args.format() == FormatName::Csv)? };
     if args.info || args.list_tpoints {
         return describe(args, &loaded, access);
     }
@@ -354,7 +352,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     known.warn_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(application.pids().chain(live));
+    let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
     place.give_way_for(args.duration);
     let has_room = place.has_room();
     let without_pointers =
@@ -426,7 +424,7 @@ pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Resu
 /// `-o` naming an input would destroy it.
 pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
-    let captured = trace.map(|(_, path)| capture::open::files(path)).unwrap_or_default();
+    let captured = trace.map(|(_, path)| captures::files(path)).unwrap_or_default();
     let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
     output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.of(place).files()))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use trace_source::captures;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,10 +13,8 @@ use screen::counted;
 use spdk_trace::{Ticks, TpointTable};
 use text::printable::path as printable;
 use text::shell;
+use trace_source::{Place, beside};
 
-use super::beside;
-use crate::capture;
-use crate::input::Place;
 use crate::messages::note;
 use crate::specs::read_files;
 
@@ -65,7 +64,7 @@ impl ObjectArgs {
             && self.recordings.is_empty()
             && !self.no_recording
         {
-            this.recordings.extend(capture::open::objects(path));
+            this.recordings.extend(captures::objects(path));
             this.beside = beside::find(path).map(|recording| Beside { recording, trace: path.clone() });
         }
         this

@@ -19,6 +19,7 @@ use clap::Args;
 use screen::counted;
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use timeline::Experience;
+use trace_source::cpus;
 
 use crate::capture::folder::process_name;
 use crate::capture::kernel::Kernel;
@@ -30,7 +31,7 @@ use crate::latency::excluded::Queues;
 use crate::messages::{explained, note};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
-use crate::trace::cpus;
+use crate::terminal;
 use crate::trace::filter::add_matching;
 use detect::Detector;
 #[cfg(test)]
@@ -166,7 +167,7 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     sys::allocator::keep_little();
     let specs = args.specs.resolve()?;
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid));
+    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
     let wanted = wanted(&args.tpoint, &tpoints)?;

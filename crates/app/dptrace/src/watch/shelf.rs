@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use text::printable::path as printable;
-
-use crate::capture::open::{KERNEL, META, OBJECTS, RINGS};
+use trace_source::captures::{KERNEL, META, OBJECTS, RINGS};
 
 /// The files of a capture, and the one that `meta.json` is renamed from.
 const FILES: [&str; 5] = [RINGS, KERNEL, OBJECTS, "meta.json.new", META];

@@ -9,11 +9,10 @@ use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
 use timeline::{BootNanos, Clock};
-use trace_source::FileSource;
+use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
 
 use crate::capture::clocks::reading;
 use crate::capture::rings::Rings;
-use crate::trace::reader::{Batch, HOLD, Pressure, Reader};
 
 /// Bytes of slots that are kept.
 const PAST: usize = 8 << 20;

@@ -13,6 +13,7 @@ use text::printable::{self, path as printable};
 use text::utc;
 use timeline::{BootNanos, Experience};
 use trace_source::FileSource;
+use trace_source::captures::{KERNEL, OBJECTS, RINGS};
 use whole_file::sync_folder;
 
 use super::kernel::{EventsCut, Written};
@@ -21,7 +22,6 @@ use super::sample::Sample;
 use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
 use crate::capture::folder::Folder;
-use crate::capture::open::{KERNEL, OBJECTS, RINGS};
 use crate::interrupt;
 use crate::timeline::judge::{Judgement, judge, learn};
 

@@ -9,13 +9,14 @@ use errors::usage;
 use host::settings::{Facts, Root, Snapshot};
 use kernel_text::cpus::CpuSet;
 use screen::Screen;
+use trace_source::cpus;
 
 use super::CpusArgs;
 use super::subject::Subject;
 use crate::exit::{DONE, FAILED};
 use crate::messages::note;
 use crate::output::Output;
-use crate::trace::cpus;
+use crate::terminal;
 
 /// How long the machine is watched: who runs, which interrupts come.
 const WINDOW: Duration = Duration::from_millis(400);
@@ -47,7 +48,7 @@ pub(super) fn run(subject: &Subject, args: &CpusArgs) -> anyhow::Result<u8> {
 /// Keeps this command off the CPUs, if there are others: where a real-time thread polls, it would never run again.
 fn keep_off(subject: &Subject) {
     if !subject.pids.is_empty() {
-        cpus::keep_off(subject.pids.iter().copied());
+        cpus::keep_off(subject.pids.iter().copied(), &terminal::observer());
     }
     if let Some(cpus) = &subject.cpus
         && let Ok(allowed) = sys::sched::allowed_cpus()

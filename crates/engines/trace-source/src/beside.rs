@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use host::user_file;
 use objects::Header;
 use spdk_trace::{Ticks, Trace};
-use trace_source::{NAME_BASE, is_of_application};
+
+use crate::file::is_of_application;
+use crate::trace_files::NAME_BASE;
 
 /// Ending of a recording's name.
 const RECORDING: &str = "recording";
@@ -16,7 +18,7 @@ const TRACE: &str = "trace";
 /// Finds the recording of `dptrace record` beside a trace file: `x.recording` beside `x.trace`, or `NAME.recording` beside `NAME`.
 /// There is none in the folder of live traces. A file that does not begin by saying whose it is may be of anything, so that it
 /// must be named.
-pub(crate) fn find(trace: &Path) -> Option<PathBuf> {
+pub fn find(trace: &Path) -> Option<PathBuf> {
     if !trace.is_file() || is_of_application(trace) {
         return None;
     }
@@ -30,21 +32,21 @@ pub(crate) fn find(trace: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the times of a trace's first and last record, if they are known before its records are read.
-pub(crate) fn span(trace: &Trace) -> Option<(Ticks, Ticks)> {
+pub fn span(trace: &Trace) -> Option<(Ticks, Ticks)> {
     let Trace::Raw(raw) = trace else { return None };
     let spans = || raw.rings().filter_map(|ring| ring.span);
     Some((spans().map(|(first, _)| first).min()?, spans().map(|(_, last)| last).max()?))
 }
 
 /// Returns whether the recording is of somebody whom the user trusts: in a folder such as /tmp everybody can put one beside a trace.
-pub(crate) fn is_trusted(recording: &Path, trace: &Path) -> bool {
+pub fn is_trusted(recording: &Path, trace: &Path) -> bool {
     let [recording, trace] = [recording, trace].map(|path| path.metadata().map(|metadata| metadata.uid()).ok());
     recording.is_some_and(|user| user_file::is_trusted(user) || Some(user) == trace)
 }
 
 /// Returns why a recording with this text does not belong to the trace of that name and those times, if so. The clock of the
 /// ticks begins again when the machine starts.
-pub(crate) fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<String> {
+pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<String> {
     let Some(header) = Header::find(text) else { return Some("it does not say which process it is of".to_owned()) };
     let Some((first, last)) = span else {
         return Some("the times of this trace are known only when it has been read".to_owned());

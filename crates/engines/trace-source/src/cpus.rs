@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use host::Pid;
 use host::proc::{self, Stat};
-
-use crate::interrupt;
-use crate::messages::note;
+use observer::Observer;
 
 /// Time between two checks whether the end has come.
 const LOOK: Duration = Duration::from_millis(100);
@@ -44,17 +42,18 @@ enum Choice {
 }
 
 /// Where dptrace reads.
-pub(crate) struct Place {
+pub struct Placement {
     /// The application's CPUs, if there are no others.
     behind: Option<BTreeSet<usize>>,
-    /// The calling thread had the priority that most have.
+    /// True if the calling thread had the priority that most have.
     is_usual: bool,
+    observer: Observer,
 }
 
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
 /// pinned to or occupy, if there are others. Says so in one line.
-pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> Place {
-    let place = |behind| Place { behind, is_usual: nice() == Some(0) };
+pub fn keep_off(pids: impl Iterator<Item = u32>, observer: &Observer) -> Placement {
+    let place = |behind| Placement { behind, is_usual: nice() == Some(0), observer: observer.clone() };
     let Ok(ours) = sys::sched::allowed_cpus() else { return place(Some(BTreeSet::new())) };
     let pids: BTreeSet<u32> = pids.collect();
     match choose(&ours.into_iter().collect(), &threads(&pids)) {
@@ -62,7 +61,11 @@ pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> Place {
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
             if sys::sched::run_on(&cpus).is_ok() {
-                note(&format!("reading on CPU {}: the application's threads use CPU {}", list(&ours), list(&theirs)));
+                observer.note(&format!(
+                    "reading on CPU {}: the application's threads use CPU {}",
+                    list(&ours),
+                    list(&theirs)
+                ));
             }
             place(None)
         }
@@ -70,18 +73,18 @@ pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> Place {
     }
 }
 
-impl Place {
+impl Placement {
     /// Whether the reader may be prompt.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.behind.is_none()
     }
 
     /// Where there is no CPU but the application's, the calling thread, and those that it starts from now on, get out of the way.
     /// Says so in one line. What has to be done beforehand would take a hundred times as long behind pollers.
-    pub(crate) fn give_way(&self) {
+    pub fn give_way(&self) {
         let theirs = self.behind.iter().filter(|theirs| !theirs.is_empty());
         for theirs in theirs.filter(|_| sys::sched::lowest_priority().is_ok()) {
-            note(&format!(
+            self.observer.note(&format!(
                 "the application's threads use all CPUs that dptrace may run on ({}): reading with the lowest priority \
                  (nice 19), which costs them little time, but more of the trace may be lost",
                 list(theirs)
@@ -91,16 +94,18 @@ impl Place {
 
     /// Gives way ([`Self::give_way`]) until that time is over or a signal has come: then all threads that gave way get the usual priority
     /// back, if that is permitted. A thread with the lowest one may not even see in time that it is to end.
-    pub(crate) fn give_way_for(&self, after: Option<Duration>) {
+    pub fn give_way_for(&self, after: Option<Duration>) {
         if self.behind.as_ref().is_some_and(|theirs| !theirs.is_empty()) && self.is_usual {
+            let observer = self.observer.clone();
             // It is started with the usual priority, and has it when the time comes. Without it all ends later.
-            let _ = std::thread::Builder::new().name("deadline".to_owned()).spawn(move || raise_at_end(after));
+            let _ =
+                std::thread::Builder::new().name("deadline".to_owned()).spawn(move || raise_at_end(after, &observer));
         }
         self.give_way();
     }
 
     /// What is left to do is done with the usual priority, if that is permitted: behind others it would take a hundred times as long.
-    pub(crate) fn hurry(&self) {
+    pub fn hurry(&self) {
         if self.behind.is_some() && self.is_usual {
             let _ = sys::sched::usual_priority();
         }
@@ -108,9 +113,9 @@ impl Place {
 }
 
 /// Raises this process's threads when the time is over or a signal has come.
-fn raise_at_end(after: Option<Duration>) {
+fn raise_at_end(after: Option<Duration>, observer: &Observer) {
     let begun = Instant::now();
-    while !interrupt::is_signalled() && after.is_none_or(|after| begun.elapsed() < after) {
+    while !observer.is_end_coming() && after.is_none_or(|after| begun.elapsed() < after) {
         let left = after.map_or(LOOK, |after| after.saturating_sub(begun.elapsed()));
         std::thread::sleep(left.min(LOOK));
     }

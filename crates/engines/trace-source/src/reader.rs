@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::file::FileSource;
 use spdk_trace::{Copied, Poll, Tail};
-use trace_source::FileSource;
 
 /// For how long a record is held back, in case an older one of another lcore still comes: its writer may have been held
 /// up between the look at its clock and the record. In that time the objects become known, too, that it points to.
-pub(crate) const HOLD: Duration = Duration::from_millis(50);
+pub const HOLD: Duration = Duration::from_millis(50);
 /// How many bytes of records may wait to be printed. When there are more, the rings are not polled.
 const MOST_WAITING: usize = 256 << 20;
 /// Copies are handed over so often,
@@ -29,7 +29,7 @@ const SPARE: usize = 32;
 const FEW_SPARE: usize = 8;
 
 /// The thread. It ends with this.
-pub(crate) struct Reader {
+pub struct Reader {
     batches: Receiver<Batch>,
     spare: SyncSender<Vec<u8>>,
     /// Bytes of a batch, about.
@@ -39,14 +39,15 @@ pub(crate) struct Reader {
 }
 
 /// What several polls copied.
-pub(crate) struct Batch {
-    pub(crate) copied: Copied,
+pub struct Batch {
+    /// The copied slots.
+    pub copied: Copied,
     /// When the last poll in it began, since the reader was started.
-    pub(crate) at: Duration,
+    pub at: Duration,
     /// No more will come.
-    pub(crate) is_last: bool,
+    pub is_last: bool,
     /// What kept it from reading on.
-    pub(crate) failed: Option<spdk_trace::Error>,
+    pub failed: Option<spdk_trace::Error>,
 }
 
 #[derive(Default)]
@@ -58,21 +59,21 @@ struct Shared {
 
 /// Why it lost what it lost.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pressure {
+pub struct Pressure {
     /// Slots that were lost while too much waited to be printed.
-    pub(crate) lost_to_output: u64,
+    pub lost_to_output: u64,
     /// The longest time between two polls after which something was lost.
-    pub(crate) longest: Duration,
+    pub longest: Duration,
 }
 
 impl Reader {
     /// Starts to read; `is_prompt` if it may take a CPU from others for a moment.
-    pub(crate) fn start(tail: Tail, source: FileSource, is_prompt: bool) -> anyhow::Result<Self> {
+    pub fn start(tail: Tail, source: FileSource, is_prompt: bool) -> anyhow::Result<Self> {
         Self::start_within(tail, source, is_prompt, MOST_WAITING)
     }
 
     /// The same, with at most that many bytes that wait to be taken.
-    pub(crate) fn start_within(tail: Tail, source: FileSource, is_prompt: bool, most: usize) -> anyhow::Result<Self> {
+    pub fn start_within(tail: Tail, source: FileSource, is_prompt: bool, most: usize) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
         let enough = ENOUGH.min(most / PART);
         let (spare, spares) = sync_channel(if enough < ENOUGH { FEW_SPARE } else { SPARE });
@@ -95,7 +96,7 @@ impl Reader {
     }
 
     /// What was copied, if it comes in time.
-    pub(crate) fn next(&self, at_most: Duration) -> Option<Batch> {
+    pub fn next(&self, at_most: Duration) -> Option<Batch> {
         match self.batches.recv_timeout(at_most) {
             Ok(batch) => Some(batch),
             Err(RecvTimeoutError::Timeout) => None,
@@ -107,12 +108,12 @@ impl Reader {
     }
 
     /// Bytes that were copied and not given back yet: of many, no more are copied.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
     }
 
     /// Gives memory back that came with a batch.
-    pub(crate) fn give_back(&self, bytes: Vec<u8>) {
+    pub fn give_back(&self, bytes: Vec<u8>) {
         self.shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
         if (1..=2 * self.enough).contains(&bytes.capacity()) {
             // It has enough, or has ended: then the memory goes.
@@ -121,7 +122,7 @@ impl Reader {
     }
 
     /// Makes it poll once more, and end.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
@@ -129,7 +130,7 @@ impl Reader {
     }
 
     /// Why it lost what it lost. Ends it.
-    pub(crate) fn finish(mut self) -> Pressure {
+    pub fn finish(mut self) -> Pressure {
         self.stop();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }

@@ -4,47 +4,52 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::capture::{Reader, Source};
 use anyhow::{Context as _, bail};
+use capture::{Reader, Source};
+use observer::Observer;
 use screen::counted;
 use spdk_trace::Trace;
 use text::printable::path as printable;
 use timeline::{Clock, parts_per_million};
-use trace_source::{FileSource, Measured};
-use whole_file::folder_of as parent_of;
 
 use crate::input::Loaded;
-use crate::messages::note;
+use crate::{FileSource, Measured};
 
 /// What describes a capture: its first file.
-pub(crate) const META: &str = "meta.json";
+pub const META: &str = "meta.json";
 /// The trace's stream.
-pub(crate) const RINGS: &str = "trace.rings";
+pub const RINGS: &str = "trace.rings";
 /// The kernel's stream.
-pub(crate) const KERNEL: &str = "kernel.events";
+pub const KERNEL: &str = "kernel.events";
 /// The recording of objects.
-pub(crate) const OBJECTS: &str = "objects.txt";
+pub const OBJECTS: &str = "objects.txt";
 
 /// Opens a capture. What is cut short or damaged is reported, and read as far as it goes.
-pub(crate) fn reader(dir: &Path) -> anyhow::Result<Reader> {
+pub fn reader(dir: &Path, observer: &Observer) -> anyhow::Result<Reader> {
     let reader = reader_quietly(dir)?;
-    report(&reader, dir);
+    report(&reader, dir, observer);
     Ok(reader)
 }
 
 /// Reports what is missing of a capture.
-pub(crate) fn report(reader: &Reader, dir: &Path) {
+pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     if reader.meta().end.is_none() {
-        note(&format!("{} was cut short, or is still being written: it is read as far as it goes", printable(dir)));
+        observer.note(&format!(
+            "{} was cut short, or is still being written: it is read as far as it goes",
+            printable(dir)
+        ));
     }
     for (what, count) in reader.left_out() {
         let (counted, are) = (counted(count, what), if count == 1 { "is" } else { "are" });
-        note(&format!("{counted} {are} left out: {} has more of them than dptrace keeps in memory", printable(dir)));
+        observer.note(&format!(
+            "{counted} {are} left out: {} has more of them than dptrace keeps in memory",
+            printable(dir)
+        ));
     }
 }
 
 /// The same, and reports nothing.
-pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
+pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let reading = |file: &str| format!("reading {}", printable(dir.join(file)));
     let meta = dir.join(META);
     let meta = match FileSource::open_member(&meta) {
@@ -67,8 +72,8 @@ pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
 }
 
 /// The trace of a capture, and the rate of its ticks.
-pub(crate) fn load(dir: &Path) -> anyhow::Result<Loaded> {
-    let reader = reader(dir)?;
+pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<Loaded> {
+    let reader = reader(dir, observer)?;
     let reading = || format!("reading the capture {}", printable(dir));
     let trace = reader.trace().with_context(reading)?;
     let measured = reader.clock().ok().map(|clock| measured(&clock, &trace));
@@ -86,27 +91,27 @@ fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
 }
 
 /// The folder of the capture to which a file belongs: a user may well name the largest of its files.
-pub(crate) fn folder_of(path: &Path) -> Option<PathBuf> {
+pub fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
     let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
-    let folder = parent_of(path);
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     (is_part && is_capture(folder)).then(|| folder.to_owned())
 }
 
 /// Returns whether a path is the folder of a capture.
-pub(crate) fn is_capture(path: &Path) -> bool {
+pub fn is_capture(path: &Path) -> bool {
     path.join(META).is_file()
 }
 
 /// The files of a capture, and what each is, if the path is a folder.
-pub(crate) fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
+pub fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
     let all = [("the capture's description", META), ("the captured trace", RINGS)];
     let all = all.into_iter().chain([("the captured events", KERNEL), ("the capture's recording", OBJECTS)]);
     if path.is_dir() { all.map(|(what, name)| (what, path.join(name))).collect() } else { Vec::new() }
 }
 
 /// The recording of objects that a capture has, if the path is a capture's and there is something in it.
-pub(crate) fn objects(path: &Path) -> Option<PathBuf> {
+pub fn objects(path: &Path) -> Option<PathBuf> {
     let objects = path.join(OBJECTS);
     let has_some = path.is_dir() && objects.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     has_some.then_some(objects)
