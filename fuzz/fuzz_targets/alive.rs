@@ -2,7 +2,7 @@
 //! look for objects there. What is read is bounded, and two readings of the same memory agree.
 #![no_main]
 
-use alive::{Addresses, Program, agree, compile};
+use live_objects::alive::{Addresses, Program, agree, compile};
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{Cause, Limited, Limits, Memory, Unreadable, define_types};

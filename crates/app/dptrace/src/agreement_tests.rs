@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use live_objects::annotate_quietly;
 use objects::{Annotator, ObjectSpec, built_in};
 use records::Context;
 use spdk_trace::{RawTrace, Record, Trace};
 
 use crate::trace::know_owners;
-use crate::trace::objects::annotate_quietly;
 use crate::{latency, serve, timeline, top, watch};
 
 /// Figures of the requests of hosts in a trace, as a command has them.

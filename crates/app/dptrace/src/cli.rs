@@ -17,7 +17,7 @@ use crate::inspect::InspectArgs;
 use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
-use crate::live_objects::command::ObjectsArgs;
+use crate::objects_command::ObjectsArgs;
 use crate::pmd::PmdArgs;
 use crate::record::RecordArgs;
 use crate::report::ReportArgs;

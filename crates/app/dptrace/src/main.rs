@@ -20,11 +20,11 @@ mod interrupt;
 mod kernel_delay;
 mod latency;
 mod list;
-mod live_objects;
 mod manual;
 mod messages;
 mod meta;
 mod mistyped;
+mod objects_command;
 mod output;
 mod pmd;
 mod process;
@@ -131,7 +131,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
-        Command::Objects(args) => live_objects::command::run(args),
+        Command::Objects(args) => objects_command::run(args),
         Command::Completions { shell } => completion::completions(*shell),
         Command::Complete(args) => completion::complete(args),
         Command::Man { dir } => manual::write(dir),

@@ -1,36 +1,22 @@
 //! `dptrace capture`: a folder with a process's trace, what the kernel did with its threads, and its objects, over some time.
 
-pub(crate) mod clocks;
-pub(crate) mod facts;
-pub(crate) mod folder;
-pub(crate) mod kernel;
-pub(crate) mod objects;
-mod recording;
-pub(crate) mod rings;
-mod stored;
-pub(crate) mod summary;
-
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
 use clap::Args;
 use errors::usage;
 use host::{HostError, Pid, Process};
+use live_objects::probes::RING_BYTES;
 use text::shell;
 use trace_source::cpus;
 
+use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::process::{self, Role, Takes};
-use crate::record::RING_BYTES;
-use crate::rights;
 use crate::specs::SpecArgs;
-use crate::terminal;
-use folder::{Folder, check_room};
-use kernel::Kernel;
-use objects::Objects;
-use recording::{Limits, Parts};
-use rings::Rings;
+use crate::{rights, terminal};
 
 /// `dptrace capture`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -107,11 +93,11 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     }
     let pid = process::one(&words, ROLE)?;
     check_process(pid)?;
-    let specs = args.specs.resolve()?;
+    let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;
-    let mut facts = facts::gather(pid);
+    let mut facts = capture_recorder::facts::gather(pid);
     // Before any thread is started: they inherit it.
-    let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
+    let place = cpus::keep_off(std::iter::once(pid), &observer);
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
     // Slots that were never written have no pages.
@@ -119,10 +105,10 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
     let ring_bytes = rings.as_ref().map_or(0, pages);
     let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
-    let why = format!("{} of the trace's rings, and what comes until it ends", summary::size(ring_bytes));
+    let why = format!("{} of the trace's rings, and what comes until it ends", capture_recorder::size(ring_bytes));
     check_room(args.output.as_deref(), needed, &why)?;
     // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES);
+    let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
@@ -135,11 +121,12 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let objects = missing.unless("objects", objects);
     missing.report(Vec::new());
     facts.missing = missing.reasons();
-    facts.begin = facts::now();
+    facts.begin = capture_recorder::facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
     let limits = Limits { after: args.duration, max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)) };
+    Interrupt::catch()?;
     let parts = Parts { rings, kernel, objects };
-    recording::record(parts, (&folder, facts), pid, limits, &place)?;
+    capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer)?;
     note(&format!("next: dptrace timeline {}", shell::word(folder.path())));
     Ok(())
 }
@@ -153,7 +140,7 @@ const LEAST_LIMIT: u64 = 16 << 20;
 /// everybody on the machine.
 fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
-    let size = summary::size(most);
+    let size = capture_recorder::size(most);
     note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
     Some(most)
 }

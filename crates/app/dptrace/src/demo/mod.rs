@@ -13,8 +13,9 @@ use bpf_session::Features;
 use clap::Args;
 use flate2::read::GzDecoder;
 use host::Files;
+use live_objects::annotate;
+use live_objects::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_totals};
 use objects::{ObjectSpec, WantedProbe, built_in};
-use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{RawTrace, Trace};
 use text::printable::path as printable;
 use trace_source::Loaded;
@@ -22,9 +23,7 @@ use whole_file::{Access, Batch};
 
 use crate::messages::{explained, note};
 use crate::output::{self, Output};
-use crate::record::{RING_BYTES, add_files, report_totals};
-use crate::trace::objects::annotate;
-use crate::{latency, timeline, trace};
+use crate::{latency, terminal, timeline, trace};
 
 /// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes
 /// are zero.
@@ -131,7 +130,7 @@ fn write_sample(dir: &Path) -> anyhow::Result<()> {
 
 fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     let Shown { loaded, recording, name, commands } = shown;
-    let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints());
+    let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints(), &terminal::observer());
     let annotator = trace::with_owners(Some(annotator), &loaded.trace, false);
     let mut output = Output::open(None)?;
     output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
@@ -204,7 +203,7 @@ fn record_all(child: &mut Child) -> anyhow::Result<String> {
     let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
     let mut plan = AttachPlan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
     let (files, place) = Files::of_process(child.id())?;
-    add_files(&mut plan, &files, &place)?;
+    add_files(&mut plan, &files, &place, &terminal::observer())?;
     let mut recorder = Recorder::start(&plan, child.id())?;
     drop(child.stdin.take());
     let mut text = String::new();
@@ -214,6 +213,6 @@ fn record_all(child: &mut Child) -> anyhow::Result<String> {
     }
     let (rest, totals) = recorder.finish();
     keep(rest);
-    report_totals("recorded", &totals?);
+    report_totals("recorded", &totals?, &terminal::observer());
     Ok(text)
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use live_memory::{EvalError, Fault, Mentions};
+use live_objects;
 use objects::layouts::{SpdkVersion, structs, versions};
 use typeinfo::{NameKind, TypeError, TypeStore};
-
-use crate::live_objects;
 
 /// What built-in layouts can do for the expressions.
 pub(super) struct Layout {

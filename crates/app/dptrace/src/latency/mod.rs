@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 use ::capture::expected_records;
 use clap::Args;
+use live_objects::AroundTrace;
 use objects::{Annotator, ObjectSpec};
 use observer::{Progress, Reading};
 use records::{Context, Field, Filter};
@@ -31,9 +32,7 @@ use trace_source::{Loaded, Measured, Place, beside};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::input;
-use crate::input::{Input, InputArgs};
-use crate::live_objects::AroundTrace;
+use crate::input::{self, Input, InputArgs};
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal::{self, READING};

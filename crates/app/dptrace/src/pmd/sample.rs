@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use capture_recorder::plain;
 use kernel_events::{Facts, Found, Intervals, Keep};
 use observer::Progress;
 use sys::clock::{boot_nanos, monotonic_nanos};
@@ -9,7 +10,6 @@ use timeline::{BootNanos, Tid};
 
 use super::ask::{Answers, Asked};
 use super::subject::Subject;
-use crate::capture::kernel::plain;
 use crate::interrupt::Interrupt;
 use crate::terminal;
 

@@ -10,21 +10,21 @@ use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
 use errors::usage;
-use host::{Depth, Files, Pid, Process, Watch};
+use host::{Files, Pid, Process, Watch};
+use live_objects::probes::{AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals};
+use live_objects::{Finder, Opening, Session};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
-use probe_recorder::{AttachPlan, Recorder, Totals};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
-use crate::exit;
 use crate::interrupt::Interrupt;
-use crate::live_objects::{Finder, Opening, Session};
-use crate::messages::{note, note_left_out};
+use crate::messages::note;
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
+use crate::{exit, terminal};
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -99,8 +99,6 @@ Examples:
   dptrace record -p PID --emit-object probes.o        for llvm-objdump -d";
 
 const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
-/// The ring buffer's size where none is asked for.
-pub(crate) const RING_BYTES: u32 = 4 << 20;
 /// The poll interval for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait for events.
@@ -164,7 +162,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let (why, totals) = record(session, (plan.is_some(), &watch, pid), deadline, interrupt, &mut output)?;
     output.finish()?;
     match totals {
-        Some(totals) => report_totals(&why, &totals),
+        Some(totals) => report_totals(&why, &totals, &terminal::observer()),
         None => note(&why),
     }
     if let Some(mut child) = child
@@ -207,7 +205,7 @@ fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) ->
         return Ok(None);
     }
     let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(subject.pid), args.buffer << 20);
-    add_files(&mut plan, &subject.files, &subject.name)?;
+    add_files(&mut plan, &subject.files, &subject.name, &terminal::observer())?;
     Ok(Some(plan))
 }
 
@@ -279,37 +277,6 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.
-pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> anyhow::Result<()> {
-    files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
-        plan.add_file(file).map_err(|error| match error {
-            probe_recorder::Error::Host(error) => error.into(),
-            other => other.into(),
-        })
-    })?;
-    let missing = plan.missing();
-    let hint = |name: &String| text::patterns::hint(name, plan.seen().iter().map(String::as_str));
-    if plan.found().is_empty() {
-        // A note that is broken may be why.
-        report_remarks(plan);
-    }
-    if plan.seen().is_empty() {
-        bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
-    }
-    if plan.found().is_empty() {
-        bail!(
-            "{place} has none of the probes {}{}; SPDK has them if it was configured with --with-usdt; dptrace list \
-             shows its probes",
-            missing.join(", "),
-            missing.first().map_or_else(String::new, hint)
-        );
-    }
-    for name in &missing {
-        note(&format!("{place} has no probe {name}{}", hint(name)));
-    }
-    Ok(())
-}
-
 /// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.
 fn record(
     mut session: Session,
@@ -355,41 +322,10 @@ fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// Reports what the user should know about the probes that were found.
-pub(crate) fn report_remarks(plan: &AttachPlan) {
-    for remark in plan.remarks() {
-        note(remark);
-    }
-}
-
 fn report_attached(plan: &AttachPlan, pid: u32) {
-    report_remarks(plan);
+    report_remarks(plan, &terminal::observer());
     for found in plan.found() {
         let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
         note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
     }
-}
-
-/// Says why it ended, and what was lost.
-pub(crate) fn report_totals(why: &str, totals: &Totals) {
-    let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
-    let mut parts = vec![screen::counted(events, "event")];
-    let mut add = |count: u64, one: &str, many: &str| {
-        if count > 0 {
-            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
-        }
-    };
-    let (full, busy) = (
-        "lost because the ring buffer was full (--buffer makes it larger)",
-        "skipped by the kernel because another program was running on that CPU",
-    );
-    add(lost, full, full);
-    add(skipped, busy, busy);
-    add(unreadable, "argument could not be read and is empty or 0", "arguments could not be read and are empty or 0");
-    add(cut, "string was cut", "strings were cut");
-    add(late, "line is not in its place in time", "lines are not in their place in time");
-    if lost + skipped == 0 {
-        parts.push("none lost".to_owned());
-    }
-    note(&format!("{why}: {}", parts.join(", ")));
 }

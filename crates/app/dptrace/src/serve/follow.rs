@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use capture_recorder::facts::thread_name;
+use capture_recorder::{Objects, SMALL_RING};
 use host::Watch;
+use live_objects::{Session, annotate_quietly};
 use objects::{Annotator, ObjectSpec};
 use records::Context;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
@@ -19,11 +22,8 @@ use super::naming::Naming;
 use super::stages::{Now, Stages};
 use super::store::Shared;
 use super::{LOST_REQUESTS, LOST_SLOTS};
-use crate::capture::facts::thread_name;
-use crate::capture::objects::{Objects, SMALL_RING};
-use crate::live_objects::Session;
 use crate::messages::{explained, note};
-use crate::trace::objects::annotate_quietly;
+use crate::terminal;
 
 /// The longest wait for records, after which it is seen whether the process still lives.
 const WAIT: Duration = Duration::from_millis(250);
@@ -97,7 +97,8 @@ pub(super) fn follow(
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
     // Before the first record is read: what was found names all that come from then on.
-    let session = Objects::start(what.pid, specs, what.probes, SMALL_RING).map(|objects| objects.session);
+    let session =
+        Objects::start(what.pid, specs, what.probes, SMALL_RING, &terminal::observer()).map(|objects| objects.session);
     if let Err(error) = &session {
         note(&format!(
             "process {}: connections have only the names that its trace has: {}",

@@ -2,24 +2,24 @@
 
 use std::cell::OnceCell;
 use std::path::Path;
-use trace_source::captures;
 
 use ::capture::Reader;
 use anyhow::Context as _;
 use host::user_file;
+use live_objects::annotate_quietly;
 use objects::{Annotator, ObjectSpec, built_in};
 use observer::Progress;
 use records::{Context, Field};
 use spdk_trace::{TickRate, Trace};
 use timeline::{Consumer, KernelEvent, Setting};
-use trace_source::{Place, beside};
+use trace_source::{Place, beside, captures};
 
 use super::open;
 use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
 use crate::latency::excluded::Queues;
 use crate::terminal;
-use crate::trace::objects::{ObjectArgs, annotate_quietly};
+use crate::trace::objects::ObjectArgs;
 use crate::trace::{field, know_owners, with_owners};
 
 /// What requests are grouped by if nothing was said.

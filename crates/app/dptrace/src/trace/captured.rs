@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ::capture::Meta;
+use capture_recorder;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 use text::printable::path as printable;
@@ -11,7 +12,6 @@ use trace_source::{Measured, captures};
 
 use super::info::line;
 use super::info_json;
-use crate::capture::summary;
 use crate::terminal;
 
 /// Describes what was captured; gives the number of records, and what could not be read.
@@ -82,10 +82,10 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         let lost = if end.events_lost > 0 { format!(", {} lost", end.events_lost) } else { String::new() };
         line(text, "kernel", &format!("{}{lost}", counted(end.events, "event")), screen);
     }
-    if let Some(clock) = end.as_ref().and_then(summary::clock) {
+    if let Some(clock) = end.as_ref().and_then(capture_recorder::clock) {
         line(text, "clocks", &format!("on one line {clock}"), screen);
     }
-    if let Some(join) = end.as_ref().and_then(summary::join) {
+    if let Some(join) = end.as_ref().and_then(capture_recorder::join) {
         line(text, "probes", &format!("the kernel's time is later than their own {join}"), screen);
     }
     for (part, why) in &meta.missing {

@@ -4,13 +4,13 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use live_objects::{Objects, Unknown};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader};
 
 use super::list::{ListOptions, Lister};
-use super::live::{Objects, Unknown};
 use super::warn_problems;
 use crate::interrupt::Interrupt;
 use crate::messages::note;

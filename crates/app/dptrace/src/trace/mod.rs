@@ -9,7 +9,6 @@ mod format;
 mod info;
 mod info_json;
 mod list;
-pub(crate) mod live;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
 pub(crate) mod unknown;
@@ -22,6 +21,7 @@ use anyhow::{Context as _, bail};
 use bpf_session::POLL_INTERVAL;
 use clap::Args;
 use errors::usage;
+use live_objects::Objects;
 use records::{Filter, Form, Head};
 use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
@@ -38,7 +38,6 @@ use filter::FilterArgs;
 use follow::{Following, Stop};
 use format::FormatName;
 use list::ListOptions;
-use live::Objects;
 use objects::ObjectArgs;
 use unknown::Known;
 
@@ -267,9 +266,9 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
 pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
     let mut annotator = annotator?;
     know_owners(&mut annotator, trace, is_live);
-    let why = objects::without_pointers(&annotator, trace.tpoints());
-    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
-    objects::report_unwitnessed(&annotator, trace.tpoints());
+    let why = live_objects::without_pointers(&annotator, trace.tpoints());
+    live_objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live, &terminal::observer());
+    live_objects::report_unwitnessed(&annotator, trace.tpoints(), &terminal::observer());
     Some(annotator)
 }
 
@@ -278,13 +277,17 @@ pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: boo
     match trace {
         Trace::Raw(raw) => {
             if annotator.needs_witness() {
-                live::observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
+                live_objects::observe_all(
+                    annotator,
+                    raw,
+                    if is_live { Ticks(u64::MAX) } else { live_objects::last_of(raw) },
+                );
             }
             annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
         }
         Trace::Captured(captured) => {
             if annotator.needs_witness() {
-                live::observe_captured(annotator, captured);
+                live_objects::observe_captured(annotator, captured);
             }
             annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
         }
@@ -356,18 +359,18 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     place.give_way_for(args.duration);
     let has_room = place.has_room();
     let without_pointers =
-        annotator.as_ref().and_then(|annotator| objects::without_pointers(annotator, follower.tpoints()));
+        annotator.as_ref().and_then(|annotator| live_objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
             let text = args.objects.text()?;
             let trace = RawTrace::read(&source).with_context(reading)?;
-            Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL))
+            Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL), &terminal::observer())
         }
     };
     objects.begin(&source).with_context(reading)?;
     if let Some(annotator) = objects.annotator() {
-        objects::report_unwitnessed(annotator, follower.tpoints());
+        live_objects::report_unwitnessed(annotator, follower.tpoints(), &terminal::observer());
     }
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
@@ -385,7 +388,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
     output.finish()?;
-    objects.report(without_pointers.as_deref());
+    objects.report(without_pointers.as_deref(), &terminal::observer());
     Ok(())
 }
 

@@ -1,22 +1,20 @@
 //! The objects of a trace: built-in specs, the user's specs, and their recording.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use trace_source::captures;
 
 use anyhow::Context as _;
 use clap::Args;
 use host::user_file;
-use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
-use screen::counted;
+use objects::{Annotator, ObjectSpec, built_in};
 use spdk_trace::{Ticks, TpointTable};
 use text::printable::path as printable;
 use text::shell;
-use trace_source::{Place, beside};
+use trace_source::{Place, beside, captures};
 
 use crate::messages::note;
 use crate::specs::read_files;
+use crate::terminal;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]
@@ -51,9 +49,6 @@ struct Beside {
     recording: PathBuf,
     trace: PathBuf,
 }
-
-/// Broken lines of a recording that are reported one by one.
-const MAX_REPORTED_LINES: usize = 3;
 
 impl ObjectArgs {
     /// Returns the same for a trace at that place: a capture has a recording of its own, and one may lie beside a trace. These hold
@@ -113,14 +108,14 @@ impl ObjectArgs {
     ) -> anyhow::Result<Option<Annotator>> {
         let beside = self.beside.as_ref().map(|beside| beside.text(span)).transpose()?.flatten();
         if self.recordings.is_empty() && beside.is_none() {
-            let annotator = || annotate_quietly(alive, specs, tpoints);
+            let annotator = || live_objects::annotate_quietly(alive, specs, tpoints);
             return Ok((!alive.is_empty()).then(annotator));
         }
         let mut text = self.text()?;
         text.extend([beside.as_deref().unwrap_or_default(), "\n", alive]);
         let beside = self.beside.iter().map(|beside| &beside.recording);
         let names: Vec<_> = self.recordings.iter().chain(beside).map(printable).collect();
-        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+        Ok(Some(live_objects::annotate(&text, &names.join(", "), specs, tpoints, &terminal::observer())))
     }
 
     /// What is in the recordings, one behind the other.
@@ -165,97 +160,4 @@ impl Beside {
 fn text_of(read: io::Result<Vec<u8>>, path: &Path) -> anyhow::Result<String> {
     let bytes = read.with_context(|| format!("reading the recording {}", printable(path)))?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
-}
-
-/// An annotator from the text of a recording that is still being written, about which nothing is reported yet.
-pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let (lifetimes, _) = Lifetimes::read(&specs, text);
-    Annotator::new(specs, lifetimes, tpoints)
-}
-
-/// An annotator from a recording's text; errors in the text are reported, under that name.
-pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let (lifetimes, broken) = Lifetimes::read(&specs, text);
-    report(name, &broken, &lifetimes, &specs);
-    Annotator::new(specs, lifetimes, tpoints)
-}
-
-/// Why no pointer can be named, if that is so: there are objects, and no pointer to one of them in the trace.
-pub(crate) fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<String> {
-    let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
-    let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
-    let args: BTreeSet<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
-    if args.is_empty() || tpoints.all().iter().any(|t| t.args.iter().any(|a| args.contains(a.name.as_str()))) {
-        return None;
-    }
-    let args: Vec<_> = args.into_iter().collect();
-    Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
-}
-
-/// How many connections a recording has, or if the trace is live the process's memory; or, with [`without_pointers`], why nothing
-/// is named.
-pub(crate) fn report_named(
-    annotator: &Annotator,
-    without_pointers: Option<&str>,
-    has_descriptions: bool,
-    is_live: bool,
-) {
-    let (known, all) = annotator.owners_known();
-    if known > 0 {
-        note(&named(known, all, is_live));
-    } else if let Some(why) = without_pointers {
-        let misfit = if all > 0 { ", and no owner fits a connection of the recording" } else { "" };
-        let owners = if has_descriptions { "; the owners of records identify their connections" } else { "" };
-        note(&format!("{why}{misfit}, so no object of the recording is named{owners}"));
-    }
-}
-
-/// Notes that names of objects found alive hold for the whole trace because nothing shows since when, if that is so.
-pub(crate) fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable) {
-    let disabled = annotator.unwitnessed(tpoints);
-    if !disabled.is_empty() {
-        note(&format!(
-            "names are those of the connections found alive, for all records of their addresses: without {}, which {} not enabled, \
-             the trace does not show whether an address was another connection's before",
-            disabled.join(" and "),
-            if disabled.len() == 1 { "is" } else { "are" }
-        ));
-    }
-}
-
-/// What the user has of it that some connections are known, and what to do for the others.
-fn named(known: usize, all: usize, is_live: bool) -> String {
-    let found = if is_live { "were found in the process" } else { "are in the recording" };
-    let usable = "fields such as qpair.hostnqn work for them (--by, --where)";
-    if known == all {
-        return format!("all {all} connections of this trace {found}: {usable}");
-    }
-    let others =
-        if is_live { "have ended, or it is not certain which they are" } else { "are not, or not for certain" };
-    let advice = "To have all, start dptrace record -p PID before the connections, and give its file with -b";
-    format!(
-        "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: they have only what the trace \
-         says of them. {advice}",
-        all - known
-    )
-}
-
-fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
-    for broken in all_broken.iter().take(MAX_REPORTED_LINES) {
-        note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
-    }
-    if let Some(more) = all_broken.len().checked_sub(MAX_REPORTED_LINES).filter(|&more| more > 0) {
-        note(&format!("{name}: {more} more broken lines left out"));
-    }
-    if lifetimes.all().is_empty() {
-        let begins: BTreeSet<_> =
-            specs.iter().flat_map(|s| s.probes.iter().filter(|p| p.role.begins()).map(|p| p.name.as_str())).collect();
-        let begins: Vec<_> = begins.into_iter().collect();
-        note(&format!("{name}: no object begins in this recording (it has no line of {})", begins.join(", ")));
-    }
-    if lifetimes.orphans > 0 {
-        let hits = counted(lifetimes.orphans, "hit");
-        let are = if lifetimes.orphans == 1 { "is" } else { "are" };
-        note(&format!("{name}: {hits} of objects from before the recording began {are} left out"));
-    }
 }

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::capture::{EventsWriter, NamedThread};
+use capture_recorder::{Kernel, facts, plain};
 use kernel_events::{Recorded, Recorder, Totals};
 use timeline::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 
-use crate::capture::facts;
-use crate::capture::kernel::{Kernel, plain};
 use crate::timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.

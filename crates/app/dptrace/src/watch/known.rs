@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use ::objects::{Annotator, Journal, ObjectSpec};
+use capture_recorder::Objects;
+use live_objects::{Session, annotate_quietly};
 use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
 
-use crate::capture::objects::Objects;
-use crate::live_objects::Session;
 use crate::messages::note;
-use crate::trace::objects::annotate_quietly;
 
 /// Lines after which the journal forgets what has ended.
 const MANY_LINES: usize = 10_000;

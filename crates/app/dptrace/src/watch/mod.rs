@@ -15,17 +15,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, process_name};
 use clap::Args;
 use screen::counted;
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use timeline::Experience;
 use trace_source::cpus;
 
-use crate::capture::folder::process_name;
-use crate::capture::kernel::Kernel;
-use crate::capture::objects::{Objects, SMALL_RING};
-use crate::capture::rings::Rings;
-use crate::capture::{bytes, check_process, facts};
+use crate::capture::{bytes, check_process};
 use crate::interrupt::Interrupt;
 use crate::latency::excluded::Queues;
 use crate::messages::{explained, note};
@@ -176,7 +173,7 @@ fn watch(args: &WatchArgs, pid: u32) -> anyhow::Result<Totals> {
     shelf.clear_unfinished().with_context(|| format!("reading the folder {}", printable(&dir)))?;
     let mut meta = facts::gather(pid);
     // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(pid, &specs, !args.no_probes, SMALL_RING);
+    let objects = Objects::start(pid, &specs, !args.no_probes, SMALL_RING, &terminal::observer());
     let objects = objects.inspect_err(|error| missing(&mut meta, "objects", error)).ok();
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))

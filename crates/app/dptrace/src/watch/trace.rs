@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use ::capture::{Past, PastCut};
 use anyhow::Context as _;
+use capture_recorder::{Rings, reading};
 use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
 use timeline::{BootNanos, Clock};
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
-
-use crate::capture::clocks::reading;
-use crate::capture::rings::Rings;
 
 /// Bytes of slots that are kept.
 const PAST: usize = 8 << 20;

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use ::capture::Meta;
+use capture_recorder::facts;
 use host::Watch;
 use records::Context;
 use spdk_trace::{Lcore, Ticks};
@@ -17,7 +18,6 @@ use super::sample::{Sample, Sampling};
 use super::trace::{Came, Watched};
 use super::window::{Case, Gate, Reason};
 use super::writing::{Done, Job, Writer, utc_text};
-use crate::capture::facts;
 use crate::interrupt::{self, Interrupt};
 use crate::messages::note;
 

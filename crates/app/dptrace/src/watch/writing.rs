@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use ::capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
 use ::objects::ObjectSpec;
+use capture_recorder::Folder;
 use text::printable::{self, path as printable};
 use text::utc;
 use timeline::{BootNanos, Experience};
@@ -21,7 +22,6 @@ use super::line::Line;
 use super::sample::Sample;
 use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
-use crate::capture::folder::Folder;
 use crate::interrupt;
 use crate::timeline::judge::{Judgement, judge, learn};
 

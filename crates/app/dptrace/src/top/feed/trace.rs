@@ -9,6 +9,8 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use capture_recorder::facts::thread_name;
+use live_objects::Objects;
 use objects::ObjectSpec;
 use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use text::printable::{self, path as printable};
@@ -17,8 +19,7 @@ use trace_source::{FileSource, trace_of};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
-use crate::capture::facts::thread_name;
-use crate::trace::live::Objects;
+use crate::terminal;
 
 /// Buffers of slots that are kept, and how large each is at most.
 const SPARE: usize = 8;
@@ -76,7 +77,7 @@ impl Trace {
         let ReadingOptions { specs, probes, all_records } = options;
         let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
-            Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES)),
+            Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES), &terminal::observer()),
             Err(_) => Objects::Known(None),
         };
         let writer = |name: String| printable::text(name.as_bytes()).into();

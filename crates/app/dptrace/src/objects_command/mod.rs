@@ -1,0 +1,191 @@
+//! `dptrace objects -p PID`: a table of the objects that are alive in a process.
+
+mod table;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::Args;
+use errors::usage;
+use live_objects::rpc::Answers;
+use live_objects::{Finder, Snapshot};
+use objects::{ObjectSpec, built_in};
+use screen::counted;
+use whole_file::Access;
+
+use crate::messages::note;
+use crate::meta::{self, SpecForm};
+use crate::output::{self, Output};
+use crate::process::{self, Role, Takes};
+use crate::specs::read_files;
+use crate::terminal;
+
+/// `dptrace objects`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct ObjectsArgs {
+    /// Only this spec (qpair, ...); with -p several, separated by commas
+    name: Option<String>,
+
+    /// List name and purpose only, one line for each spec
+    #[arg(short, long, conflicts_with = "pid")]
+    list: bool,
+
+    /// Print the objects that are alive in this process, by its number or name, found in its memory
+    #[arg(short, long, value_name = "PID|NAME", help_heading = "Objects of a process")]
+    pid: Vec<String>,
+
+    /// Print one JSON object on each line: of the list, or with -p instead of tables
+    #[arg(long)]
+    json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// A file of additional object specs; a spec with the name of a built-in one replaces it
+    #[arg(long, value_name = "FILE.toml", requires = "pid", help_heading = "Objects of a process")]
+    objects: Vec<PathBuf>,
+
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
+    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid", help_heading = "Objects of a process")]
+    debug_dirs: Vec<PathBuf>,
+
+    /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
+    ///
+    /// It adds what memory does not show, such as addresses of hosts. To list connections, SPDK pauses the admin queues of each
+    /// subsystem for a moment; without this option nothing is asked.
+    #[arg(long, value_name = "SOCKET", requires = "pid", help_heading = "Objects of a process")]
+    rpc: Option<PathBuf>,
+
+    /// Also report how structs are known
+    ///
+    /// Where the layout of the program's structs is from, which specs do not fit it, and how long reading took.
+    #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
+    verbose: bool,
+}
+
+impl ObjectsArgs {
+    /// The words of `-p`, and the name of a spec. A word that is no spec, but a process, is the process.
+    fn process(&self) -> (Vec<String>, Option<&str>) {
+        let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
+        match self.name.as_deref() {
+            Some(word) if self.pid.is_empty() && !self.list && !is_spec(word) && process::is_there(word) => {
+                (vec![word.to_owned()], None)
+            }
+            name => (self.pid.clone(), name),
+        }
+    }
+}
+
+const USAGE: &str = "dptrace objects [NAME] [--list | --json]
+       dptrace objects -p <PID|NAME> [NAME,...] [--json]";
+
+const EXAMPLES: &str = "\
+The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, its symbols,
+or its trace file; and CAP_SYS_PTRACE for processes of others.
+
+Examples:
+  dptrace objects -p nvmf_tgt                    all that is alive there
+  dptrace objects -p PID qpair,bdev              connections and bdevs
+  dptrace objects -p PID qpair --json | jq .hostnqn
+  dptrace objects --list                         names of the specs
+  dptrace objects                                all specs
+  dptrace objects qpair -o own.toml              for trace --objects own.toml";
+
+const ROLE: Role = Role { command: "objects", takes: Takes::One, starts: false };
+
+/// Runs the command.
+pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
+    let path = args.output.as_deref();
+    output::refuse_inputs(path, args.objects.iter().map(|spec| ("the file of object specs", spec.as_path())))?;
+    let (pids, name) = args.process();
+    if pids.is_empty() {
+        let form = if args.json {
+            SpecForm::Json
+        } else if args.list {
+            SpecForm::List
+        } else {
+            SpecForm::Whole
+        };
+        return meta::objects(name, form, path);
+    }
+    let pid = process::one(&pids, ROLE)?;
+    let specs = specs(args, name)?;
+    let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
+    if args.verbose {
+        note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
+        finder.misfits().iter().for_each(|misfit| note(&format!("not found: {misfit}")));
+    }
+    if finder.kinds().is_empty() {
+        bail!("{}", nothing(pid, finder.misfits(), args.verbose));
+    }
+    let begun = Instant::now();
+    let snapshot = finder.read();
+    if args.verbose {
+        note(&format!("{} read twice in {:.1} ms", counts(&finder, &snapshot), begun.elapsed().as_secs_f64() * 1e3));
+    }
+    let answers =
+        args.rpc.as_deref().map(|socket| Answers::ask(socket, finder.kinds(), &terminal::observer())).transpose()?;
+    let answers = answers.unwrap_or_default();
+    let mut output = Output::whole(path, Access::Umask)?;
+    if args.json {
+        table::json(&finder, &snapshot, &answers, &mut output.buffer);
+    } else {
+        output.buffer.extend_from_slice(table::text(&finder, &snapshot, &answers, output::screen(path)).as_bytes());
+    }
+    output.finish()?;
+    snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
+    if snapshot.len() == 0 {
+        note(&format!("process {pid} has none of these objects: {}", counted(finder.kinds().len() as u64, "kind")));
+    }
+    Ok(())
+}
+
+/// How many objects there are of each kind.
+fn counts(finder: &Finder, snapshot: &Snapshot) -> String {
+    let kinds = finder.kinds().iter().zip(&snapshot.found).filter(|(_, found)| !found.objects.is_empty());
+    let counts = kinds.map(|(kind, found)| counted(found.objects.len() as u64, &kind.spec.name));
+    let counts: Vec<_> = counts.collect();
+    if counts.is_empty() { "no objects".to_owned() } else { counts.join(", ") }
+}
+
+/// Why nothing can be found.
+pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
+    let first = misfits.first().map_or(String::new(), |misfit| format!(": {misfit}"));
+    let more = if verbose || misfits.len() < 2 { "" } else { " (-v lists the others)" };
+    format!(
+        "no objects can be found in the memory of process {pid}{first}{more}; they need its debug information, its \
+         symbols, or a trace file of it whose records point to objects that are alive"
+    )
+}
+
+/// The specs that are asked for: all, or those of these names.
+fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSpec>> {
+    let mut specs = read_files(args.objects.iter().map(PathBuf::as_path))?;
+    for spec in built_in()? {
+        if !specs.iter().any(|own| own.name == spec.name) {
+            specs.push(spec);
+        }
+    }
+    let Some(names) = names else { return Ok(specs) };
+    for name in names.split(',') {
+        match specs.iter().find(|spec| spec.name == name) {
+            None => {
+                let hint = text::patterns::hint(name, specs.iter().map(|spec| spec.name.as_str()));
+                return Err(usage(format!(
+                    "there is no object spec {name:?}{hint}; dptrace objects --list lists them"
+                )));
+            }
+            Some(spec) if spec.alive.is_empty() => {
+                return Err(usage(format!("the object spec {name:?} does not say where its objects are in memory")));
+            }
+            Some(_) => {}
+        }
+    }
+    specs.retain(|spec| names.split(',').any(|name| name == spec.name));
+    Ok(specs)
+}

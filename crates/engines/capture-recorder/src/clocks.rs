@@ -1,0 +1,163 @@
+//! Readings of both clocks while a capture goes on: the clock's anchors, and what shows how well they put both on one line.
+//!
+//! A thread of its own reads them: whoever writes may wait for a disk, and a clock whose anchors are far apart is a bad one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use spdk_trace::Ticks;
+use sys::clock::{Moment, boot_nanos, monotonic_nanos};
+use timeline::{Anchor, BootNanos, Checked, ClockCheck};
+use trace_source::anchor;
+
+/// Time between two anchors,
+const EVERY: Duration = Duration::from_millis(100);
+/// and between the first two, then twice as much: a clock needs two, and a capture may be killed soon.
+const FIRST: Duration = Duration::from_millis(2);
+/// Time between two readings that only show how good the clock is.
+const CHECK: Duration = Duration::from_millis(10);
+/// Tries of each, of which the one with the narrowest bracket counts; a `Moment` tries several times itself.
+const TRIES: usize = 4;
+
+/// The readings.
+pub(crate) struct Clocks {
+    check: ClockCheck,
+    readings: Receiver<Reading>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// What is to be added to `CLOCK_MONOTONIC` for the boot clock.
+    offset: u64,
+}
+
+/// A reading of both clocks.
+enum Reading {
+    Anchor(Anchor),
+    /// One that is compared with the clock of the anchors around it.
+    Check(Anchor),
+}
+
+impl Clocks {
+    /// Begins to read; the first anchor.
+    pub(crate) fn start() -> anyhow::Result<(Self, Anchor)> {
+        let (check, offset, stop) = (ClockCheck::default(), boot_offset(), Arc::new(AtomicBool::new(false)));
+        let (send, readings) = channel();
+        let first = reading();
+        let seen = Arc::clone(&stop);
+        let thread = Builder::new().name("clocks".to_owned()).spawn(move || read(&send, &seen));
+        let thread = Some(thread.context("starting the thread that reads the clocks")?);
+        let mut this = Self { check, readings, stop, thread, offset };
+        this.check.anchor(first);
+        Ok((this, first))
+    }
+
+    /// The anchors that were read since the last call.
+    pub(crate) fn next(&mut self) -> Vec<Anchor> {
+        let mut anchors = Vec::new();
+        for reading in self.readings.try_iter() {
+            match reading {
+                Reading::Anchor(anchor) => {
+                    self.check.anchor(anchor);
+                    anchors.push(anchor);
+                }
+                Reading::Check(reading) => self.check.reading(reading),
+            }
+        }
+        anchors
+    }
+
+    /// Reads no more but one last anchor. Those that were read since the last call.
+    pub(crate) fn stop(&mut self) -> Vec<Anchor> {
+        self.stop.store(true, Ordering::Release);
+        // It waits for one reading at most.
+        let _ = self.thread.take().map(JoinHandle::join);
+        let mut anchors = self.next();
+        let last = reading();
+        self.check.anchor(last);
+        anchors.push(last);
+        anchors
+    }
+
+    /// Hits of probes: of each its own ticks and the kernel's time, `CLOCK_MONOTONIC`.
+    pub(crate) fn hits(&mut self, hits: Vec<(u64, u64)>) {
+        let offset = self.offset;
+        self.check.hits(hits.into_iter().map(|(ticks, nanos)| (Ticks(ticks), BootNanos(nanos + offset))));
+    }
+
+    /// How well the anchors put both clocks on one line.
+    pub(crate) fn finish(self) -> Checked {
+        self.stop.store(true, Ordering::Release);
+        self.check.finish()
+    }
+}
+
+/// Reads until it is to stop, or nobody takes it.
+fn read(send: &Sender<Reading>, stop: &AtomicBool) {
+    let (mut pause, mut due) = (FIRST, Instant::now() + FIRST);
+    loop {
+        std::thread::sleep(CHECK.min(due.saturating_duration_since(Instant::now())));
+        if stop.load(Ordering::Acquire) {
+            return;
+        }
+        let now = Instant::now();
+        let reading = if now >= due {
+            pause = (2 * pause).min(EVERY);
+            due = now + pause;
+            Reading::Anchor(reading())
+        } else {
+            Reading::Check(reading())
+        };
+        if send.send(reading).is_err() {
+            return;
+        }
+    }
+}
+
+/// Both clocks now.
+pub fn reading() -> Anchor {
+    let tries = [(); TRIES].map(|()| Moment::now(boot_nanos));
+    let best = tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best });
+    anchor(best.unwrap_or(tries[0]))
+}
+
+/// How far the boot clock is before the monotonic one: the time that the machine slept. Both count alike, so that each try narrows
+/// it further down.
+fn boot_offset() -> u64 {
+    let (mut least, mut most) = (0, u64::MAX);
+    for _ in 0..100 {
+        let before = monotonic_nanos();
+        let boot = boot_nanos();
+        let after = monotonic_nanos();
+        (least, most) = (least.max(boot.saturating_sub(after)), most.min(boot.saturating_sub(before)));
+    }
+    least + most.saturating_sub(least) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "deep truth: two clocks must be read within a millisecond of each other"]
+    fn readings_come_by_themselves() {
+        let (mut clocks, _) = Clocks::start().unwrap();
+        let hit = || {
+            let moment = Moment::now(monotonic_nanos);
+            (moment.ticks, moment.nanos)
+        };
+        let (mut anchors, begun) = (0, Instant::now());
+        while anchors < 5 && begun.elapsed() < Duration::from_mins(1) {
+            std::thread::sleep(Duration::from_millis(5));
+            clocks.hits(vec![hit()]);
+            anchors += clocks.next().len();
+        }
+        anchors += clocks.stop().len();
+        let Checked { between, at_hits, .. } = clocks.finish();
+        assert!(anchors >= 6 && at_hits.count() >= 4, "{anchors}, {at_hits:?}");
+        // Both readings of each are in one bracket, on a machine that may do something else meanwhile.
+        assert!(at_hits.quantile(0.5) < 1_000_000 && between.quantile(0.5) < 1_000_000, "{at_hits:?} {between:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! The folder of a capture: made for it, readable by the user alone, and its files.
+
+use std::cell::RefCell;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
+
+use anyhow::{Context as _, bail};
+use capture::Meta;
+use errors::usage;
+use host::Pid;
+use host::proc::{self, Stat};
+use text::printable::path as printable;
+use trace_source::captures::META;
+use whole_file::{Access, WholeFile, folder_of, sync_folder};
+
+use super::summary::size;
+
+/// The folder.
+pub struct Folder {
+    path: PathBuf,
+    /// What writes `meta.json` beside the capture that goes on.
+    aside: RefCell<Option<JoinHandle<()>>>,
+}
+
+impl Folder {
+    /// Refuses a folder that exists already, before anything is begun.
+    pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
+        match path {
+            Some(path) if path.symlink_metadata().is_ok() => Err(exists(path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the folder: that of this name, or one for the process. The disk keeps it from now on.
+    pub fn create(path: Option<&Path>, pid: u32) -> anyhow::Result<Self> {
+        let path = path.map_or_else(|| default_name(pid), Path::to_owned);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => {
+                let _ = sync_folder(folder_of(&path));
+                Ok(Self { path, aside: RefCell::default() })
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
+            Err(error) => Err(error).with_context(|| format!("creating the folder {}", printable(&path))),
+        }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the bytes that are free for us where it is, if the file system says so.
+    pub fn free_bytes(&self) -> Option<u64> {
+        free_bytes(&self.path)
+    }
+
+    /// Makes a file in it.
+    pub fn file(&self, name: &str) -> anyhow::Result<File> {
+        let path = self.path.join(name);
+        new_file(&path).with_context(|| format!("creating {}", printable(&path)))
+    }
+
+    /// Takes room on the disk until the value is dropped, if the file system can.
+    pub fn reserve(&self, bytes: u64) -> Option<WholeFile> {
+        let reserve = WholeFile::create(&self.path.join("reserve"), Access::Owner).ok()?;
+        rustix::fs::fallocate(reserve.file(), rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
+        Some(reserve)
+    }
+
+    /// Cuts a file in it to this length.
+    pub fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(self.path.join(name))?.set_len(bytes)
+    }
+
+    /// Has the disk keep which files there are in it.
+    pub fn sync(&self) -> io::Result<()> {
+        sync_folder(&self.path)
+    }
+
+    /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other, also after a power failure.
+    pub fn write_meta(&self, meta: &Meta) -> io::Result<()> {
+        self.await_aside();
+        WholeFile::write_whole(&self.path.join(META), Access::Owner, meta.to_json()?.as_bytes())
+    }
+
+    /// The same while the capture goes on: a disk may need seconds for it, so another thread waits for that. If it fails, the one that
+    /// is there remains.
+    pub fn write_meta_aside(&self, meta: &Meta) {
+        self.await_aside();
+        let Ok(text) = meta.to_json() else { return };
+        let path = self.path.join(META);
+        let writing = Builder::new().name("meta".to_owned()).spawn(move || {
+            let _ = WholeFile::write_whole(&path, Access::Owner, text.as_bytes());
+        });
+        *self.aside.borrow_mut() = writing.ok();
+    }
+
+    fn await_aside(&self) {
+        if let Some(writing) = self.aside.take() {
+            let _ = writing.join();
+        }
+    }
+}
+
+/// Refuses to begin a capture that has less room than this: returns an error that says what to do. A folder that is missing, or a file
+/// system that states nothing, is no reason.
+pub fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result<()> {
+    let parent = path.map_or(Path::new("."), folder_of);
+    match free_bytes(parent) {
+        Some(free) if free < needed => bail!(
+            "{} are free on the disk of {}, and a capture needs {} at least ({why}): free some, or name a folder on another disk \
+             with -o",
+            size(free),
+            printable(parent),
+            size(needed)
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the bytes that are free for us on a folder's disk, if the file system says so (`f_bavail`, statvfs(3)).
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn exists(path: &Path) -> anyhow::Error {
+    usage(format!("{} exists already, and a capture overwrites nothing: give another folder with -o", printable(path)))
+}
+
+/// `NAME-PID-DATE.capture`, of a name that is good for a file.
+fn default_name(pid: u32) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    PathBuf::from(format!("{}-{pid}-{now}.capture", process_name(pid)))
+}
+
+/// The name of a process, as it is good for a file.
+pub fn process_name(pid: u32) -> String {
+    let name = Stat::read(&proc::folder(Pid(pid))).map(|stat| stat.name).unwrap_or_default();
+    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() || b"_-.".contains(byte) { char::from(*byte) } else { '_' };
+    let name: String = name.iter().map(plain).collect();
+    // A name that begins with a dash would be taken for an option.
+    let name = name.trim_start_matches(['-', '.']);
+    if name.is_empty() { "process".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_overwritten_and_nobody_else_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.capture");
+        assert!(Folder::check(Some(&path)).is_ok());
+        let folder = Folder::create(Some(&path), 1).unwrap();
+        assert!(Folder::check(Some(&path)).is_err() && Folder::create(Some(&path), 1).is_err());
+        folder.file("a").unwrap();
+        assert!(folder.file("a").is_err());
+        let meta = |dptrace: &str| Meta { dptrace: dptrace.to_owned(), ..Meta::default() };
+        folder.write_meta(&meta("1")).unwrap();
+        folder.write_meta_aside(&meta("aside"));
+        folder.write_meta(&meta("2")).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&path.join("a")), mode(&path.join(META))), (0o700, 0o600, 0o600));
+        assert!(fs::read_to_string(path.join(META)).unwrap().contains("\"dptrace\": \"2\""));
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_default_name_has_the_process_and_the_time() {
+        let name = default_name(std::process::id());
+        let name = name.to_str().unwrap();
+        assert!(name.contains(&format!("-{}-20", std::process::id())) && name.ends_with(".capture"), "{name}");
+    }
+}

@@ -1,0 +1,240 @@
+//! The kernel's part of a capture: events of the process's threads, and the names of all that they mention.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use capture::{EVENT_BYTES, EventsWriter, NamedThread};
+use kernel_events::{EventsError, Facts, Recorded, Recorder, Totals};
+use timeline::{BootNanos, Tid};
+
+use super::facts;
+
+/// Time between two readings of the process's threads.
+const ROSTER: Duration = Duration::from_secs(1);
+/// The most names that are remembered as written.
+const NAMES: usize = 1 << 20;
+/// Bytes that are kept for the heads of chunks, of 8 bytes each.
+const HEADS: u64 = 4096;
+
+/// The kernel's events, which are recorded already.
+pub struct Kernel {
+    /// The recorder.
+    pub recorder: Recorder,
+}
+
+impl Kernel {
+    /// Attaches the programs.
+    pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
+        let facts = Facts::read().map_err(plain)?;
+        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes).map_err(plain)? })
+    }
+
+    /// Begins the file.
+    pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<Watching> {
+        let mut writer = EventsWriter::begin(file).context("writing kernel.events")?;
+        writer.started(self.recorder.started()).context("writing kernel.events")?;
+        let mut watching = Watching {
+            recorder: self.recorder,
+            written: Written::new(writer),
+            rest: Vec::new(),
+            roster: HashMap::new(),
+            pid,
+            looked: Instant::now(),
+            until: BootNanos(u64::MAX),
+            later: Vec::new(),
+        };
+        watching.list_threads();
+        Ok(watching)
+    }
+}
+
+/// What a user can do about it is known of the error that another one passes on.
+pub fn plain(error: EventsError) -> anyhow::Error {
+    match error {
+        EventsError::Session(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+/// Events that are being recorded.
+pub(crate) struct Watching {
+    recorder: Recorder,
+    written: Written,
+    /// Events for which there was no room: there is more at the end.
+    rest: Vec<Recorded>,
+    roster: HashMap<Tid, [u8; 16]>,
+    pid: u32,
+    looked: Instant,
+    /// End of the capture, as far as it is known. Later events wait in `later`.
+    until: BootNanos,
+    later: Vec<Recorded>,
+}
+
+/// What goes to the file.
+struct Written {
+    writer: EventsWriter<File>,
+    /// The names that were written last.
+    names: HashMap<Tid, [u8; 16]>,
+    /// Why nothing more is written.
+    failed: Option<io::Error>,
+    /// How many events there are.
+    events: u64,
+    /// The time of the last one.
+    last: BootNanos,
+    /// Part that has reached the file: the time of the last event, the number of events, and bytes.
+    flushed: BootNanos,
+    stored: (u64, u64),
+}
+
+/// What came of it.
+pub(crate) struct Ended {
+    /// Bytes of the file, which end with a chunk, and the events in them.
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+    pub(crate) totals: anyhow::Result<Totals>,
+    /// Reason for which the last ones could not be written.
+    pub(crate) failed: Option<io::Error>,
+    /// The last event that was surely written, if others were to follow.
+    pub(crate) until: Option<BootNanos>,
+}
+
+impl Watching {
+    /// Writes what has come, if it has no more bytes than there is room for; waits for more at most this long. Says whether there
+    /// was room.
+    pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
+        let mut events = self.recorder.next(at_most).map_err(plain)?;
+        // In the order of time, but for few.
+        self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
+        let fitted = self.written.write(&events, room);
+        self.rest.extend(events.drain(fitted..));
+        if self.looked.elapsed() >= ROSTER {
+            self.looked = Instant::now();
+            self.list_threads();
+        }
+        self.written.flush();
+        match self.written.failed.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(self.rest.is_empty()),
+        }
+    }
+
+    /// Ends the capture at that time, whenever the rest of it is written. It may be put off later.
+    pub(crate) fn end_at(&mut self, until: BootNanos) {
+        self.until = until;
+    }
+
+    /// Whether events have come: a process has threads, and each is an event at first.
+    pub(crate) fn flows(&self) -> bool {
+        self.written.events > 0
+    }
+
+    fn list_threads(&mut self) {
+        let mut news = facts::threads(self.pid);
+        news.retain(|thread| self.roster.insert(thread.tid, thread.name) != Some(thread.name));
+        self.written.note(|writer| writer.roster(news));
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.written.writer.bytes()
+    }
+
+    /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
+    pub(crate) fn finish(self, room: Option<u64>) -> Ended {
+        let Self { recorder, mut written, mut rest, until, later, .. } = self;
+        let totals = recorder.finish().map_err(plain).map(|(events, totals)| {
+            rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
+            totals
+        });
+        let mut has_all = totals.is_ok() && room.is_some();
+        if let Some(room) = room {
+            has_all &= written.write(&rest, room) == rest.len();
+            written.flush();
+            has_all &= written.failed.is_none();
+        }
+        let ((events, bytes), until) = (written.stored, (!has_all).then_some(written.flushed));
+        Ended { bytes, events, totals, failed: written.failed, until }
+    }
+}
+
+impl Written {
+    fn new(writer: EventsWriter<File>) -> Self {
+        let (names, none) = (HashMap::new(), BootNanos::default());
+        Self { writer, names, failed: None, events: 0, last: none, flushed: none, stored: (0, 0) }
+    }
+
+    /// Writes the first ones, with the names that they mention, as far as there is room. How many these are.
+    fn write(&mut self, events: &[Recorded], room: u64) -> usize {
+        if self.names.len() > NAMES {
+            self.names.clear();
+        }
+        let (mut named, mut fitted, mut left) = (Vec::new(), 0, room.saturating_sub(HEADS));
+        for recorded in events {
+            let new = recorded.name.filter(|(tid, name)| self.names.get(tid) != Some(name));
+            let bytes = EVENT_BYTES * (1 + u64::from(new.is_some()));
+            if bytes > left {
+                break;
+            }
+            (fitted, left) = (fitted + 1, left - bytes);
+            self.last = self.last.max(recorded.event.at);
+            if let Some((tid, name)) = new {
+                self.names.insert(tid, name);
+                named.push(NamedThread { since: recorded.event.at, tid, name });
+            }
+        }
+        self.events += fitted as u64;
+        let fit = events.iter().take(fitted).map(|recorded| recorded.event);
+        self.note(|writer| writer.names(named).and_then(|()| writer.events(fit)));
+        fitted
+    }
+
+    fn flush(&mut self) {
+        self.note(EventsWriter::flush);
+        if self.failed.is_none() {
+            self.flushed = self.last;
+            self.stored = (self.events, self.writer.flushed());
+        }
+    }
+
+    fn note(&mut self, write: impl FnOnce(&mut EventsWriter<File>) -> io::Result<()>) {
+        if self.failed.is_none() {
+            self.failed = write(&mut self.writer).err();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::{Cpu, EventKind, KernelEvent};
+
+    use super::*;
+
+    #[test]
+    fn no_more_is_written_than_there_is_room_for() {
+        let file = tempfile::tempfile().unwrap();
+        let mut written = Written::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
+        let recorded = |at: u64| {
+            let kind = EventKind::CallExit { tid: Tid(1) };
+            let event = KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind };
+            // A new name with each tenth.
+            Recorded { event, name: Some((Tid(1), [(at / 10) as u8; 16])) }
+        };
+        let events: Vec<_> = (0..1000).map(recorded).collect();
+        let mut done = 0;
+        for room in [10_000, 20_000] {
+            let before = written.writer.bytes();
+            done += written.write(&events[done..], room);
+            assert!(written.writer.bytes() - before <= room);
+            written.flush();
+            assert_eq!((written.events, written.flushed.0), (done as u64, done as u64 - 1));
+        }
+        assert!((600..1000).contains(&done), "{done}");
+        assert_eq!(written.write(&events[done..], u64::MAX), events.len() - done);
+        written.flush();
+        assert_eq!(file.metadata().unwrap().len(), written.writer.bytes());
+        assert!(written.failed.is_none() && written.writer.bytes() >= 1000 * EVENT_BYTES);
+    }
+}

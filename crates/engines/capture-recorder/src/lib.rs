@@ -1,0 +1,23 @@
+//! Records a capture: drains the rings of a process's trace, the kernel's events and its objects to disk, until a condition ends it.
+//!
+//! Parts of it serve those who keep the same sources in memory (`watch`): the rings and kernel events of a process, readings of both
+//! clocks, and the description of machine and process.
+#![forbid(unsafe_code)]
+
+mod clocks;
+pub mod facts;
+mod folder;
+mod kernel;
+mod objects;
+mod recording;
+mod rings;
+mod stored;
+mod summary;
+
+pub use clocks::reading;
+pub use folder::{Folder, check_room, process_name};
+pub use kernel::{Kernel, plain};
+pub use objects::{Objects, SMALL_RING};
+pub use recording::{Limits, Parts, record};
+pub use rings::Rings;
+pub use summary::{clock, join, size};

@@ -1,0 +1,117 @@
+//! The objects of a capture: a recording as `dptrace record -p` makes one.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use anyhow::bail;
+use live_objects::{Opening, PATIENCE, Pointers, Session, attach, find};
+use objects::ObjectSpec;
+use observer::Observer;
+
+/// Bytes of a ring buffer for objects that come and go, some hundred at once, where little memory counts: a process has a ring
+/// buffer's pages twice.
+pub const SMALL_RING: u32 = 1 << 20;
+
+/// The objects of a process, which are being recorded already.
+pub struct Objects {
+    /// The session that finds them.
+    pub session: Session,
+    observer: Observer,
+}
+
+impl Objects {
+    /// Finds what is there, and attaches to the probes that report what comes and goes.
+    ///
+    /// `ring_bytes` is the size of the ring buffer for that.
+    pub fn start(
+        pid: u32,
+        specs: &[ObjectSpec],
+        probes: bool,
+        ring_bytes: u32,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
+        let to_find = specs.to_vec();
+        let opening = Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
+        let recorder = if probes {
+            attach(pid, specs, ring_bytes, bpf_session::POLL_INTERVAL, observer)
+        } else {
+            Err(anyhow::anyhow!("--no-probes was given"))
+        };
+        let mut session = match recorder {
+            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
+            Err(error) => {
+                let Some(finder) = opening.finish() else { return Err(error) };
+                if probes {
+                    observer.note(&format!("objects are known from the process's memory only: {error:#}"));
+                }
+                Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)
+            }
+        };
+        if !probes && session.first_found().is_none() {
+            bail!("no objects were found in the process's memory");
+        }
+        Ok(Self { session, observer: observer.clone() })
+    }
+
+    /// Begins the file.
+    pub(crate) fn follow(self, file: File) -> Recording {
+        Recording { session: self.session, observer: self.observer, written: Written { file, lines: 0, bytes: 0 } }
+    }
+}
+
+/// Objects that are being recorded.
+pub(crate) struct Recording {
+    session: Session,
+    observer: Observer,
+    pub(crate) written: Written,
+}
+
+/// What went to the file.
+pub(crate) struct Written {
+    file: File,
+    pub(crate) lines: u64,
+    /// Bytes of these lines.
+    pub(crate) bytes: u64,
+}
+
+impl Recording {
+    /// Writes what has come.
+    pub(crate) fn next(&mut self) -> io::Result<()> {
+        let lines = self.session.next(Duration::ZERO);
+        self.written.write(&lines)
+    }
+
+    /// Ticks that probes passed, and the kernel's time (`CLOCK_MONOTONIC`) of the same hits, since this was called last.
+    pub(crate) fn take_hits(&mut self) -> Vec<(u64, u64)> {
+        self.session.take_pairs()
+    }
+
+    /// Detaches the probes, and writes what remains.
+    pub(crate) fn finish(mut self, writes: bool) -> (Written, io::Result<()>) {
+        let (rest, totals) = self.session.finish();
+        if let Some(Err(error)) = totals {
+            self.observer.note(&format!("objects: {error}"));
+        }
+        let result = if writes { self.written.write(&rest) } else { Ok(()) };
+        (self.written, result)
+    }
+}
+
+impl Written {
+    fn write(&mut self, lines: &[String]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        self.file.write_all(text.as_bytes())?;
+        self.lines += lines.len() as u64;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off what was written of a line, after a failure.
+    pub(crate) fn cut(&self) -> io::Result<()> {
+        self.file.set_len(self.bytes)
+    }
+}

@@ -1,0 +1,507 @@
+//! A capture that goes on: what comes of all parts is written, until there is a reason to stop.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+use capture::{Captured, End, Meta};
+use host::Watch;
+use kernel_events::Totals;
+use observer::{Observer, Progress};
+use spdk_trace::Lcore;
+use sys::clock::boot_nanos;
+use text::printable::path as printable;
+use timeline::BootNanos;
+use trace_source::Pressure;
+use trace_source::captures::{KERNEL, OBJECTS, RINGS};
+use trace_source::cpus::Placement;
+
+use super::clocks::Clocks;
+use super::facts;
+use super::folder::Folder;
+use super::kernel::{Ended, Kernel, Watching};
+use super::objects::{Objects, Recording};
+use super::rings::{Following, Rings};
+use super::stored::{Marks, Stored};
+use super::summary::{self, Result as Came};
+
+/// The longest wait for what comes next.
+const WAIT: Duration = Duration::from_millis(20);
+/// Time between two questions whether the process is still there.
+const ALIVE: Duration = Duration::from_millis(100);
+/// Time between the first two readings of its threads while a ring's writer is unknown; it doubles up to [`THREADS_LAST`].
+const THREADS: Duration = Duration::from_millis(500);
+const THREADS_LAST: Duration = Duration::from_secs(30);
+/// For how long the disk may take to store what was written, before an end that was asked for is not waited for any more.
+const SYNC: Duration = Duration::from_mins(1);
+/// Of `--max-bytes`, this part is kept for what comes at the end.
+const RESERVED: u64 = 16;
+/// And this part for what comes after the kernel's events: objects, and `meta.json`.
+const RESERVED_LAST: u64 = 64;
+/// Bytes that are kept free for the last `meta.json` on a full disk.
+const ROOM: u64 = 1 << 18;
+
+/// How long it may take until something has come of all parts.
+const FLOWS: Duration = Duration::from_secs(5);
+
+/// What is captured.
+pub struct Parts {
+    /// The rings of its trace.
+    pub rings: Option<Rings>,
+    /// The kernel's events.
+    pub kernel: Option<Kernel>,
+    /// Its objects.
+    pub objects: Option<Objects>,
+}
+
+/// When to stop.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Time after which it ends.
+    pub after: Option<Duration>,
+    /// Bytes of all files at which it ends.
+    pub max_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// Bytes of the parts before the end.
+    fn most(self) -> u64 {
+        self.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED)
+    }
+}
+
+/// Captures until there is a reason to stop, and says what came of it.
+pub fn record(
+    parts: Parts,
+    (folder, mut meta): (&Folder, Meta),
+    pid: u32,
+    limits: Limits,
+    place: &Placement,
+    observer: &Observer,
+) -> anyhow::Result<()> {
+    describe(&parts, &mut meta);
+    // First: whatever else is there then, it is a capture.
+    folder.write_meta(&meta)?;
+    // Kept until the end, which must be described on a full disk, too.
+    let reserve = folder.reserve(ROOM);
+    let mut lcores = Lcores::of(&parts, pid);
+    let mut running = Running::begin(parts, folder, pid, place.has_room(), observer)?;
+    let watch = Watch::new(pid, std::iter::empty())?;
+    let flows = running.until_it_flows(limits);
+    place.give_way_for(limits.after);
+    observer.note(&format!("capturing process {pid} into {}: Ctrl-C ends it", printable(folder.path())));
+    let on_tick = |wrote: &BTreeSet<Lcore>| {
+        if lcores.refresh(wrote, &mut meta) {
+            folder.write_meta_aside(&meta);
+        }
+    };
+    let ended = flows.and_then(|why| match why {
+        Some(why) => Ok(why),
+        None => running.until_end(&watch, limits, on_tick),
+    });
+    place.hurry();
+    let (why, failure) = match ended {
+        Ok(why) => (why, None),
+        Err(error) => (format!("writing failed: {error:#}"), Some(error)),
+    };
+    let (Came { end, pressure, marks }, late) = running.finish(failure.is_none(), limits);
+    let failure = failure.or(late);
+    let why = if failure.as_ref().is_some_and(is_full) { "the disk is full".to_owned() } else { why };
+    meta.end = Some(End { why: why.clone(), ..end });
+    drop(reserve);
+    write_end(folder, &mut meta, &marks)?;
+    summary::report(&why, &meta, &pressure, folder, observer);
+    failure.map_or(Ok(()), |error| {
+        Err(error.context(format!("writing into {} failed; what was written is readable", printable(folder.path()))))
+    })
+}
+
+/// What is known of the parts before the capture begins.
+fn describe(parts: &Parts, meta: &mut Meta) {
+    meta.captured =
+        Captured { trace: parts.rings.is_some(), kernel: parts.kernel.is_some(), objects: parts.objects.is_some() };
+    if let Some(rings) = &parts.rings {
+        meta.process.trace_file = Some(facts::path(&rings.path));
+        meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
+    }
+}
+
+/// Rings whose threads may not be there yet: a process that has just been started begins its threads one after the other.
+struct Lcores {
+    rings: Vec<(Lcore, String)>,
+    pid: u32,
+    read: Instant,
+    pause: Duration,
+}
+
+impl Lcores {
+    fn of(parts: &Parts, pid: u32) -> Self {
+        let rings = parts.rings.iter().flat_map(|rings| rings.follower.lcores());
+        let rings = rings.map(|(lcore, name)| (lcore, name.to_owned())).collect();
+        Self { rings, pid, read: Instant::now(), pause: THREADS }
+    }
+
+    /// Reads the process's threads again, if one of the rings that were written has none yet and it is time for that; returns
+    /// whether more is known.
+    fn refresh(&mut self, wrote: &BTreeSet<Lcore>, meta: &mut Meta) -> bool {
+        let is_known = |lcore: &Lcore| meta.lcores.iter().any(|ring| ring.lcore == lcore.0 && ring.tid.is_some());
+        if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
+            return false;
+        }
+        (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));
+        let found = |meta: &Meta| meta.lcores.iter().filter(|ring| ring.tid.is_some()).count();
+        let threads = facts::of_threads(self.pid);
+        let rings = self.rings.iter().map(|(lcore, name)| (*lcore, name.as_str()));
+        let lcores = facts::lcore_threads(rings, &threads);
+        let is_more = lcores.iter().filter(|ring| ring.tid.is_some()).count() > found(meta);
+        if is_more {
+            (meta.lcores, meta.process.threads) = (lcores, threads);
+        }
+        is_more
+    }
+}
+
+/// Replaces `meta.json`. If somebody else has taken the room that was kept for it, the end of the trace's stream makes some.
+fn write_end(folder: &Folder, meta: &mut Meta, marks: &Marks) -> io::Result<()> {
+    match folder.write_meta(meta) {
+        Err(error) if error.kind() == ErrorKind::StorageFull => {
+            let shorter = marks.shorter_by(ROOM);
+            folder.shorten(RINGS, shorter.bytes)?;
+            if let Some(end) = &mut meta.end {
+                end.bytes -= marks.last().bytes - shorter.bytes;
+                (end.records, end.slots_lost) = (shorter.records, shorter.lost);
+            }
+            folder.write_meta(meta)
+        }
+        written => written,
+    }
+}
+
+fn is_full(error: &anyhow::Error) -> bool {
+    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| kinds.contains(&error.kind()))
+}
+
+/// The parts, which are being written.
+struct Running {
+    rings: Option<Following>,
+    kernel: Option<Watching>,
+    objects: Option<Recording>,
+    /// Read if there is a trace: its ticks are put on the kernel's clock.
+    clocks: Option<Clocks>,
+    observer: Observer,
+    /// Missing as soon as the parts end.
+    progress: Option<Progress>,
+    /// When it is to end.
+    until: Option<BootNanos>,
+    /// The files of all parts, to cut both streams where writing failed.
+    streams: [Option<File>; 3],
+}
+
+impl Running {
+    fn begin(parts: Parts, folder: &Folder, pid: u32, has_room: bool, observer: &Observer) -> anyhow::Result<Self> {
+        let mut streams = [const { None }; 3];
+        let mut open = |index: usize, name: &str| -> anyhow::Result<File> {
+            let file = folder.file(name)?;
+            streams[index] = Some(file.try_clone()?);
+            Ok(file)
+        };
+        // The kernel's events are there before the first record is, so that none is without.
+        let kernel = parts.kernel.map(|kernel| kernel.follow(open(1, KERNEL)?, pid)).transpose()?;
+        let mut clocks = None;
+        let rings = parts.rings.map(|rings| {
+            let mut rings = rings.follow(open(0, RINGS)?, has_room)?;
+            let (started, first) = Clocks::start()?;
+            rings.anchor(first)?;
+            clocks = Some(started);
+            anyhow::Ok(rings)
+        });
+        let rings = rings.transpose()?;
+        let objects = parts.objects.map(|objects| anyhow::Ok(objects.follow(open(2, OBJECTS)?)));
+        let objects = objects.transpose()?;
+        folder.sync()?;
+        Ok(Self {
+            rings,
+            kernel,
+            objects,
+            clocks,
+            observer: observer.clone(),
+            progress: Some(Progress::new(observer)),
+            until: None,
+            streams,
+        })
+    }
+
+    /// Writes until something has come of all parts, or is late: a capture that is killed from then on has both. Says why to stop, if
+    /// there is a reason.
+    fn until_it_flows(&mut self, limits: Limits) -> anyhow::Result<Option<String>> {
+        let (started, most) = (Instant::now(), limits.most());
+        let flows = |this: &Self| {
+            this.rings.as_ref().is_none_or(|rings| rings.reached > BootNanos(0))
+                && this.kernel.as_ref().is_none_or(Watching::flows)
+        };
+        while !flows(self) && started.elapsed() < FLOWS && !self.observer.is_stop_requested() {
+            if let Some(why) = self.step(most)? {
+                return Ok(Some(why));
+            }
+        }
+        let nanos = |after: Duration| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        self.until = limits.after.map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
+        // However late this thread comes to its end.
+        if let Some((kernel, until)) = self.kernel.as_mut().zip(self.until) {
+            kernel.end_at(until);
+        }
+        Ok(None)
+    }
+
+    /// Whether all has come until the time at which it is to end.
+    fn is_over(&self) -> bool {
+        let Some(until) = self.until else { return false };
+        let has_records = |rings: &Following| rings.is_idle || rings.reached >= until;
+        BootNanos(boot_nanos()) >= until && self.rings.as_ref().is_none_or(has_records)
+    }
+
+    /// Writes until there is a reason to stop, and says which.
+    fn until_end(
+        &mut self,
+        watch: &Watch,
+        limits: Limits,
+        mut now_and_then: impl FnMut(&BTreeSet<Lcore>),
+    ) -> anyhow::Result<String> {
+        let (mut asked, most) = (Instant::now(), limits.most());
+        loop {
+            if let Some(why) = self.step(most)? {
+                return Ok(why);
+            }
+            if self.observer.is_stop_requested() {
+                return Ok("stopped".to_owned());
+            }
+            if self.is_over() {
+                return Ok("the time is over".to_owned());
+            }
+            if asked.elapsed() >= ALIVE {
+                asked = Instant::now();
+                if let Some(why) = watch.ended() {
+                    return Ok(why);
+                }
+                self.rings.iter().for_each(|rings| now_and_then(&rings.wrote));
+            }
+            self.show(limits);
+        }
+    }
+
+    /// Writes what came next; says why to stop, if there is a reason.
+    fn step(&mut self, most: u64) -> anyhow::Result<Option<String>> {
+        let before = self.bytes();
+        if let Some(rings) = &mut self.rings {
+            let batch = rings.next(WAIT);
+            rings.is_idle = batch.is_none();
+            if let Some(batch) = batch {
+                if let Some(error) = &batch.failed {
+                    return Ok(Some(format!("the trace can't be read any more: {error}")));
+                }
+                if before + batch.copied.bytes() as u64 > most {
+                    return Ok(Some(LARGE.to_owned()));
+                }
+                rings.write(batch)?;
+            }
+            rings.refresh(false)?;
+            for anchor in self.clocks.iter_mut().flat_map(Clocks::next) {
+                rings.anchor(anchor)?;
+            }
+            rings.flush()?;
+        }
+        let room = most.saturating_sub(self.bytes());
+        if let Some(kernel) = &mut self.kernel
+            && !kernel.next(if self.rings.is_some() { Duration::ZERO } else { WAIT }, room)?
+        {
+            return Ok(Some(LARGE.to_owned()));
+        }
+        if let Some(objects) = &mut self.objects {
+            objects.next()?;
+            if let Some(clocks) = &mut self.clocks {
+                clocks.hits(objects.take_hits());
+            }
+        }
+        Ok((self.bytes() > most).then(|| LARGE.to_owned()))
+    }
+
+    /// Shows for how long it has gone on, and what was captured.
+    fn show(&mut self, limits: Limits) {
+        let bytes = self.bytes();
+        let Self { progress, rings, .. } = self;
+        let Some(progress) = progress else { return };
+        progress.show(|since| {
+            let of = limits.after.map_or_else(String::new, |after| match after.subsec_nanos() {
+                0 => format!(" of {} s", after.as_secs()),
+                _ => format!(" of {:.1} s", after.as_secs_f64()),
+            });
+            let rings =
+                rings.as_ref().map_or_else(String::new, |rings| summary::records(rings.records, rings.lost) + ", ");
+            format!("capturing: {} s{of}, {rings}{}", since.as_secs(), summary::size(bytes))
+        });
+    }
+
+    fn bytes(&self) -> u64 {
+        let rings = self.rings.as_ref().map_or(0, |rings| rings.writer.bytes());
+        let kernel = self.kernel.as_ref().map_or(0, Watching::bytes);
+        rings + kernel + self.objects.as_ref().map_or(0, |objects| objects.written.bytes)
+    }
+
+    /// Ends all parts, the trace first: what the kernel did until its last record is wanted. Writes what remains, if that works.
+    fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
+        drop(self.progress.take());
+        let mut ending = Ending { works, ..Ending::default() };
+        // Half of it is for the kernel's events, which come later than the records of the same time.
+        let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);
+        if let Some(rings) = self.rings.take() {
+            ending.end_trace(rings, self.streams[0].as_ref(), (self.clocks.as_mut(), room), self.until, &self.observer);
+        }
+        ending.end.at = facts::now();
+        if let Some(mut kernel) = self.kernel.take() {
+            if let Some(until) = self.until {
+                // All sources end at one time, however late this one is stopped.
+                let until = BootNanos(until.max(ending.reached).0.min(ending.end.at.boot_nanos));
+                kernel.end_at(until);
+                ending.end.at = facts::at(until);
+            }
+            let most = limits.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED_LAST);
+            let room = most.saturating_sub(ending.end.bytes + kernel.bytes() + self.bytes());
+            ending.end_kernel(kernel, self.streams[1].as_ref(), room);
+        }
+        if let Some(mut objects) = self.objects.take() {
+            if let Some(clocks) = &mut self.clocks {
+                clocks.hits(objects.take_hits());
+            }
+            ending.end_objects(objects);
+        }
+        if let Some(clocks) = self.clocks.take() {
+            ending.end.state_clock(&clocks.finish());
+        }
+        if ending.works
+            && let Err(error) = sync(self.streams.into_iter().flatten().collect(), &self.observer)
+        {
+            ending.failed = ending.failed.or(Some(error.into()));
+        }
+        (Came { end: ending.end, pressure: ending.pressure, marks: ending.marks }, ending.failed)
+    }
+}
+
+/// The end of all parts.
+#[derive(Default)]
+struct Ending {
+    end: End,
+    pressure: Pressure,
+    /// Part of the trace that has reached its file.
+    marks: Marks,
+    /// When the last poll of the rings began.
+    reached: BootNanos,
+    /// Whether the disk takes what is written.
+    works: bool,
+    failed: Option<anyhow::Error>,
+}
+
+impl Ending {
+    fn end_trace(
+        &mut self,
+        mut rings: Following,
+        file: Option<&File>,
+        (clocks, room): (Option<&mut Clocks>, Option<u64>),
+        until: Option<BootNanos>,
+        observer: &Observer,
+    ) {
+        if self.works {
+            self.failed = end_rings(&mut rings, clocks, room, until, observer);
+        }
+        self.reached = rings.reached;
+        (self.marks, self.pressure) = rings.finish();
+        let Stored { bytes, records, lost } = self.marks.last();
+        if !self.works || self.failed.is_some() {
+            cut(file, bytes);
+        }
+        (self.end.records, self.end.slots_lost) = (records, lost);
+        self.end.bytes += bytes;
+    }
+
+    fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
+        let Ended { bytes, events, totals, failed, until } = kernel.finish(self.works.then_some(room));
+        self.end.events_until_boot_nanos = until.map(|until| until.0);
+        if !self.works || failed.is_some() {
+            cut(file, bytes);
+        }
+        (self.end.events, self.end.bytes) = (events, self.end.bytes + bytes);
+        self.failed = self.failed.take().or(failed.map(Into::into));
+        match totals {
+            Ok(Totals { lost, skipped, late, .. }) => {
+                self.end.events_lost = lost;
+                (self.end.events_skipped, self.end.events_late) = (skipped, late);
+            }
+            Err(error) => self.failed = self.failed.take().or(Some(error)),
+        }
+    }
+
+    fn end_objects(&mut self, objects: Recording) {
+        let (written, result) = objects.finish(self.works);
+        if !self.works || result.is_err() {
+            // If that fails, too, a line that is not whole remains: it is left out with a note.
+            let _ = written.cut();
+        }
+        self.failed = self.failed.take().or(result.err().map(Into::into));
+        self.end.object_lines = written.lines;
+        self.end.bytes += written.bytes;
+    }
+}
+
+/// Why it stops at `--max-bytes`.
+const LARGE: &str = "--max-bytes is reached";
+
+/// Has the reader poll once more, and writes what it has copied, as far as there is room.
+fn end_rings(
+    rings: &mut Following,
+    clocks: Option<&mut Clocks>,
+    room: Option<u64>,
+    until: Option<BootNanos>,
+    observer: &Observer,
+) -> Option<anyhow::Error> {
+    rings.stop();
+    let begin = rings.writer.bytes();
+    let write = || -> io::Result<()> {
+        loop {
+            observer.step();
+            let Some(batch) = rings.next(WAIT) else { continue };
+            let is_last = batch.is_last;
+            let written = rings.writer.bytes() - begin;
+            let is_wanted = until.is_none_or(|until| rings.reached < until);
+            if is_wanted && room.is_none_or(|room| written + (batch.copied.bytes() as u64) < room) {
+                rings.write(batch)?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        rings.refresh(true)?;
+        for anchor in clocks.into_iter().flat_map(Clocks::stop) {
+            rings.anchor(anchor)?;
+        }
+        rings.flush()
+    };
+    write().err().map(Into::into)
+}
+
+/// Has the disk keep what was written. That can take long for much, and is progress: a signal does not end it at once.
+fn sync(files: Vec<File>, observer: &Observer) -> io::Result<()> {
+    let begun = Instant::now();
+    let syncing = std::thread::spawn(move || files.iter().try_for_each(File::sync_data));
+    while !syncing.is_finished() && begun.elapsed() < SYNC {
+        observer.step();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
+}
+
+/// Cuts a file where its last whole chunk ends.
+fn cut(file: Option<&File>, bytes: u64) {
+    // If that fails, too, the chunk that is not whole is what readers take for the cut.
+    let _ = file.map(|file| file.set_len(bytes));
+}

@@ -1,0 +1,98 @@
+//! What came of a capture, in some lines on standard error.
+
+use capture::{ClockOff, End, FastestHits, JoinError, Meta};
+use observer::Observer;
+use screen::counted;
+use text::printable::path as printable;
+use trace_source::Pressure;
+
+use super::folder::Folder;
+use super::stored::Marks;
+
+/// What came of it.
+pub(crate) struct Result {
+    pub(crate) end: End,
+    pub(crate) pressure: Pressure,
+    /// Part of the trace that has reached its file.
+    pub(crate) marks: Marks,
+}
+
+/// Reports it.
+pub(crate) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folder, observer: &Observer) {
+    let Some(end) = &meta.end else { return };
+    let mut parts = Vec::new();
+    if meta.captured.trace {
+        parts.push(records(end.records, end.slots_lost));
+    }
+    if meta.captured.kernel {
+        let lost = if end.events_lost == 0 { "none".to_owned() } else { end.events_lost.to_string() };
+        parts.push(format!("{} of the kernel, {lost} lost", counted(end.events, "event")));
+    }
+    if meta.captured.objects {
+        parts.push(counted(end.object_lines, "line") + " about objects");
+    }
+    observer.note(&format!("{why}: {}; {} in {}", parts.join("; "), size(end.bytes), printable(folder.path())));
+    if let Some(clock) = clock(end) {
+        observer.note(&format!(
+            "records and the kernel's events are on one clock {clock}: of what is closer together the order is not known"
+        ));
+    }
+    if let Some(join) = join(end) {
+        observer.note(&format!("the kernel's time at probes is later than their own: {join}"));
+    }
+    if end.slots_lost > 0 {
+        observer.note(&losses(end, pressure));
+    }
+    if end.events_until_boot_nanos.is_some() {
+        observer.note("there was no room for the last events of the kernel: what threads did then is unknown");
+    }
+    if end.events_late > 0 {
+        let events = counted(end.events_late, "event");
+        observer.note(&format!("{events} of the kernel came late, behind later ones: readers put them in order"));
+    }
+    if end.events_lost > 0 {
+        observer.note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
+    }
+}
+
+/// How well both clocks are on one line.
+pub fn clock(end: &End) -> Option<String> {
+    let ClockOff { readings, p50, p99, max } = end.clock?;
+    let readings = counted(readings, "reading");
+    Some(format!("to within {p99} ns (p99 of {readings}; {p50} ns at p50, {max} ns at most)"))
+}
+
+/// The same as hits of probes show it, which cost time themselves.
+pub fn join(end: &End) -> Option<String> {
+    let JoinError { hits, p50, p99, max } = end.join?;
+    let all = format!("by {p50} ns at p50, {p99} ns at p99, {max} ns at most, of {}", counted(hits, "hit"));
+    let Some(FastestHits { intervals, least, p99, .. }) = end.join_fastest else { return Some(all) };
+    Some(format!("{all}; the fastest of each 100 ms by {least} ns, and at most {p99} ns more (p99 of {intervals})"))
+}
+
+/// `936121 records, none lost`.
+pub(crate) fn records(records: u64, slots_lost: u64) -> String {
+    let lost = if slots_lost == 0 { "none".to_owned() } else { counted(slots_lost, "slot") };
+    format!("{}, {lost} lost", counted(records, "record"))
+}
+
+/// `3.4 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => counted(bytes, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+fn losses(end: &End, pressure: &Pressure) -> String {
+    if pressure.lost_to_output * 2 > end.slots_lost {
+        return "slots were lost because the disk is slower than the trace: write to another one with -o, or to /dev/shm".to_owned();
+    }
+    format!(
+        "slots were lost because dptrace read the rings too late, after {:.1} ms at most: use larger rings (start the application \
+         with a larger --num-trace-entries), or keep a CPU free for dptrace",
+        pressure.longest.as_secs_f64() * 1e3
+    )
+}

@@ -1,0 +1,194 @@
+//! Specs compiled for a program: names and members are looked up once, and not for each object.
+
+mod steps;
+
+use live_memory::{Cause, Evaluator, Expression, Global, Globals, Memory, Scope, Unreadable};
+use objects::{AliveSpec, Located, ObjectSpec};
+use typeinfo::TypeStore;
+
+use crate::alive::Misfit;
+pub(crate) use steps::{Loop, LoopKind};
+
+/// What is known of a program: its types, and the addresses of its globals.
+#[derive(Debug)]
+pub struct Program<'p> {
+    evaluator: Evaluator<'p>,
+}
+
+impl<'p> Program<'p> {
+    /// A program with these types and globals.
+    pub fn new(types: TypeStore<'p>, globals: &'p dyn Globals) -> Self {
+        Self { evaluator: Evaluator::new(&Nothing, types, globals) }
+    }
+}
+
+/// Globals of which only the addresses are known, by their names.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses<F>(pub F);
+
+impl<F: Fn(&str) -> Option<u64>> Globals for Addresses<F> {
+    fn find(&self, _types: &TypeStore<'_>, name: &str) -> Vec<Global> {
+        let global = |address| Global { address, ty: None, source: String::new() };
+        (self.0)(name).map(global).into_iter().collect()
+    }
+}
+
+/// No memory: nothing is read while specs are compiled.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        Err(Unreadable::new(address, into.len(), Cause::NotMapped))
+    }
+}
+
+/// Compiles the expressions of one way to find objects.
+struct Compiler<'c, 'p> {
+    evaluator: &'c Evaluator<'p>,
+    /// The loops' variables.
+    scope: Scope,
+}
+
+/// How the objects of a spec are found in a program's memory.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) checks: Vec<(Expression, Located)>,
+    pub(crate) values: Vec<Expression>,
+    /// Which of the spec's values these are: one whose members the program does not have is left out.
+    names: Vec<String>,
+    /// Which of the values identifies an object.
+    pub(crate) key: usize,
+    /// What each of the values is.
+    shapes: Vec<Shape>,
+    left_out: Vec<Misfit>,
+}
+
+/// What a value is, for those who print it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Number,
+    Pointer,
+    Text,
+}
+
+impl Compiled {
+    /// Whether that value is a pointer.
+    pub fn is_pointer(&self, value: usize) -> bool {
+        self.shapes.get(value) == Some(&Shape::Pointer)
+    }
+
+    /// Whether that value is a text.
+    pub fn is_text(&self, value: usize) -> bool {
+        self.shapes.get(value) == Some(&Shape::Text)
+    }
+
+    /// The names of the values, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Which of the values identifies an object.
+    pub fn key(&self) -> usize {
+        self.key
+    }
+
+    /// Values that this program does not have, and why.
+    pub fn left_out(&self) -> &[Misfit] {
+        &self.left_out
+    }
+}
+
+/// Compiles the first way to find the spec's objects that fits the program.
+///
+/// # Errors
+/// Why each of the ways does not fit. None at all if the spec has no such part.
+pub fn compile(spec: &ObjectSpec, program: &Program<'_>) -> Result<Compiled, Vec<Misfit>> {
+    first_that_fits(spec, program, false)
+}
+
+impl Compiled {
+    /// The same for objects whose addresses are known, without a way to them: the last loop's variable is the address.
+    ///
+    /// # Errors
+    /// As [`compile`].
+    pub fn of_pointers(spec: &ObjectSpec, program: &Program<'_>) -> Result<Self, Vec<Misfit>> {
+        first_that_fits(spec, program, true)
+    }
+}
+
+fn first_that_fits(spec: &ObjectSpec, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Vec<Misfit>> {
+    let mut misfits = Vec::new();
+    for alive in &spec.alive {
+        match compile_one(alive, &spec.key, program, of_pointers) {
+            Ok(compiled) => return Ok(compiled),
+            Err(misfit) => misfits.push(misfit),
+        }
+    }
+    Err(misfits)
+}
+
+fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Misfit> {
+    let mut compiler = Compiler { evaluator: &program.evaluator, scope: Scope::default() };
+    let mut loops = Vec::new();
+    for (at, step) in alive.walk.iter().enumerate() {
+        let is_last = at + 1 == alive.walk.len();
+        let parsed = if of_pointers && !is_last {
+            None
+        } else {
+            Some(compiler.step(&step.text, of_pointers).map_err(|what| misfit(step, &what))?)
+        };
+        loops.extend(parsed);
+    }
+    let condition = |check: &Located| {
+        let value = compiler.value(&check.text);
+        value.map(|value| (value, check.clone())).map_err(|what| misfit(check, &what))
+    };
+    let checks = alive.check.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
+    let mut this = Compiled { loops, checks, ..Compiled::default() };
+    for value in &alive.values {
+        match compiler.shaped(&value.expression.text, value.arg.string) {
+            Ok((expression, shape)) => {
+                this.values.push(expression);
+                this.shapes.push(shape);
+                this.names.push(value.arg.name.clone());
+            }
+            Err(what) if value.arg.name == key => return Err(misfit(&value.expression, &what)),
+            Err(what) => this.left_out.push(misfit(&value.expression, &what)),
+        }
+    }
+    this.key = this.names.iter().position(|name| name == key).unwrap_or_default();
+    Ok(this)
+}
+
+impl Compiler<'_, '_> {
+    /// A number, a pointer or a text.
+    fn value(&self, text: &str) -> Result<Expression, String> {
+        self.evaluator.compile(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
+    }
+
+    /// The value as what the spec says that it is.
+    fn shaped(&self, text: &str, is_text: bool) -> Result<(Expression, Shape), String> {
+        if is_text {
+            let compiled = self.evaluator.compile_text(&parsed(text)?, &self.scope);
+            return compiled.map(|compiled| (compiled, Shape::Text)).map_err(|error| error.to_string());
+        }
+        let compiled = self.value(text)?;
+        if compiled.is_text() {
+            return Err("it is a text: write \"name: string = ...\"".to_owned());
+        }
+        let shape = if compiled.target().is_some() { Shape::Pointer } else { Shape::Number };
+        Ok((compiled, shape))
+    }
+}
+
+fn parsed(text: &str) -> Result<bt_lang::ast::Expr, String> {
+    bt_lang::parse_expression(text).map_err(|diagnostics| {
+        let wrong = diagnostics.into_iter().find(bt_lang::Diagnostic::is_error);
+        wrong.map_or_else(|| "expected an expression".to_owned(), |wrong| wrong.message)
+    })
+}
+
+fn misfit(of: &Located, what: &str) -> Misfit {
+    Misfit { line: of.line, what: format!("{}: {what}", of.text) }
+}

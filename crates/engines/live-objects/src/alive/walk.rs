@@ -1,0 +1,279 @@
+//! Walks lists and trees, and reads the objects in them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use live_memory::{Cause, EvalError, Expression, Memory, Scalar as Value, Unreadable};
+
+use crate::alive::compile::{Compiled, LoopKind};
+
+/// The most elements that one reading goes through, those of all lists together. A program that has more objects, or a list
+/// without an end, is read up to here.
+pub const MAX_ELEMENTS: u64 = 1 << 18;
+
+/// What one reading of the memory found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    objects: BTreeMap<Value, Vec<Value>>,
+    counts: Counts,
+}
+
+/// What was left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Objects that did not meet a condition, for the first time by condition.
+    pub rejected: u64,
+    /// The condition that the first of them did not meet.
+    pub rejected_by: Option<String>,
+    /// Objects and list elements that could not be read.
+    pub unreadable: u64,
+    /// Objects that changed while they were read.
+    pub torn: u64,
+    /// Lists that were not read to their ends: those that lead back to themselves, and those that are too long.
+    pub cut: Vec<String>,
+    /// Why nothing can be read at all.
+    pub failed: Option<Cause>,
+}
+
+/// An object that was alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AliveObject {
+    /// Its values, in the order of [`Compiled::names`].
+    pub values: Vec<Value>,
+}
+
+/// What two readings agree about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The objects, by their keys.
+    pub objects: Vec<AliveObject>,
+    /// What was left out.
+    pub counts: Counts,
+}
+
+/// What both readings, one after the other, say of the objects: what is the same in both was so at the moment between them.
+pub fn agree(first: &Reading, second: Reading) -> Found {
+    let mut counts = second.counts;
+    let mut objects = Vec::new();
+    for (key, values) in second.objects {
+        if first.objects.get(&key) == Some(&values) {
+            objects.push(AliveObject { values });
+        } else {
+            counts.torn += 1;
+        }
+    }
+    Found { objects, counts }
+}
+
+impl Reading {
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+}
+
+impl Compiled {
+    /// Reads the objects once.
+    pub fn read(&self, memory: &dyn Memory) -> Reading {
+        let mut walk = Walk::new(self, memory);
+        walk.enter(0);
+        walk.reading
+    }
+
+    /// Whether there is any such object: reads up to the first one.
+    pub fn finds_any(&self, memory: &dyn Memory) -> bool {
+        let mut walk = Walk { enough: 1, ..Walk::new(self, memory) };
+        walk.enter(0);
+        !walk.reading.is_empty()
+    }
+
+    /// Reads what lies at these addresses, as far as it is such an object: for [`Compiled::of_pointers`].
+    pub fn read_at(&self, addresses: &[u64], memory: &dyn Memory) -> Reading {
+        let mut walk = Walk::new(self, memory);
+        for &address in addresses.iter().take(MAX_ELEMENTS as usize) {
+            walk.vars = vec![address];
+            walk.object();
+        }
+        walk.reading
+    }
+}
+
+/// That something has no value: its memory can't be read, or a text does not end within its array; and why nothing else can be read
+/// either, if so.
+struct Fault(Option<Cause>);
+
+impl From<EvalError> for Fault {
+    fn from(error: EvalError) -> Self {
+        Self(error.unreadable().map(|unreadable| unreadable.cause).filter(|cause| cause.is_final()))
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(unreadable: Unreadable) -> Self {
+        Self(Some(unreadable.cause).filter(|cause| cause.is_final()))
+    }
+}
+
+struct Walk<'w> {
+    of: &'w Compiled,
+    memory: &'w dyn Memory,
+    reading: Reading,
+    vars: Vec<u64>,
+    left: u64,
+    /// After this number of objects, no more are looked for.
+    enough: usize,
+}
+
+impl<'w> Walk<'w> {
+    fn new(of: &'w Compiled, memory: &'w dyn Memory) -> Self {
+        let reading = Reading::default();
+        Self { of, memory, reading, vars: Vec::new(), left: MAX_ELEMENTS, enough: usize::MAX }
+    }
+
+    /// Goes through the loop of this number, and those within it.
+    fn enter(&mut self, depth: usize) {
+        let compiled = self.of;
+        let Some(step) = compiled.loops.get(depth) else { return self.object() };
+        let number = |expression: &Expression| expression.number(&self.vars, self.memory).map_err(Fault::from);
+        let result = match &step.kind {
+            LoopKind::List { head, link } => number(head).and_then(|head| self.list(head, *link, depth)),
+            LoopKind::Tree { head, left, right } => {
+                number(head).and_then(|head| self.tree(head, [*left, *right], depth))
+            }
+            LoopKind::Array { first, count } => {
+                let (first, count) = (number(first), number(count));
+                first.and_then(|first| self.array(first, count?, depth))
+            }
+            LoopKind::Range { first, count, size } => {
+                let (first, count) = (number(first), number(count));
+                first.and_then(|first| count.map(|count| self.range(first, count, *size, depth)))
+            }
+            LoopKind::Given => Ok(()),
+        };
+        if let Err(fault) = result {
+            self.fault(fault);
+        }
+    }
+
+    fn list(&mut self, head: u64, link: u64, depth: usize) -> Result<(), Fault> {
+        let mut seen = HashSet::new();
+        let mut at = self.word(head)?;
+        while at != 0 && self.element(at, depth, &mut seen) {
+            at = self.word(at.wrapping_add(link))?;
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, head: u64, sides: [u64; 2], depth: usize) -> Result<(), Fault> {
+        let mut seen = HashSet::new();
+        let mut open = vec![self.word(head)?];
+        while let Some(at) = open.pop() {
+            if at == 0 {
+                continue;
+            }
+            if !self.element(at, depth, &mut seen) {
+                break;
+            }
+            for side in sides {
+                open.push(self.word(at.wrapping_add(side))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn array(&mut self, first: u64, count: u64, depth: usize) -> Result<(), Fault> {
+        let mut seen = HashSet::new();
+        for index in 0..count {
+            let at = self.word(first.wrapping_add(index.wrapping_mul(8)))?;
+            if at == 0 {
+                // Gaps are charged, too: an array of a million of them has no end that is worth waiting for.
+                if !self.charge(depth) {
+                    break;
+                }
+            } else if !self.element(at, depth, &mut seen) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn range(&mut self, first: u64, count: u64, size: u64, depth: usize) {
+        let mut seen = HashSet::new();
+        for index in 0..if first == 0 { 0 } else { count } {
+            if !self.element(first.wrapping_add(index.wrapping_mul(size)), depth, &mut seen) {
+                break;
+            }
+        }
+    }
+
+    /// Goes into an element. Says whether to go on to the next one.
+    fn element(&mut self, at: u64, depth: usize, seen: &mut HashSet<u64>) -> bool {
+        if !seen.insert(at) {
+            self.cut(depth, "leads back to itself");
+            return false;
+        }
+        if !self.charge(depth) {
+            return false;
+        }
+        self.vars.truncate(depth);
+        self.vars.push(at);
+        self.enter(depth + 1);
+        self.vars.truncate(depth);
+        self.reading.counts.failed.is_none() && self.reading.len() < self.enough
+    }
+
+    /// Counts an element, and says whether it may be read.
+    fn charge(&mut self, depth: usize) -> bool {
+        if self.left == 0 {
+            self.cut(depth, "was not read to its end: it has too many elements");
+            return false;
+        }
+        self.left -= 1;
+        true
+    }
+
+    fn cut(&mut self, depth: usize, why: &str) {
+        let text = format!("{} {why}", self.of.loops[depth].text);
+        if !self.reading.counts.cut.contains(&text) {
+            self.reading.counts.cut.push(text);
+        }
+    }
+
+    /// Reads the object that the variables stand for.
+    fn object(&mut self) {
+        let compiled = self.of;
+        for (check, text) in &compiled.checks {
+            match check.number(&self.vars, self.memory) {
+                Ok(0) => {
+                    self.reading.counts.rejected += 1;
+                    self.reading.counts.rejected_by.get_or_insert_with(|| text.text.clone());
+                    return;
+                }
+                Ok(_) => {}
+                Err(error) => return self.fault(error.into()),
+            }
+        }
+        let values = compiled.values.iter().map(|code| code.value(&self.vars, self.memory));
+        match values.collect::<Result<Vec<_>, _>>() {
+            Ok(values) => drop(self.reading.objects.insert(values[compiled.key].clone(), values)),
+            Err(error) => self.fault(error.into()),
+        }
+    }
+
+    fn fault(&mut self, Fault(cause): Fault) {
+        self.reading.counts.unreadable += 1;
+        if cause.is_some() {
+            self.reading.counts.failed = cause;
+        }
+    }
+
+    fn word(&self, at: u64) -> Result<u64, Fault> {
+        let mut bytes = [0; 8];
+        self.memory.read(at, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+}

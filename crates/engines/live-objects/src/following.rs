@@ -1,0 +1,324 @@
+//! The objects of a trace that goes on: known before, or recorded from the process while it is followed.
+
+use std::cell::RefCell;
+use std::mem::take;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use bpf_session::Features;
+use host::Files;
+use objects::{Annotator, ObjectSpec, WantedProbe};
+use observer::Observer;
+use screen::counted;
+use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
+use trace_source::{FileSource, HOLD};
+
+use crate::annotate::{annotate_quietly, report_named};
+use crate::find;
+use crate::pointers::Pointers;
+use crate::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_remarks, report_totals};
+use crate::session::{Opening, SHORT_INTERVAL, Session};
+
+/// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Records that point to objects of which nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown {
+    /// Records that were read.
+    pub read: u64,
+    /// Those of them that were shown.
+    pub shown: u64,
+}
+
+/// Where a record's objects are known from.
+pub enum Objects {
+    /// A recording that is there already, or nothing.
+    Known(Option<Box<Annotator>>),
+    /// A process, from now on.
+    Live(Box<Live>),
+}
+
+/// A process's objects, as they come.
+pub struct Live {
+    session: Option<Session>,
+    annotator: Annotator,
+    unknown: Unknown,
+    /// Addresses of objects of which nothing is known, as far as looking there may help.
+    fresh: RefCell<Pointers>,
+    /// How many slots of the trace were overwritten before they were read.
+    lost: u64,
+    observer: Observer,
+}
+
+impl Objects {
+    /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already, `probes` how often it is
+    /// read what probes have sent, if any shall be attached. What stands in
+    /// the way of that (no right, no probes) is reported, and the trace goes on without.
+    pub fn start(
+        pid: u32,
+        specs: Vec<ObjectSpec>,
+        text: &str,
+        trace: &RawTrace,
+        probes: Option<Duration>,
+        observer: &Observer,
+    ) -> Self {
+        let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
+        let referred = referred(&specs, tpoints, has_owners);
+        let pointers = Pointers::of_trace(&referred, trace);
+        let specs_to_find = referred.clone();
+        let opening = Opening::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
+        let recorder = match probes {
+            Some(interval) => attach(pid, &referred, RING_BYTES, interval, observer),
+            None => Err(anyhow::anyhow!("--no-probes was given")),
+        };
+        let session = match recorder {
+            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
+            Err(error) => {
+                let finder = opening.finish();
+                observer.note(&if finder.is_some() {
+                    format!("objects are known from the process's memory only: {error:#}")
+                } else {
+                    format!("objects are not recorded, and are printed as pointers: {error:#}")
+                });
+                Session::start(Opening::ready(finder), None, Duration::ZERO)
+            }
+        };
+        let mut session = session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
+        report_alive(&mut session, observer);
+        session.settle();
+        let annotator = annotate_quietly(text, specs, tpoints);
+        let mut live = Live {
+            session: Some(session),
+            annotator,
+            unknown: Unknown::default(),
+            fresh: RefCell::default(),
+            lost: 0,
+            observer: observer.clone(),
+        };
+        live.learn_next();
+        Self::Live(Box::new(live))
+    }
+
+    /// Observes what the trace itself says of beginnings and ends up to now; from now on [`Self::observe`] does.
+    pub fn begin(&mut self, source: &FileSource) -> anyhow::Result<()> {
+        let (annotator, session) = match self {
+            Self::Known(Some(annotator)) => (annotator.as_mut(), None),
+            Self::Known(None) => return Ok(()),
+            Self::Live(live) => (&mut live.annotator, live.session.as_mut()),
+        };
+        if !annotator.needs_witness() && !session.as_ref().is_some_and(|session| session.may_find()) {
+            return Ok(());
+        }
+        let trace = RawTrace::read(source)?;
+        observe_all(annotator, &trace, last_of(&trace));
+        if let Some(session) = session.filter(|session| session.is_unwatched() && !annotator.is_covered()) {
+            session.hurry();
+        }
+        Ok(())
+    }
+
+    /// Begins with the records that are made from now on, some of which may be left out: what these would have said is not known, so
+    /// that each record lies between two readings of the memory, if nothing else shows what ends.
+    pub fn begin_now(&mut self) {
+        let Self::Live(live) = self else { return };
+        live.annotator.extend_from(Ticks(sys::clock::ticks()));
+        if let Some(session) = live.session.as_mut().filter(|session| session.is_unwatched()) {
+            session.hurry();
+        }
+    }
+
+    /// Takes in a record that may report a beginning or an end, before records of later times are annotated.
+    #[inline]
+    pub fn observe(&self, record: &Record<'_>) {
+        if let Some(annotator) = self.annotator() {
+            annotator.observe(record);
+        }
+    }
+
+    /// How long records are held back, so that what names them has come: where only the next reading of the memory proves who
+    /// they belong to, until that.
+    pub fn hold(&self) -> Duration {
+        match self {
+            Self::Live(live)
+                if live.session.as_ref().is_some_and(Session::is_unwatched) && !live.annotator.is_covered() =>
+            {
+                HOLD + 2 * SHORT_INTERVAL
+            }
+            _ => HOLD,
+        }
+    }
+
+    /// Slots were overwritten before they were read, this many until now: what they said of beginnings and ends is not known.
+    pub fn count_losses(&mut self, slots: u64) {
+        if let Self::Live(live) = self
+            && slots > live.lost
+        {
+            live.lost = slots;
+            live.annotator.lose_until(Ticks(sys::clock::ticks()));
+        }
+    }
+
+    /// Learns what has come meanwhile. Records from before `shown` will not be asked for any more.
+    pub fn learn(&mut self, shown: Ticks) {
+        if let Self::Live(live) = self {
+            live.learn_next();
+            live.annotator.forget_if_many(shown);
+        }
+    }
+
+    /// Takes over the trace's owners.
+    pub fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
+        let annotator = match self {
+            Self::Known(annotator) => annotator.as_deref_mut(),
+            Self::Live(live) => Some(&mut live.annotator),
+        };
+        if let Some(annotator) = annotator {
+            annotator.know_owners(owners.all(), owners.are_all(), rate);
+        }
+    }
+
+    /// Stops to record; what was on its way is learnt.
+    pub fn finish(&mut self) {
+        let Self::Live(live) = self else { return };
+        if let Some(session) = live.session.take() {
+            let (lines, totals) = session.finish();
+            live.annotator.learn(&lines);
+            match totals {
+                Some(Ok(totals)) => report_totals("objects", &totals, &live.observer),
+                Some(Err(error)) => live.observer.note(&format!("objects: {error}")),
+                None => {}
+            }
+        }
+    }
+
+    /// What is known now.
+    pub fn annotator(&self) -> Option<&Annotator> {
+        match self {
+            Self::Known(annotator) => annotator.as_deref(),
+            Self::Live(live) => Some(&live.annotator),
+        }
+    }
+
+    /// Whether records are to be counted with [`Self::count_unknown`].
+    pub fn is_unknown(&self, record: &Record<'_>) -> bool {
+        let Self::Live(live) = self else { return false };
+        let Some((spec, address)) = live.annotator.unknown(record) else { return false };
+        if live.session.as_ref().is_some_and(Session::wants_addresses) {
+            // There is a bound to their number: what is beyond it waits for the next time.
+            let _ = live.fresh.borrow_mut().add(&spec.name, address);
+        }
+        true
+    }
+
+    /// Counts records of which an object is not known.
+    pub fn count_unknown(&mut self, more: Unknown) {
+        if let Self::Live(live) = self {
+            live.unknown.read += more.read;
+            live.unknown.shown += more.shown;
+        }
+    }
+
+    /// Reports how much is not known, and why if no record has a pointer.
+    pub fn report(&self, without_pointers: Option<&str>, observer: &Observer) {
+        self.annotator()
+            .into_iter()
+            .for_each(|annotator| report_named(annotator, without_pointers, false, true, observer));
+        let Self::Live(live) = self else { return };
+        let Unknown { read, shown } = live.unknown;
+        let which = "point to objects of which nothing is known for certain";
+        if shown > 0 {
+            observer.note(&format!("{shown} of the records shown {which}: these are printed as pointers"));
+        }
+        if read > shown {
+            observer.note(&format!(
+                "{} of the records not shown {which}: conditions on objects are not met for them",
+                read - shown
+            ));
+        }
+    }
+}
+
+impl Live {
+    fn learn_next(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        if !self.fresh.get_mut().is_empty() {
+            session.look_at(take(self.fresh.get_mut()));
+        }
+        let had_finder = session.has_finder();
+        let lines = session.next_unordered();
+        report_alive(session, &self.observer);
+        if session.has_finder() && !had_finder && session.is_unwatched() && !self.annotator.is_covered() {
+            session.hurry();
+        }
+        self.annotator.learn(&lines);
+    }
+}
+
+fn report_alive(session: &mut Session, observer: &Observer) {
+    if let Some(found) = session.first_found() {
+        observer.note(&format!("{} found alive in the process's memory", counted(found as u64, "object")));
+    }
+}
+
+/// The time of the last record.
+pub fn last_of(trace: &RawTrace) -> Ticks {
+    trace.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default()
+}
+
+/// Takes in what a trace says of the beginnings and ends of objects until `to`. It has all of that, unless slots were overwritten
+/// while it was read.
+pub fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
+    let (mut first, mut has_holes) = (None, false);
+    trace.for_each(|record| {
+        annotator.observe(record);
+        first.get_or_insert(record.tsc);
+        has_holes |= record.lost_since.is_some();
+        ControlFlow::Continue(())
+    });
+    annotator.extend(first.unwrap_or(to), to);
+    if !has_holes {
+        annotator.cover(trace.tpoints(), trace.common_start(), to);
+    }
+}
+
+/// Takes in the same of a captured trace. What was lost of it may have been beginnings and ends.
+pub fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
+    let (mut first, mut last) = (None, Ticks(0));
+    let problems = trace.for_each(|record| {
+        annotator.observe(record);
+        first.get_or_insert(record.tsc);
+        last = last.max(record.tsc);
+        ControlFlow::Continue(())
+    });
+    annotator.extend(first.unwrap_or(last), last);
+    if problems.count(Problem::NotCaptured) == 0 {
+        annotator.cover(trace.tpoints(), trace.common_start(), last);
+    }
+}
+
+/// The specs whose objects the trace's records can refer to.
+pub fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
+    let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
+    let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
+    specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
+}
+
+/// Attaches to the probes of these objects, with a ring buffer of that many bytes, which is read that often.
+pub fn attach(
+    pid: u32,
+    referred: &[ObjectSpec],
+    ring_bytes: u32,
+    interval: Duration,
+    observer: &Observer,
+) -> anyhow::Result<Recorder> {
+    let wanted = WantedProbe::of(referred)?;
+    if wanted.is_empty() {
+        anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
+    }
+    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), ring_bytes);
+    let (files, place) = Files::of_process(pid)?;
+    add_files(&mut plan, &files, &place, observer)?;
+    report_remarks(&plan, observer);
+    Ok(Recorder::start_every(&plan, pid, interval)?)
+}

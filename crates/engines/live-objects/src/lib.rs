@@ -1,0 +1,80 @@
+//! Objects of a running process, found in its memory and recorded from its probes.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `alive` | the walk through memory, as object specs describe it: it knows no process |
+//! | `finder` | reads the objects of some specs in a process, as often as it is asked |
+//! | `layout`, `globals`, `program` | where a process has its objects: by its types, symbols and known layouts |
+//! | `pointers`, `mapped` | addresses that a trace has, where there is no way from globals |
+//! | `probes` | the probes of a process, recorded as lines in the order of time |
+//! | `session` | both together: lines of a recording as they come |
+//! | `following` | the objects of a trace that goes on |
+//! | `annotate` | annotators from recordings, and reports of what they can name |
+//! | `rpc` | what an application's JSON-RPC adds, if its socket is named |
+#![forbid(unsafe_code)]
+
+pub mod alive;
+mod annotate;
+mod finder;
+mod following;
+mod globals;
+mod layout;
+pub mod lines;
+mod mapped;
+mod pointers;
+pub mod probes;
+mod program;
+pub mod rpc;
+mod session;
+
+use std::path::Path;
+
+use objects::ObjectSpec;
+
+pub use annotate::{annotate, annotate_quietly, report_named, report_unwitnessed, without_pointers};
+pub use finder::{Finder, Kind, Snapshot};
+pub use following::{Live, Objects, PATIENCE, Unknown, attach, last_of, observe_all, observe_captured, referred};
+pub use layout::version_of;
+use lines::Readings;
+pub use pointers::Pointers;
+pub use session::{Opening, SHORT_INTERVAL, Session};
+
+/// Readings of the objects that a trace can name, one before the trace is read and one after that: its records lie between them, also
+/// where a ring holds less than the time that reading takes.
+pub struct AroundTrace {
+    finder: Finder,
+    readings: Readings,
+    lines: Vec<String>,
+}
+
+impl AroundTrace {
+    /// Makes the first reading; none if no objects can be found.
+    pub fn begin(pid: u32, specs: &[ObjectSpec], trace: &Path) -> Option<Self> {
+        let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
+        let of_trace = |specs: &[&ObjectSpec]| Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default();
+        let finder = find(pid, &named, of_trace)?;
+        let mut readings = Readings::default();
+        let lines = readings.lines(&finder, &finder.read(), 0);
+        Some(Self { finder, readings, lines })
+    }
+
+    /// Makes the last reading, and returns both as lines of a recording. Of a process that has ended meanwhile there is none.
+    pub fn finish(self) -> String {
+        let Self { finder, mut readings, mut lines } = self;
+        let last = finder.read();
+        if last.found.iter().any(|found| !found.objects.is_empty()) {
+            lines.extend(readings.lines(&finder, &last, 0));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Whether records of traces can refer to objects of this kind.
+pub fn is_named_by_traces(spec: &ObjectSpec) -> bool {
+    !spec.tracepoint_args.is_empty() || !spec.owner.is_empty()
+}
+
+/// What can find such objects in the process, if anything can. `pointers` are what a trace has of the objects of specs.
+pub fn find(pid: u32, specs: &[ObjectSpec], pointers: impl Fn(&[&ObjectSpec]) -> Pointers) -> Option<Finder> {
+    Finder::open_with(pid, specs, &[], &pointers).ok().filter(|finder| !finder.kinds().is_empty())
+}

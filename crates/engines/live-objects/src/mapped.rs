@@ -1,0 +1,46 @@
+//! The trace of a process as that has it in its memory: SPDK maps the file that it writes.
+
+use std::io;
+
+use host::{Pid, Process, ProcessMemory};
+use live_memory::Memory as _;
+use spdk_trace::ReadAt;
+use trace_source::is_of_application;
+
+/// The longest trace that is read so: 32,768 slots of 64 bytes for each of 512 lcores.
+const LONGEST: u64 = 1 << 30;
+
+/// A trace file in the memory of the process that writes it.
+pub(crate) struct MappedTrace {
+    memory: ProcessMemory,
+    start: u64,
+    len: u64,
+}
+
+impl MappedTrace {
+    /// Finds it among the mapped files of the process, as a whole, by its name.
+    pub(crate) fn find(pid: u32) -> Option<Self> {
+        let process = Process::open(Pid(pid)).ok()?;
+        let memory = ProcessMemory::open(Pid(pid)).ok()?;
+        let is_it = |mapping: &&kernel_text::maps::Mapping| {
+            mapping.offset.0 == 0 && mapping.file().is_some_and(is_of_application)
+        };
+        let mapping = process.maps().all().iter().find(is_it)?;
+        let len = mapping.end.0.checked_sub(mapping.start.0).filter(|len| *len <= LONGEST)?;
+        Some(Self { memory, start: mapping.start.0, len })
+    }
+}
+
+impl ReadAt for MappedTrace {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = self.len.saturating_sub(offset);
+        let length = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let into = &mut buf[..length];
+        self.memory.read(self.start + offset.min(self.len), into).map_err(io::Error::other)?;
+        Ok(length)
+    }
+}

@@ -1,0 +1,235 @@
+//! What has to be attached where, found in a process's files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use bpf_program::event::{self, EventId, Setting, Source};
+use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
+use bpf_session::{Features, UprobePlace};
+use host::ElfFile;
+use objects::{ProbeArg, WantedProbe};
+use text::printable;
+use usdt::{Place, Probe, UsdtProbes};
+
+use crate::probes::Error;
+
+/// The longest string that is recorded whole, in bytes. SPDK's longest, an NQN, has 223 (NVMe base specification 2.0,
+/// section 4.7); a bdev's name can be longer.
+const STRING_BYTES: u32 = 1024;
+
+/// A probe as it arrives and as it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct EventSchema {
+    provider: String,
+    pub(crate) probe: String,
+    pub(crate) args: Vec<ProbeArg>,
+    pub(crate) layout: Layout,
+}
+
+/// One program at its places in one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachment {
+    pub(crate) program: usize,
+    pub(crate) path: PathBuf,
+    pub(crate) places: Vec<UprobePlace>,
+}
+
+/// A wanted probe that was found in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResolvedProbe {
+    /// `provider:name`.
+    pub probe: String,
+    /// The file, as the process calls it, escaped.
+    pub file: String,
+    /// How many places of its code have the probe.
+    pub places: usize,
+}
+
+/// Programs, and where they go.
+#[derive(Debug)]
+pub struct AttachPlan {
+    features: Features,
+    ring_bytes: u32,
+    programs: HashMap<ProgramKey, usize>,
+    pub(crate) module: Module,
+    /// By the number that events carry.
+    pub(crate) forms: Vec<EventSchema>,
+    pub(crate) attachments: Vec<Attachment>,
+    found: Vec<ResolvedProbe>,
+    remarks: Vec<String>,
+    seen: Vec<String>,
+}
+
+/// What identifies a program: one program that reads the same values serves any number of places and probes.
+#[derive(PartialEq, Eq, Hash, Debug)]
+struct ProgramKey {
+    layout: Layout,
+    sources: Vec<Source>,
+    id: EventId,
+}
+
+impl AttachPlan {
+    /// A plan for these probes, without any file yet. `ring_bytes` is the ring buffer's size, a power of two.
+    pub fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
+        let forms = wanted.iter().map(EventSchema::of).collect();
+        Self {
+            features,
+            ring_bytes,
+            programs: HashMap::new(),
+            module: Module { maps: event::maps(ring_bytes), ..Module::default() },
+            forms,
+            attachments: Vec::new(),
+            found: Vec::new(),
+            remarks: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// What the kernel can do.
+    pub(crate) fn features(&self) -> Features {
+        self.features
+    }
+
+    /// Adds the wanted probes that a file has.
+    pub fn add_file(&mut self, file: &ElfFile) -> Result<(), Error> {
+        let probes = self.read(file)?;
+        for probe in &probes {
+            if let Some(id) = self.forms.iter().position(|form| form.is_of(probe)) {
+                self.add(id, probe, file)?;
+            }
+        }
+        self.seen.extend(probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+        Ok(())
+    }
+
+    /// The probes that were found, by file.
+    pub fn found(&self) -> &[ResolvedProbe] {
+        &self.found
+    }
+
+    /// What the user should know of what was found: a sentence each, in which foreign names are escaped.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Every probe of the files, wanted or not, as `provider:name`: to name those near to one that is missing.
+    pub fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
+    /// The programs, to be written to an object file.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The files in which something is attached, by names that we can open.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.attachments.iter().map(|attachment| attachment.path.as_path())
+    }
+
+    /// The wanted probes that were in no file, as `provider:name`.
+    pub fn missing(&self) -> Vec<String> {
+        let names = self.forms.iter().map(EventSchema::full_name);
+        names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
+    }
+
+    fn read(&mut self, file: &ElfFile) -> Result<Vec<Probe>, Error> {
+        let mut probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
+        let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
+        let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
+        let needs_symbols = places.flat_map(|place| place.args.iter()).any(|arg| arg.wanted_symbol().is_some());
+        if needs_symbols {
+            let whole = file.whole()?;
+            let debug = whole.debug_file();
+            let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+            probes.resolve(&whole.image()?, debug.as_ref());
+        }
+        if let Some(first) = probes.faults.first() {
+            let path = escaped(file);
+            self.remarks.push(format!("{path}: left out {} invalid USDT notes; the first: {first}", probes.broken));
+        }
+        Ok(probes.probes)
+    }
+
+    fn add(&mut self, id: usize, probe: &Probe, file: &ElfFile) -> Result<(), Error> {
+        let name = self.forms[id].full_name();
+        for place in &probe.places {
+            let program = self.program(id, place, &name)?;
+            let place = UprobePlace {
+                at: place.at,
+                semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
+                cookie: id as u64,
+            };
+            let same = |known: &&mut Attachment| known.program == program && known.path == file.opened();
+            match self.attachments.iter_mut().find(same) {
+                Some(known) => known.places.push(place),
+                None => {
+                    self.attachments.push(Attachment { program, path: file.opened().to_owned(), places: vec![place] });
+                }
+            }
+        }
+        self.found.push(ResolvedProbe { probe: name, file: escaped(file), places: probe.places.len() });
+        Ok(())
+    }
+
+    /// The program that reads this probe's arguments where they are at this place.
+    fn program(&mut self, id: usize, place: &Place, name: &str) -> Result<usize, Error> {
+        let form = &self.forms[id];
+        let mut sources = Vec::new();
+        for (arg, number) in form.args.iter().zip(0..form.layout.len()) {
+            let Some(spec) = place.args.get(number) else {
+                self.remarks.push(format!("{name} has no argument {}, the {}.", arg.name, number + 1));
+                sources.push(Source::Missing);
+                continue;
+            };
+            if let Some(why) = spec.unreadable() {
+                self.remarks.push(format!("{name}: the argument {} can't be read: {why}", arg.name));
+            }
+            sources.push(Source::Arg(spec.clone()));
+        }
+        let id_from = if self.features.cookies { EventId::Cookie } else { EventId::Fixed(id as u32) };
+        let key = ProgramKey { layout: form.layout.clone(), sources, id: id_from };
+        if let Some(&known) = self.programs.get(&key) {
+            return Ok(known);
+        }
+        let sleepable = self.features.sleepable_uprobes();
+        let setting = Setting { id: key.id, sleepable, ring_bytes: self.ring_bytes };
+        let code = event::program(&key.layout, &key.sources, setting)?;
+        let number = self.module.programs.len();
+        let name = format!("{}_{number}", self.forms[id].probe);
+        self.module.programs.push(ProgramDef {
+            name,
+            kind: ProgramKind::Uprobe,
+            target: None,
+            sleepable,
+            code,
+            subprograms: Vec::new(),
+        });
+        self.programs.insert(key, number);
+        Ok(number)
+    }
+}
+
+/// A file's name as it may be printed.
+fn escaped(file: &ElfFile) -> String {
+    printable::text(file.path().as_os_str().as_encoded_bytes()).into_owned()
+}
+
+impl EventSchema {
+    fn of(wanted: &WantedProbe<'_>) -> Self {
+        let kind = |arg: &ProbeArg| {
+            if arg.string { FieldKind::Text { capacity: STRING_BYTES } } else { FieldKind::Number }
+        };
+        let kinds: Vec<FieldKind> = wanted.args.iter().map(kind).collect();
+        let (provider, probe) = (wanted.provider.to_owned(), wanted.name.to_owned());
+        Self { provider, probe, args: wanted.args.to_vec(), layout: Layout::new(&kinds) }
+    }
+
+    fn is_of(&self, probe: &Probe) -> bool {
+        *self.provider == *probe.provider && *self.probe == *probe.name
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}:{}", self.provider, self.probe)
+    }
+}

@@ -1,0 +1,256 @@
+//! A recording that goes on: programs attached, events as lines in the order of time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bpf_program::event::{RING, UNSENT};
+use bpf_program::payload::{Payload, Value};
+use bpf_program::wire::read_values;
+use bpf_session::{Delivery, EventClock, POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes};
+use objects::TSC;
+use sys::clock::{Moment, monotonic_nanos};
+use text::printable;
+
+use crate::probes::Error;
+use crate::probes::plan::{AttachPlan, EventSchema};
+use crate::probes::ticks::TickClock;
+
+/// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
+/// up in between for some minutes at most. A value further off is no time.
+const PLAUSIBLE: u64 = 1 << 40;
+/// Hits whose ticks and nanoseconds are kept until somebody takes them.
+const MOST_PAIRS: usize = 1 << 16;
+
+/// What came of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Lines handed out.
+    pub events: u64,
+    /// Hits for which the ring had no room.
+    pub lost: u64,
+    /// Hits that the kernel did not run our program for.
+    pub skipped: u64,
+    /// Arguments that could not be read.
+    pub unreadable: u64,
+    /// Strings that were longer than what is recorded of one.
+    pub cut: u64,
+    /// Lines that stand behind later ones.
+    pub late: u64,
+}
+
+impl Totals {
+    /// Returns how many hits have no line.
+    pub fn missing(&self) -> u64 {
+        self.lost + self.skipped
+    }
+}
+
+/// A recording that goes on.
+pub struct Recorder {
+    session: Session,
+    reader: Option<RingReader<Option<Event>>>,
+    forms: Arc<[EventSchema]>,
+    order: Reorder<Event>,
+    clock: TickClock,
+    totals: Totals,
+    /// Ticks and nanoseconds of hits that passed their ticks.
+    pairs: Vec<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Event {
+    time: u64,
+    /// Its place and, if the probe passes no ticks, its ticks: set when it is taken from the ring.
+    tsc: u64,
+    form: usize,
+    values: Vec<Owned>,
+}
+
+/// A value that has left the ring.
+#[derive(Debug)]
+enum Owned {
+    Number(u64),
+    Text { bytes: Box<[u8]>, cut: bool },
+    Unreadable,
+}
+
+impl Recorder {
+    /// Loads the plan's programs, starts to empty the ring, and attaches them.
+    pub fn start(plan: &AttachPlan, pid: u32) -> Result<Self, SessionError> {
+        Self::start_every(plan, pid, POLL_INTERVAL)
+    }
+
+    /// As [`Self::start`], but reads the ring that often: for those who need no event at once.
+    pub fn start_every(plan: &AttachPlan, pid: u32, interval: Duration) -> Result<Self, SessionError> {
+        let clock = TickClock::start();
+        let mut session = Session::load(&plan.module, plan.features())?;
+        let forms: Arc<[EventSchema]> = plan.forms.clone().into();
+        let known = Arc::clone(&forms);
+        let read = move |bytes: &[u8]| Some(Event::of(bytes, &known));
+        let reader = RingReader::start_every(&session, RING, interval, EventClock::Monotonic, read)?;
+        for attachment in &plan.attachments {
+            let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
+            session.attach_uprobes(attachment.program, &to)?;
+        }
+        let (order, totals) = (Reorder::new(), Totals::default());
+        Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Vec::new() })
+    }
+
+    /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
+    pub fn next(&mut self, at_most: Duration) -> Vec<String> {
+        match self.reader.as_ref().map(|reader| reader.deliver(at_most)) {
+            Some(Delivery::Events(events)) => self.take(events),
+            Some(Delivery::Idle(until)) => self.order.reach(until),
+            None => {}
+        }
+        let mut lines = Vec::new();
+        while let Some(event) = self.order.pop() {
+            lines.push(self.line(&event));
+        }
+        lines
+    }
+
+    /// As [`Self::next`], but gives all that has come, in no order, and waits all the time.
+    pub fn next_unordered(&mut self, wait: Duration) -> Vec<String> {
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let events = self.reader.as_ref().map(|reader| reader.next(left)).unwrap_or_default();
+            let is_over = left.is_zero() && events.is_empty();
+            self.take(events);
+            if is_over {
+                return self.rest();
+            }
+        }
+    }
+
+    /// Detaches the programs; returns the remaining lines and the totals. The lines are complete even if the totals are an error.
+    ///
+    /// # Errors
+    /// Of the totals: the number of lost events could not be read.
+    pub fn finish(mut self) -> (Vec<String>, Result<Totals, Error>) {
+        self.session.detach();
+        let mut rest = Vec::new();
+        if let Some(reader) = self.reader.take() {
+            reader.finish(|batch| rest.extend(batch));
+        }
+        self.take(rest);
+        let lines = self.rest();
+        (lines, self.totals())
+    }
+
+    /// Returns what came of the recording so far.
+    ///
+    /// # Errors
+    /// The number of lost events could not be read.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        let lost = self.totals.lost + self.unsent()?;
+        Ok(Totals { lost, skipped: self.session.misses(), late: self.order.late(), ..self.totals })
+    }
+
+    /// All events that wait, in order.
+    fn rest(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Some(event) = self.order.pop_any() {
+            lines.push(self.line(&event));
+        }
+        lines
+    }
+
+    /// Takes events in. What is no event of ours is lost, and counted as that.
+    fn take(&mut self, events: Vec<Option<Event>>) {
+        let now = Moment::now(monotonic_nanos);
+        for event in events {
+            let Some(mut event) = event else {
+                self.totals.lost += 1;
+                continue;
+            };
+            let own;
+            (event.tsc, own) = self.tsc(&event, now);
+            if own && self.pairs.len() < MOST_PAIRS {
+                self.pairs.push((event.tsc, event.time));
+            }
+            self.order.push(event.tsc, event.time, event);
+        }
+    }
+
+    /// Of hits that passed their own ticks: these, and the kernel's time (`CLOCK_MONOTONIC`, in nanoseconds) at which the program
+    /// ran for the same hit. Those that have come since this was called last; of many the first 65,536.
+    pub fn take_pairs(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.pairs)
+    }
+
+    /// The event's ticks, and whether they are its own. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are
+    /// computed from the kernel's clock.
+    fn tsc(&self, event: &Event, now: Moment) -> (u64, bool) {
+        let computed = self.clock.ticks_at(event.time, now);
+        let args = self.forms[event.form].args.iter().zip(&event.values);
+        let own = args.into_iter().find_map(|(arg, value)| match value {
+            Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
+            _ => None,
+        });
+        // On a machine that has just been started a 0 is near to the ticks of now, too.
+        let own = own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE);
+        (own.unwrap_or(computed), own.is_some())
+    }
+
+    fn line(&mut self, event: &Event) -> String {
+        let tsc = event.tsc;
+        let form = &self.forms[event.form];
+        let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
+        let values = form.args.iter().zip(&event.values).zip(&texts).map(|((arg, value), text)| {
+            let value = match (value, text) {
+                (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
+                (Owned::Number(number), _) => objects::Value::Int(*number),
+                (_, Some(text)) => objects::Value::Str(text),
+                (_, None) if arg.string => objects::Value::Str(""),
+                (_, None) => objects::Value::Int(0),
+            };
+            (arg.name.as_str(), value)
+        });
+        let mut text = String::new();
+        // SANITY: writing to a string fails only where formatting a number does, which it does not.
+        let _ = objects::write_line(&mut text, &form.probe, values);
+        self.totals.events += 1;
+        for value in &event.values {
+            self.totals.unreadable += u64::from(matches!(value, Owned::Unreadable));
+            self.totals.cut += u64::from(matches!(value, Owned::Text { cut: true, .. }));
+        }
+        text
+    }
+
+    /// The number of events that found no room in the ring, summed over all CPUs.
+    fn unsent(&self) -> Result<u64, Error> {
+        let Some(map) = self.session.map(UNSENT) else { return Ok(0) };
+        let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(Error::Unsent)?;
+        let cpus = read_values::<u64>(UNSENT, &counted.unwrap_or_default())?;
+        Ok(cpus.into_iter().sum())
+    }
+}
+
+impl Event {
+    fn of(bytes: &[u8], forms: &[EventSchema]) -> Option<Self> {
+        let payload = Payload::new(bytes)?;
+        let form = payload.id() as usize;
+        let layout = &forms.get(form)?.layout;
+        let values = payload.values(layout)?.map(Owned::of).collect();
+        Some(Self { time: payload.time(), tsc: 0, form, values })
+    }
+}
+
+impl Owned {
+    fn of(value: Value<'_>) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(number),
+            Value::Text { bytes, cut } => Self::Text { bytes: bytes.into(), cut },
+            Value::Unreadable => Self::Unreadable,
+        }
+    }
+
+    fn text(&self) -> Option<std::borrow::Cow<'_, str>> {
+        match self {
+            Self::Text { bytes, .. } => Some(printable::text(bytes)),
+            _ => None,
+        }
+    }
+}

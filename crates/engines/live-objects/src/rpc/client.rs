@@ -1,0 +1,136 @@
+//! A client of SPDK's JSON-RPC (`lib/jsonrpc`, doc/jsonrpc.md): requests and answers are JSON objects, one behind the other, over a
+//! stream socket, without anything between them.
+//!
+//! Who listens there may be anybody: what is read is bounded in time and size.
+
+use std::fmt;
+use std::io::{self, BufReader, ErrorKind, Read, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use serde::de::DeserializeSeed as _;
+use serde_json::de::IoRead;
+use serde_json::{Deserializer, Value, json};
+use text::printable::{self, path as printable};
+
+use super::trimmed::{MAX_VALUES, Trimmed};
+
+/// The longest that all answers together may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of all answers: some tens of thousands of connections. SPDK itself sends at most 32 MiB
+/// (`SPDK_JSONRPC_SEND_BUF_SIZE_MAX`).
+const MOST: u64 = 8 << 20;
+/// Members of each answer.
+const OF_ANSWERS: [&str; 5] = ["id", "result", "error", "message", "code"];
+/// Characters of an error's text that are shown.
+const LONGEST_MESSAGE: usize = 200;
+
+/// A connection to an application.
+pub(crate) struct Client {
+    answers: Deserializer<IoRead<BufReader<Bounded>>>,
+    requests: UnixStream,
+    last: u64,
+    /// Number of values that may still be kept of answers.
+    left: u32,
+}
+
+/// An answer that is an error of the application: other methods may work.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    method: &'static str,
+    message: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.method, self.message)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Client {
+    /// Connects to the application that listens there.
+    pub(crate) fn connect(path: &Path) -> anyhow::Result<Self> {
+        let name = || format!("--rpc {}", printable(path));
+        let deadline = Instant::now() + PATIENCE;
+        let (sender, connected) = channel();
+        let place = path.to_owned();
+        // Connecting waits if the listener does not accept. Whoever asked may be gone by then.
+        std::thread::spawn(move || drop(sender.send(UnixStream::connect(place))));
+        let late = || io::Error::from(ErrorKind::TimedOut);
+        let requests = connected.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(late())).with_context(name)?;
+        requests.set_write_timeout(Some(PATIENCE)).with_context(name)?;
+        let stream = requests.try_clone().with_context(name)?;
+        let answers = BufReader::new(Bounded { stream, left: MOST, deadline });
+        Ok(Self { answers: Deserializer::from_reader(answers), requests, last: 0, left: MAX_VALUES })
+    }
+
+    /// Returns the result of a method, of which only members with these names are kept.
+    ///
+    /// # Errors
+    /// [`Refused`] if the application says so; any other error is the end of the connection.
+    pub(crate) fn call(
+        &mut self,
+        method: &'static str,
+        params: Option<Value>,
+        names: &[&str],
+    ) -> anyhow::Result<Value> {
+        self.last += 1;
+        let mut request = json!({ "jsonrpc": "2.0", "method": method, "id": self.last });
+        if let Some(params) = params {
+            request["params"] = params;
+        }
+        // As a cause of its own, a broken pipe would be taken for one of standard output.
+        let sent = self.requests.write_all(request.to_string().as_bytes()).map_err(io::Error::other);
+        sent.with_context(|| format!("the answer to {method}: the connection was closed"))?;
+        let names = [names, &OF_ANSWERS].concat();
+        let answer = match (Trimmed { names: &names, left: &mut self.left }).deserialize(&mut self.answers) {
+            Err(error) if error.is_eof() => bail!("the answer to {method} is not whole: the connection was closed"),
+            answer => answer.with_context(|| format!("the answer to {method}"))?,
+        };
+        if answer["id"] != self.last {
+            bail!("the answer to {method} is to another question: this is not SPDK's JSON-RPC");
+        }
+        if let Some(result) = answer.get("result") {
+            return Ok(result.clone());
+        }
+        let error = &answer["error"];
+        let text = error["message"].as_str().unwrap_or("no result and no error");
+        let message: String = printable::text(text.as_bytes()).chars().take(LONGEST_MESSAGE).collect();
+        Err(Refused { method, message: format!("{message} (code {})", error["code"].as_i64().unwrap_or(0)) }.into())
+    }
+}
+
+/// What comes from the socket, up to a time and a size.
+struct Bounded {
+    stream: UnixStream,
+    left: u64,
+    deadline: Instant,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let late = || io::Error::new(ErrorKind::TimedOut, format!("not there within {} s", PATIENCE.as_secs()));
+        let left = self.deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+        self.stream.set_read_timeout(Some(left.ok_or_else(late)?))?;
+        if self.left == 0 {
+            return Err(io::Error::other(format!("longer than {} MiB", MOST >> 20)));
+        }
+        let room = buf.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = loop {
+            match self.stream.read(&mut buf[..room]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+                    return Err(late());
+                }
+                done => break done?,
+            }
+        };
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
