@@ -6,7 +6,7 @@ use std::sync::Arc;
 use capture::{EventsWriter, FORMAT, Reader, Source};
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
-use timeline::BootNanos;
+use scene::BootNanos;
 
 fuzz_target!(|data: &[u8]| {
     let stream = [b"dpKEVTS\x01", data].concat();

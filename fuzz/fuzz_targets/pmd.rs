@@ -4,7 +4,7 @@
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
 use pmd::{Framer, History, answered_settings, answered_text, explain, parse, telemetry};
-use timeline::{Activity, BootNanos, Interval};
+use scene::{Activity, BootNanos, Interval};
 
 fuzz_target!(|text: &str| {
     let bytes = text.as_bytes();

@@ -3,12 +3,11 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use live_objects::annotate_quietly;
+use live_objects::{annotate_quietly, know_owners};
 use objects::{Annotator, ObjectSpec, built_in};
 use records::Context;
 use spdk_trace::{RawTrace, Record, Trace};
 
-use crate::trace::know_owners;
 use crate::{latency, serve, timeline, top, watch};
 
 /// Figures of the requests of hosts in a trace, as a command has them.

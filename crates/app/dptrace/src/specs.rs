@@ -1,16 +1,13 @@
 //! `--objects SPEC,...`: which kinds of object a command is about, and the files of specs that a user wrote.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::Context as _;
 use clap::Args;
 use errors::usage;
-use host::user_file;
-use objects::{ObjectSpec, built_in, parse_specs};
+use live_objects::read_files;
+use objects::{ObjectSpec, built_in};
 use text::patterns;
-use text::printable::path as printable;
 
 /// The word for all that is built in.
 const ALL: &str = "all";
@@ -64,28 +61,6 @@ fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
     let names: Vec<_> = known.iter().map(|spec| spec.name.as_str()).chain([ALL]).collect();
     let hint = patterns::hint(word, names.iter().copied());
     usage(format!("there is no object spec {word:?}{hint}; give one of {}, or a file (.toml)", names.join(", ")))
-}
-
-/// The specs of a user's files. No two may be of one name.
-pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
-    let mut specs: Vec<ObjectSpec> = Vec::new();
-    for path in paths {
-        let text = user_file::read(path, user_file::SPECS);
-        if text.as_ref().is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
-            let limit = user_file::SPECS >> 20;
-            return Err(usage(format!("{}: expected object specs of at most {limit} MiB", printable(path))));
-        }
-        let text = text.with_context(|| format!("reading {}", printable(path)))?;
-        let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
-        let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
-        for spec in read {
-            if specs.iter().any(|s| s.name == spec.name) {
-                return Err(usage(format!("{}: two objects have the name {:?}", printable(path), spec.name)));
-            }
-            specs.push(spec);
-        }
-    }
-    Ok(specs)
 }
 
 #[cfg(test)]

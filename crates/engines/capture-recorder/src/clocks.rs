@@ -9,9 +9,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use scene::{Anchor, BootNanos, Checked, ClockCheck};
 use spdk_trace::Ticks;
 use sys::clock::{Moment, boot_nanos, monotonic_nanos};
-use timeline::{Anchor, BootNanos, Checked, ClockCheck};
 use trace_source::anchor;
 
 /// Time between two anchors,

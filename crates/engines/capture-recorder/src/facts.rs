@@ -5,10 +5,10 @@ use std::path::Path;
 use capture::{FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, When};
 use host::machine::{self, Scheduling};
 use host::{Pid, proc, system};
+use scene::{BootNanos, Tid};
 use spdk_trace::Lcore;
 use sys::clock::{boot_nanos, real_nanos};
 use text::printable;
-use timeline::{BootNanos, Tid};
 
 /// What is known before anything is captured.
 pub fn gather(pid: u32) -> Meta {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use capture::{EVENT_BYTES, EventsWriter, NamedThread};
 use kernel_events::{EventsError, Facts, Recorded, Recorder, Totals};
-use timeline::{BootNanos, Tid};
+use scene::{BootNanos, Tid};
 
 use super::facts;
 
@@ -208,7 +208,7 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use timeline::{Cpu, EventKind, KernelEvent};
+    use scene::{Cpu, EventKind, KernelEvent};
 
     use super::*;
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{Around, RingsWriter};
+use scene::{Anchor, BootNanos};
 use spdk_trace::{Follower, Lcore, Tail};
 use sys::clock::boot_nanos;
 use text::printable::path as printable;
-use timeline::{Anchor, BootNanos};
 use trace_source::{Batch, FileSource, Pressure, Reader, trace_of};
 
 use super::stored::{Marks, Stored};

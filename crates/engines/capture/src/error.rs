@@ -1,6 +1,6 @@
 //! Why a capture can't be read at all.
 
-use timeline::ClockError;
+use scene::ClockError;
 
 use crate::meta::{FORMAT, MAX_META};
 

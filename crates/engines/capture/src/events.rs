@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
+use scene::{BootNanos, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 use spdk_trace::{ReadAt, StreamEnd};
-use timeline::{BootNanos, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic, long, word};
 

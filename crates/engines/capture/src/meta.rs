@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use scene::{Checked, Lengths};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use spdk_trace::Trace;
-use timeline::{Checked, Lengths};
 
 /// The format of captures that this version writes.
 pub const FORMAT: u32 = 1;

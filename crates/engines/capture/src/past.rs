@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use scene::{Anchor, BootNanos, Clock, ClockError};
 use spdk_trace::{Copied, FileOffset, Lcore, ReadAt};
-use timeline::{Anchor, BootNanos, Clock, ClockError};
 
 use crate::around::{Around, Changes};
 use crate::rings::{RingsWriter, poll_chunks};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scene::{Anchor, BootNanos};
 use spdk_trace::{CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, ReadAt, StreamEnd, Tables, Ticks};
-use timeline::{Anchor, BootNanos};
 
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, long, word};
 use crate::rings::{HEAD_HEAD, RUN_HEAD, Rings, RingsKind, SECTION_HEAD, SLOT};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use scene::{BootNanos, Clock, Disorder, KernelEvent, Tid};
 use spdk_trace::{CapturedTrace, Follower, Lcore, ReadAt, StreamEnd};
-use timeline::{BootNanos, Clock, Disorder, KernelEvent, Tid};
 
 use crate::chunk::Stream;
 use crate::error::CaptureError;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use scene::{Anchor, BootNanos};
 use spdk_trace::{Copied, FileOffset, Lcore};
-use timeline::{Anchor, BootNanos};
 
 use crate::chunk::{MAX_PAYLOAD, Stream, StreamWriter};
 

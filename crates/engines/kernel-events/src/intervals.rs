@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-use timeline::{Activities, Activity, BootNanos, Interval, Tid};
+use scene::{Activities, Activity, BootNanos, Interval, Tid};
 
 use crate::error::EventsError;
 use crate::facts::Facts;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use bpf_program::wire::{WrongSize, read_values};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 use sys::clock::boot_nanos;
-use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 use zerocopy::FromBytes as _;
 
 use crate::error::EventsError;

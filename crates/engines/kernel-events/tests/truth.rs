@@ -7,9 +7,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use kernel_events::{Facts, Recorded, Recorder, Totals};
+use scene::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use sys::clock::boot_nanos;
 use testkit::kernel;
-use timeline::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 
 /// Set for the program that is traced, which is this one.
 const POLLER: &str = "KERNEL_EVENTS_TEST_POLLER";

@@ -21,11 +21,13 @@ mod globals;
 mod layout;
 pub mod lines;
 mod mapped;
+mod owners;
 mod pointers;
 pub mod probes;
 mod program;
 pub mod rpc;
 mod session;
+mod sources;
 
 use std::path::Path;
 
@@ -36,8 +38,10 @@ pub use finder::{Finder, Kind, Snapshot};
 pub use following::{Live, Objects, PATIENCE, Unknown, attach, last_of, observe_all, observe_captured, referred};
 pub use layout::version_of;
 use lines::Readings;
+pub use owners::{know_owners, with_owners};
 pub use pointers::Pointers;
 pub use session::{Opening, SHORT_INTERVAL, Session};
+pub use sources::{ObjectSources, read_files};
 
 /// Readings of the objects that a trace can name, one before the trace is read and one after that: its records lie between them, also
 /// where a ring holds less than the time that reading takes.

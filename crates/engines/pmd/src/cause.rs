@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use timeline::{Activity, BootNanos, Interrupt, Interval, Tid};
+use scene::{Activity, BootNanos, Interrupt, Interval, Tid};
 
 use crate::history::Stretch;
 

@@ -1,6 +1,6 @@
 //! What a thread says of itself over a time, and what is left of it without the time in which the thread did not run.
 
-use timeline::Activity;
+use scene::Activity;
 
 use crate::text::Section;
 

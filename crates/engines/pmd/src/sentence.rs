@@ -1,7 +1,7 @@
 //! All slow stretches of a thread in one sentence.
 
+use scene::{Interrupt, Tid};
 use screen::counted;
-use timeline::{Interrupt, Tid};
 
 use crate::cause::{Cause, Explained, Reason};
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use capture::{Reader, Source};
 use observer::Observer;
+use scene::{Clock, parts_per_million};
 use screen::counted;
 use spdk_trace::Trace;
 use text::printable::path as printable;
-use timeline::{Clock, parts_per_million};
 
 use crate::input::Loaded;
 use crate::{FileSource, Measured};

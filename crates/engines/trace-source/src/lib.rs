@@ -9,6 +9,7 @@ pub mod cpus;
 mod file;
 mod input;
 mod measured_rate;
+mod problems;
 mod reader;
 mod trace_files;
 
@@ -16,5 +17,6 @@ pub use application::{Application, command_line, number_of};
 pub use file::{FileSource, is_of_application};
 pub use input::{Loaded, Piped, Place, named, tpoints_of};
 pub use measured_rate::{Measured, Measuring, anchor};
+pub use problems::{nothing_read, warn_problems};
 pub use reader::{Batch, HOLD, Pressure, Reader};
 pub use trace_files::{NAME_BASE, SHM, trace_files, trace_of, traces, what_is_there};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use scene::{Anchor, BootNanos, Clock, parts_per_million};
 use spdk_trace::{TickRate, Ticks};
 use sys::clock::{Moment, boot_nanos};
-use timeline::{Anchor, BootNanos, Clock, parts_per_million};
 
 use crate::application::Application;
 

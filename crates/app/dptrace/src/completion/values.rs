@@ -188,7 +188,7 @@ fn condition(place: &Place<'_>) -> Answer {
 
 /// The fields that records of the trace have.
 fn fields(place: &Place<'_>) -> Vec<Candidate> {
-    let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.specs().ok());
+    let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.sources().specs().ok());
     let mut fields: Vec<Candidate> = records::known(&specs.unwrap_or_default())
         .into_iter()
         .map(|(name, about)| Candidate::new(name, about))

@@ -131,7 +131,7 @@ fn write_sample(dir: &Path) -> anyhow::Result<()> {
 fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     let Shown { loaded, recording, name, commands } = shown;
     let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints(), &terminal::observer());
-    let annotator = trace::with_owners(Some(annotator), &loaded.trace, false);
+    let annotator = live_objects::with_owners(Some(annotator), &loaded.trace, false, &terminal::observer());
     let mut output = Output::open(None)?;
     output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
     trace::first_records(loaded, annotator.as_ref(), head, &mut output)?;

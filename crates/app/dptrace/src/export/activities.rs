@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use scene::{Activity, BootNanos, Interval, Tid};
 use tables::rows;
-use timeline::{Activity, BootNanos, Interval, Tid};
 
 use super::consumer::Facts;
 use super::files::Files;

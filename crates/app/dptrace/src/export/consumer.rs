@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use scene::{BootNanos, Consumer, Interval, Request, Tid};
 use spdk_trace::{Lcore, Record};
 use tables::{Row as _, TABLES, Table, rows};
-use timeline::{BootNanos, Consumer, Interval, Request, Tid};
 use whole_file::Batch;
 
 use super::activities::{Budgets, Intervals};

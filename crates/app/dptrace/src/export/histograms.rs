@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use metrics::bounds;
+use scene::{Request, StageKind};
 use tables::rows;
-use timeline::{Request, StageKind};
 
 use super::activities::minute_of;
 use super::consumer::Facts;

@@ -12,14 +12,15 @@ mod times;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use ::timeline::Setting;
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use scene::Setting;
 use screen::counted;
 use spdk_trace::Trace;
 use tables::TABLES;
 use text::printable::path as printable;
+use trace_source::warn_problems;
 use whole_file::Batch;
 
 use crate::messages::note;
@@ -30,7 +31,6 @@ use crate::timeline::inputs::Inputs;
 use crate::timeline::missing;
 use crate::timeline::source::{Source, Ticker};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::warn_problems;
 use consumer::Exporter;
 use files::Place;
 use times::Times;
@@ -125,7 +125,7 @@ fn one(
     batch: &mut Batch,
 ) -> anyhow::Result<Vec<(u64, u64)>> {
     let path = trace_source::named(path, &terminal::observer());
-    let inputs = Inputs::open_for(&path, &args.objects, &requests::FIELDS)?;
+    let inputs = Inputs::open_for(&path, &args.objects.sources(), &requests::FIELDS)?;
     let source = &inputs.source;
     let times = Times::of(source, &path, args.at)?;
     let host = args.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
@@ -142,7 +142,7 @@ fn one(
         let (mut first, _) = survey(&inputs, 0);
         std::mem::take(&mut first.survey).finish()
     } else {
-        ::timeline::Usual::default()
+        scene::Usual::default()
     };
     let setting = Setting { usual, ..source.setting() };
     let mut exporter = Exporter::new(source, &times, &place, wanted);
@@ -161,7 +161,7 @@ fn one(
         (passed, beside.map(|thread| thread.join().unwrap_or_else(failed)).transpose())
     });
     if source.kernel.is_none() || source.trace.is_none() {
-        warn_problems(&passed.problems);
+        warn_problems(&passed.problems, &terminal::observer());
         missing::report(source, &passed);
     }
     exporter.finish(records?, batch)

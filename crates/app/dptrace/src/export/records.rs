@@ -1,9 +1,9 @@
 //! Records as rows.
 
 use ::records::arg_object;
+use scene::BootNanos;
 use spdk_trace::{ObjectName, Poller, RawTrace, Record, TickRate};
 use tables::rows;
-use timeline::BootNanos;
 
 use super::files::{Files, Place};
 use super::times::Times;

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use requests::Excluded;
+use scene::Request;
 use tables::rows;
-use timeline::Request;
 
 use super::consumer::Facts;
 use super::files::Files;
-use crate::latency::excluded::Excluded;
 use crate::timeline::first::{excluded, is_early};
 use crate::timeline::pass::Kept;
 use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};

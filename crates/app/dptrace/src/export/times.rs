@@ -5,10 +5,10 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Context as _;
 use errors::usage;
+use scene::BootNanos;
 use spdk_trace::{Ticks, Trace};
 use text::printable::{self, path as printable};
 use text::utc;
-use timeline::BootNanos;
 
 use crate::messages::note;
 use crate::timeline::source::{Source, Ticker};

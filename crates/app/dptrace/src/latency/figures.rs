@@ -10,16 +10,13 @@ use objects::{Annotator, ObjectSpec};
 use observer::{Progress, Reading};
 use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
+use requests::{CONNECTION, Queues, Reused, field};
 use spdk_trace::{TickRate, Ticks, Trace};
 
-use super::CONNECTION;
-use super::excluded::Queues;
-use super::reused::Reused;
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
 use crate::timeline::words::kind;
-use crate::trace::field;
 use crate::{interrupt, terminal};
 
 /// Connections that are kept, and those of which also the stages are.

@@ -1,6 +1,5 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
-pub(crate) mod excluded;
 pub(crate) mod figures;
 mod json;
 mod longest;
@@ -8,7 +7,6 @@ mod names;
 mod next;
 mod plot;
 mod remarks;
-mod reused;
 mod slowest;
 mod spread;
 mod stages;
@@ -21,14 +19,15 @@ use std::path::PathBuf;
 
 use ::capture::expected_records;
 use clap::Args;
-use live_objects::AroundTrace;
+use live_objects::{AroundTrace, with_owners};
 use objects::{Annotator, ObjectSpec};
 use observer::{Progress, Reading};
 use records::{Context, Field, Filter};
+use requests::{CONNECTION, Queues, Reused, field};
+use scene::{Silence, Silences};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
-use timeline::{Silence, Silences};
-use trace_source::{Loaded, Measured, Place, beside};
+use trace_source::{Loaded, Measured, Place, beside, nothing_read, warn_problems};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
@@ -38,11 +37,9 @@ use crate::output::{self, Output};
 use crate::terminal::{self, READING};
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{field, known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
-use excluded::Queues;
+use crate::trace::{known_of, mistaken, refuse_to_overwrite};
 use names::Names;
 use next::Next;
-use reused::Reused;
 use slowest::Show;
 use stages::{Latencies, Question, Tracker};
 
@@ -122,12 +119,12 @@ Examples:
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
-    mistaken::refuse(&place, args.objects.recordings())?;
+    mistaken::refuse(&place, args.objects.sources().recordings())?;
     let (show, access) = (Show::of(&place, args), place.access());
     let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     let around = match (process, &place) {
-        (Some(pid), Place::File(path)) => AroundTrace::begin(pid, &args.objects.specs()?, path),
+        (Some(pid), Place::File(path)) => AroundTrace::begin(pid, &args.objects.sources().specs()?, path),
         _ => None,
     };
     let loaded = input::load_measured(place)?;
@@ -162,11 +159,6 @@ struct Report {
     remarks: Vec<String>,
 }
 
-/// What is grouped by in a summary that names nothing, and whose a life is.
-pub(crate) const CONNECTION: &str = "qpair";
-/// The number of a connection's queue.
-pub(crate) const QUEUE: &str = "qpair.qid";
-
 impl LatencyArgs {
     /// The fields to group by.
     fn by(&self) -> Vec<String> {
@@ -184,12 +176,18 @@ impl LatencyArgs {
 
 fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show, &Next)) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
-    let specs = args.objects.specs()?;
+    let specs = args.objects.sources().specs()?;
     let by = args.by();
     let question = args.question(&by, &specs, trace.tpoints().all())?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = args.objects.annotator(specs.clone(), trace.tpoints(), alive, || beside::span(trace))?;
-    let annotator = with_owners(annotator, trace, !alive.is_empty());
+    let annotator = args.objects.sources().annotator(
+        specs.clone(),
+        trace.tpoints(),
+        alive,
+        || beside::span(trace),
+        &terminal::observer(),
+    )?;
+    let annotator = with_owners(annotator, trace, !alive.is_empty(), &terminal::observer());
     let known = known_of(loaded, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
@@ -264,9 +262,9 @@ fn follow_objects(
         ControlFlow::Continue(())
     });
     drop(reading);
-    warn_problems(&problems);
+    warn_problems(&problems, &terminal::observer());
     if read == 0 {
-        nothing_read(loaded, &problems)?;
+        nothing_read(loaded, &problems, &terminal::observer())?;
     }
     let unseen = tracker.unseen();
     if unseen > 0 {

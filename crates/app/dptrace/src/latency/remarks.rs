@@ -1,13 +1,13 @@
 //! Notes below a report: what was left out, and why.
 
+use requests;
+use requests::Excluded;
+use scene::Silence;
 use screen::counted;
 use text::printable;
-use timeline::Silence;
 
-use super::excluded::Excluded;
 use super::names::Names;
 use super::next::Next;
-use super::reused;
 use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
 use crate::timeline::{missing, words};
@@ -52,7 +52,7 @@ pub(super) fn silent(silence: &Silence, next: &Next) -> String {
 fn numbered(latencies: &Latencies) -> Option<String> {
     let groups = latencies.subjects.iter().flat_map(|(subject, _)| &subject.group).flatten();
     let owners = latencies.slowest.iter().filter_map(|life| Some(&life.owner.as_ref()?.1));
-    let mut found = groups.chain(owners).filter(|text| reused::is_numbered(text));
+    let mut found = groups.chain(owners).filter(|text| requests::is_numbered(text));
     let first = found.next()?;
     Some(format!(
         "{first}: this address was of several connections, one after another; # says which one it was. With a recording they have \

@@ -39,7 +39,7 @@ impl Show {
     /// For this trace. Whether it is being written matters for the slowest only.
     pub(super) fn of(place: &Place, args: &LatencyArgs) -> Self {
         let Place::File(path) = place else { return Self::Piped };
-        let command = format!("dptrace trace {}{}", shell::word(path), args.objects.command_line());
+        let command = format!("dptrace trace {}{}", shell::word(path), args.objects.sources().command_line());
         let is_written = args.slowest > 0 && Application::of(path).pids().next().is_some();
         if is_written { Self::Live(command, path.clone()) } else { Self::File(command) }
     }

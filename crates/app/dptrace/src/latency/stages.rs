@@ -5,12 +5,11 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::{Context, Field};
+use requests::{Excluded, Queues, Reused};
+use scene::{AtEnd, LeftOut, Lives, Passed};
 use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
-use timeline::{AtEnd, LeftOut, Lives, Passed};
 
-use super::excluded::{Excluded, Queues};
 use super::longest::Longest;
-use super::reused::Reused;
 use super::spread::{Digits, Spread};
 use super::tail::Tail;
 
@@ -244,7 +243,7 @@ impl Tracker {
     }
 
     /// Counts the stages of a life that is over, unless it is none of a request.
-    fn over(&mut self, life: timeline::Life<Life>, unfinished: bool) {
+    fn over(&mut self, life: scene::Life<Life>, unfinished: bool) {
         self.open -= life.kept.records.len();
         if life.kept.is_endless {
             return;

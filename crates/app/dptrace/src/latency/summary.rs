@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
+use requests::Excluded;
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
-use super::excluded::Excluded;
 use super::names::{LEFT_OUT_MOST, Names, micros, quoted, shortened, squeezed, without_parts};
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
@@ -120,7 +120,7 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     let transport = names.tpoint(first).split('_').next().unwrap_or_default();
     // What a connection is needs no word.
     let who = match names.by {
-        [one] if one == super::CONNECTION => group(&row.subject.group),
+        [one] if one == requests::CONNECTION => group(&row.subject.group),
         _ => names.group(&row.subject.group).collect::<Vec<_>>().join(", "),
     };
     let most = row.most.map_or_else(String::new, |Largest { stage, share }| {

@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Args;
 use errors::usage;
 use live_objects::rpc::Answers;
-use live_objects::{Finder, Snapshot};
+use live_objects::{Finder, Snapshot, read_files};
 use objects::{ObjectSpec, built_in};
 use screen::counted;
 use whole_file::Access;
@@ -18,7 +18,6 @@ use crate::messages::note;
 use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
-use crate::specs::read_files;
 use crate::terminal;
 
 /// `dptrace objects`, as typed.

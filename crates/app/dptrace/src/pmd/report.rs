@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use kernel_events::{Found, ThreadIntervals};
 use pmd::{Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Section, Text, explain, sentence};
+use scene::{Activity, Interrupt, Interval, Tid};
 use text::printable;
-use timeline::{Activity, Interrupt, Interval, Tid};
 
 use super::ask::{Answers, Shown};
 use super::sample::Sample;

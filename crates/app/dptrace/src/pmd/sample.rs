@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use capture_recorder::plain;
 use kernel_events::{Facts, Found, Intervals, Keep};
 use observer::Progress;
+use scene::{BootNanos, Tid};
 use sys::clock::{boot_nanos, monotonic_nanos};
-use timeline::{BootNanos, Tid};
 
 use super::ask::{Answers, Asked};
 use super::subject::Subject;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ::report::{Activity, Intruder, Report, Verdict};
-use ::timeline::{BootNanos, Setting};
+use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
 use trace_source::Place;
@@ -27,8 +27,8 @@ const MOST_VERDICTS: usize = 8;
 
 /// All that is to be shown.
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
-    let inputs = Inputs::open(&args.file, &args.objects, &args.by)?;
-    let specs = args.objects.of(&Place::File(args.file.clone())).specs()?;
+    let inputs = Inputs::open(&args.file, &args.objects.sources(), &args.by)?;
+    let specs = args.objects.of(&Place::File(args.file.clone())).sources().specs()?;
     let source = &inputs.source;
     let figures = match &source.trace {
         Some(trace) => {

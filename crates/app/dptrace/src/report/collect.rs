@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ::report::{Heat, Lost};
-use ::timeline::{Consumer, Interval, KernelEvent, Request, Tid};
 use foldhash::fast::RandomState;
+use scene::{Consumer, Interval, KernelEvent, Request, Tid};
 
 use super::build::Axis;
 use super::threads::Threads;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::report::Hole;
-use ::timeline::BootNanos;
+use scene::BootNanos;
 use spdk_trace::{Lcore, Trace};
 
 use super::build::Axis;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::report::{Activity as Kind, Cause, Lost, Spent};
-use ::timeline::StageKind;
+use scene::StageKind;
 
 use super::threads::kind;
 use crate::timeline::causes::{self, What};

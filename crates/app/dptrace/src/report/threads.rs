@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
 use ::report::{Activity as Kind, Budget, Intruder, Lane, LaneStrip, Taken};
-use ::timeline::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
+use scene::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 
 use super::build::Axis;
 use crate::timeline::source::Source;

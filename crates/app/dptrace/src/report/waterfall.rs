@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use ::report::{Activity as Kind, Span, WaterStage, Waterfall};
-use ::timeline::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
+use scene::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
 
 use super::threads::kind;
 use crate::timeline::pass::Kept;

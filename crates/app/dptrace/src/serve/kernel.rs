@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
 use kernel_delay::programs::Absences;
 use kernel_delay::{Advance, Running};
-use timeline::MIN_AWAY;
+use scene::MIN_AWAY;
 
 use super::LOST;
 use crate::interrupt::step;

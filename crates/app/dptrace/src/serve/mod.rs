@@ -28,10 +28,10 @@ use anyhow::Context as _;
 use clap::Args;
 use errors::usage;
 use host::user_file;
+use requests::CONNECTION;
 use text::printable;
 
 use crate::interrupt::Interrupt;
-use crate::latency::CONNECTION;
 use crate::messages::note;
 use find::{Finder, Wanted};
 use http::{Server, Token};

@@ -6,12 +6,10 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use objects::ObjectSpec;
 use records::{Context, Field};
+use requests::{ADMIN_QUEUE, CONNECTION, QUEUE, field};
 use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 
 use super::groups::{GroupId, Groups, Key};
-use crate::latency::excluded::ADMIN_QUEUE;
-use crate::latency::{CONNECTION, QUEUE};
-use crate::trace::field;
 
 /// The property of a queue pair that names the host.
 const HOST: &str = "qpair.hostnqn";

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::Context;
+use requests::Excluded;
+use scene::{Life, Lives};
 use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint};
 use text::printable;
-use timeline::{Life, Lives};
 
 use super::groups::{Finished, Groups, Stage, StageId, WHOLE};
 use super::naming::{Named, Naming, unknown};
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::latency::excluded::Excluded;
 use crate::timeline::words::kind;
 
 /// Objects that are followed; of more, those that began longest ago are no longer.

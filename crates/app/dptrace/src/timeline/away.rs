@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use scene::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
 use screen::counted;
-use timeline::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
 
 use super::first::excluded;
 use super::json::{activity, quoted};

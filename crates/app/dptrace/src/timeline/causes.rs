@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use timeline::{Activity, StageKind};
+use scene::{Activity, StageKind};
 
 use super::second::{Blamed, Culprit, Sum};
 
@@ -81,7 +81,7 @@ fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> 
 
 #[cfg(test)]
 mod tests {
-    use timeline::{Cpu, Tid};
+    use scene::{Cpu, Tid};
 
     use super::*;
 

@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{AwayTimes, AwayTracker, Consumer, Interval, Lengths, Request, StageKind, Survey, Tid};
+use requests::Excluded;
+use scene::{AwayTimes, AwayTracker, Consumer, Interval, Lengths, Request, StageKind, Survey, Tid};
+use trace_source::warn_problems;
 
-use super::away;
 use super::inputs::Inputs;
-use super::missing;
 use super::pass::{Kept, Passed};
 use super::source::Source;
 use super::still_open::StillOpen;
-use crate::latency::excluded::Excluded;
-use crate::trace::warn_problems;
+use super::{away, missing};
+use crate::terminal;
 
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,7 +127,7 @@ pub(crate) fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     let source = &inputs.source;
     let mut first = First::new(source, most);
     let passed = inputs.pass("first of two passes", source.setting(), &mut first);
-    warn_problems(&passed.problems);
+    warn_problems(&passed.problems, &terminal::observer());
     missing::report(source, &passed);
     (first, passed)
 }

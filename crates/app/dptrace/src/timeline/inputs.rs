@@ -6,21 +6,20 @@ use std::path::Path;
 use ::capture::Reader;
 use anyhow::Context as _;
 use host::user_file;
-use live_objects::annotate_quietly;
+use live_objects::{annotate_quietly, know_owners, with_owners};
 use objects::{Annotator, ObjectSpec, built_in};
 use observer::Progress;
 use records::{Context, Field};
+use requests::{Queues, field};
+use scene::{Consumer, KernelEvent, Setting};
 use spdk_trace::{TickRate, Trace};
-use timeline::{Consumer, KernelEvent, Setting};
 use trace_source::{Place, beside, captures};
 
 use super::open;
 use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
-use crate::latency::excluded::Queues;
 use crate::terminal;
-use crate::trace::objects::ObjectArgs;
-use crate::trace::{field, know_owners, with_owners};
+use live_objects::ObjectSources;
 
 /// What requests are grouped by if nothing was said.
 const SUBSYSTEM: &str = "owner.subnqn";
@@ -41,14 +40,20 @@ pub(crate) struct Inputs {
 
 impl Inputs {
     /// Opens them, and reports what is missing.
-    pub(crate) fn open(path: &Path, objects: &ObjectArgs, by: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, objects: &ObjectSources, by: &[String]) -> anyhow::Result<Self> {
         let source = open::source(path)?;
         let objects = objects.of(&Place::File(path.to_owned()));
         let specs = objects.specs()?;
         let annotator = match &source.trace {
             Some(trace) => {
-                let annotator = objects.annotator(specs.clone(), trace.tpoints(), "", || beside::span(trace))?;
-                with_owners(annotator, trace, false)
+                let annotator = objects.annotator(
+                    specs.clone(),
+                    trace.tpoints(),
+                    "",
+                    || beside::span(trace),
+                    &terminal::observer(),
+                )?;
+                with_owners(annotator, trace, false, &terminal::observer())
             }
             None => None,
         };
@@ -57,7 +62,7 @@ impl Inputs {
     }
 
     /// The same with these fields to group by; of each, the first name that a request has a value for.
-    pub(crate) fn open_for(path: &Path, objects: &ObjectArgs, fields: &[&[&str]]) -> anyhow::Result<Self> {
+    pub(crate) fn open_for(path: &Path, objects: &ObjectSources, fields: &[&[&str]]) -> anyhow::Result<Self> {
         let by: Vec<String> = fields.iter().filter_map(|names| names.first()).map(|name| (*name).to_owned()).collect();
         let mut inputs = Self::open(path, objects, &by)?;
         let specs = objects.specs()?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use records::json_text::string;
-use timeline::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
+use scene::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
 
 use super::pass::Kept;
 use super::report::Report;

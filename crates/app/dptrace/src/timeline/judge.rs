@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use ::capture::Reader;
-use ::timeline::{AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey, Tid};
 use objects::ObjectSpec;
+use scene::{AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey, Tid};
 use spdk_trace::{Lcore, Ticks};
 
 use super::away;

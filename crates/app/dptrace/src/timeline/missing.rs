@@ -1,12 +1,12 @@
 //! What is missing of the whole, as notes.
 
+use requests::Excluded;
+use scene::LeftOut;
 use screen::{counted, time};
-use timeline::LeftOut;
 
 use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
-use crate::latency::excluded::Excluded;
 use crate::messages::note;
 
 /// Reports what a pass did not find.

@@ -23,10 +23,10 @@ pub(crate) mod words;
 
 use std::path::PathBuf;
 
-use ::timeline::Setting;
 use clap::Args;
 use errors::usage;
 use observer::Progress;
+use scene::Setting;
 use screen::Screen;
 use trace_source::Place;
 
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
     crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;
-    let inputs = Inputs::open(&path, &args.objects, &args.by)?;
+    let inputs = Inputs::open(&path, &args.objects.sources(), &args.by)?;
     let source = &inputs.source;
     let screen = output::screen(args.output.as_deref());
     if let Some(path) = &args.perfetto {

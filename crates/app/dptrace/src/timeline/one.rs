@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use scene::{BootNanos, Consumer, Request, Setting};
 use screen::{Screen, time};
 use spdk_trace::{Ticks, Trace};
-use timeline::{BootNanos, Consumer, Request, Setting};
 
 use super::first::{counts, survey};
 use super::inputs::Inputs;

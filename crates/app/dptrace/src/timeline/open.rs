@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use capture::{CaptureError, Names, Reader};
 use errors::usage;
+use scene::{BootNanos, KernelEvent, Tid};
 use spdk_trace::{TickRate, Trace};
 use text::printable::{self, path as printable};
 use text::shell;
-use timeline::{BootNanos, KernelEvent, Tid};
 use trace_source::{Place, captures};
 
 use super::source::{Events, Kernel, Source, Ticker};

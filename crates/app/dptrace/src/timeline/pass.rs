@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use observer::Reading;
 use records::{Context, Field};
+use requests::Queues;
+use scene::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting};
 use spdk_trace::{Problems, Record};
-use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting};
 
 use super::source::{Kernel, Source};
 use crate::interrupt;
-use crate::latency::excluded::Queues;
 
 /// Records after which a signal is looked for.
 const PIECE: u64 = 4_096;
@@ -174,7 +174,7 @@ impl Passed {
     fn count_event(&mut self, event: &KernelEvent) {
         self.events += 1;
         self.end = self.end.max(event.at);
-        if let timeline::EventKind::Lost { count, .. } = event.kind {
+        if let scene::EventKind::Lost { count, .. } = event.kind {
             self.lost = self.lost.saturating_add(count);
         }
     }

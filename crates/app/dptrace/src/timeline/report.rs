@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use scene::{BootNanos, Request, Usual};
 use screen::Screen;
-use timeline::{BootNanos, Request, Usual};
 
 use super::away;
 use super::first::First;

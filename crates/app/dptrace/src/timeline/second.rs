@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
+use scene::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
 
-use super::away;
 use super::first::{First, Subject, Times, counts};
 use super::pass::Kept;
 use super::source::Source;
-use super::words;
+use super::{away, words};
 
 /// Parts of all requests, by their lengths.
 pub(crate) const BANDS: [Band; 3] = [
@@ -145,10 +144,10 @@ pub(crate) struct StageLoss {
 
 impl Loss {
     fn of(times: &Times) -> Self {
-        let limits = |lengths: &timeline::Lengths| {
+        let limits = |lengths: &scene::Lengths| {
             BANDS.map(|band| (lengths.quantile_from(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
         };
-        let stage = |(kind, lengths): (&StageKind, &timeline::Lengths)| {
+        let stage = |(kind, lengths): (&StageKind, &scene::Lengths)| {
             (*kind, StageLoss { limits: limits(lengths), ..StageLoss::default() })
         };
         let median = times.whole.quantile(0.5);

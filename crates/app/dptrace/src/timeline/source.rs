@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use ::capture::expected_records;
 use capture::Meta;
 use observer::{Progress, Reading};
+use scene::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
-use timeline::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 
 use crate::terminal;
 

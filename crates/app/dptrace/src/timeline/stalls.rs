@@ -1,6 +1,6 @@
 //! Which slow requests were delayed by the same stall: a thread that loses its CPU delays all that it has in flight.
 
-use timeline::{BootNanos, Interval, Request, StageOfRequest, Tid};
+use scene::{BootNanos, Interval, Request, StageOfRequest, Tid};
 
 /// The longest time for which something was taken from a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Requests that had not ended when the trace did: no percentile has them, and one of them may be the one that hangs.
 
+use scene::{BootNanos, Request};
 use screen::{counted, time};
-use timeline::{BootNanos, Request};
 
 use super::json::quoted;
 use super::pass::Kept;

@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
+use scene::{BootNanos, Request, StageOfRequest};
 use screen::{HEAD, LARGEST, NAME, QUIET, Screen, counted, pad, pad_left, shorten, time, wrap};
-use timeline::{BootNanos, Request, StageOfRequest};
 
 use super::pass::Kept;
 use super::report::Report;
 use super::second::{BANDS, blamed, kernel_of, kernel_of_stage, unknown};
 use super::source::Source;
-use super::stalls;
 use super::verdict::Verdict;
-use super::words;
+use super::{stalls, words};
 
 /// The columns of a report that goes to a file.
 const USUAL_WIDTH: usize = 100;
@@ -230,7 +229,7 @@ impl Page<'_> {
 
     /// What the thread did in a stage, if it is worth a line.
     fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
-        let is_plain = stage.sums.iter().all(|sum| sum.activity == timeline::Activity::Runs);
+        let is_plain = stage.sums.iter().all(|sum| sum.activity == scene::Activity::Runs);
         if stage.length() < request.length() / SMALL || (is_plain && stage.unknown == 0) || self.source.kernel.is_none()
         {
             return;

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write as _;
 
+use scene::{Activity, BootNanos, Consumer, Interval, Request, Tid};
 use screen::{HEAD, QUIET, Screen, pad, pad_left, shorten, time, wrap};
-use timeline::{Activity, BootNanos, Consumer, Interval, Request, Tid};
 
 use super::pass::Kept;
 use super::source::Source;

@@ -1,7 +1,7 @@
 //! The sentence that a person wants first: how slow, and who took how much of it.
 
+use scene::StageKind;
 use screen::{counted, time};
-use timeline::StageKind;
 
 use super::causes::{self, Cause, What};
 use super::first::{Subject, Times};

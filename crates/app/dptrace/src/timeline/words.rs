@@ -1,7 +1,7 @@
 //! What threads do, in words.
 
+use scene::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 use screen::{shorten, time};
-use timeline::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 
 use super::source::Source;
 

@@ -60,7 +60,7 @@ fn refuse(args: &TraceArgs) -> anyhow::Result<()> {
     let given = [
         ("--follow", args.follow),
         ("--for", args.duration.is_some()),
-        ("--recording", args.objects.recordings().next().is_some()),
+        ("--recording", args.objects.sources().recordings().next().is_some()),
         ("--tsc", args.tsc),
         ("--format spdk, json and csv", !is_known),
         ("--json with --info or --list-tpoints", args.json && (args.info || args.list_tpoints)),

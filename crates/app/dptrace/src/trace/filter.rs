@@ -8,10 +8,10 @@ use errors::usage;
 use glob::Pattern;
 use objects::ObjectSpec;
 use records::{Condition, Filter, Objects, OwnerFilter, Test, parse_number};
+use requests::field;
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use text::patterns;
 
-use super::field;
 use crate::messages::note;
 
 /// The filters, as typed. A record must pass all of them.

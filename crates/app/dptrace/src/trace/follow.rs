@@ -8,13 +8,13 @@ use live_objects::{Objects, Unknown};
 use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
-use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader};
+use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader, warn_problems};
 
 use super::list::{ListOptions, Lister};
-use super::warn_problems;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
+use crate::terminal;
 
 /// Lcores whose losses are reported one by one.
 const MAX_REPORTED_LOSSES: usize = 8;
@@ -96,7 +96,7 @@ pub(crate) fn follow(
     };
     objects.finish();
     lister.finish(format.as_mut(), output)?;
-    warn_problems(follower.problems());
+    warn_problems(follower.problems(), &terminal::observer());
     report_losses(&follower, lister.view.base, reader.finish());
     note(&format!("{why}: {} shown of {} read", counted(lister.shown, "record"), lister.read));
     Ok(())

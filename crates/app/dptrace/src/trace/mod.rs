@@ -2,7 +2,6 @@
 
 pub(crate) mod captured;
 mod dpdk;
-pub(crate) mod field;
 pub(crate) mod filter;
 mod follow;
 mod format;
@@ -17,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use bpf_session::POLL_INTERVAL;
 use clap::Args;
 use errors::usage;
-use live_objects::Objects;
+use live_objects::{Objects, with_owners};
 use records::{Filter, Form, Head};
 use screen::Screen;
-use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
+use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource, Loaded, Place, beside, captures, cpus};
+use trace_source::{Application, FileSource, Loaded, Place, beside, captures, cpus, nothing_read, warn_problems};
 use whole_file::Access;
 
 use crate::input::{self, Input, InputArgs};
@@ -143,7 +142,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     {
         return dpdk::run(args, path);
     }
-    mistaken::refuse(&place, args.objects.recordings())?;
+    mistaken::refuse(&place, args.objects.sources().recordings())?;
     let access = place.access();
     let live = process.filter(|_| !args.info && !args.list_tpoints);
     let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
@@ -185,7 +184,7 @@ fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
     if let Some(known) = known.filter(|known| known.records == 0) {
-        nothing_read(loaded, &known.problems)?;
+        nothing_read(loaded, &known.problems, &terminal::observer())?;
     }
     Ok(output.finish()?)
 }
@@ -198,9 +197,13 @@ impl TraceArgs {
         rate: TickRate,
         span: impl FnOnce() -> Option<(Ticks, Ticks)>,
     ) -> anyhow::Result<Resolved> {
-        let specs = self.objects.specs()?;
+        let specs = self.objects.sources().specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
-        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "", span)?, specs, filter })
+        Ok(Resolved {
+            annotator: self.objects.sources().annotator(specs.clone(), tpoints, "", span, &terminal::observer())?,
+            specs,
+            filter,
+        })
     }
 
     fn format(&self) -> FormatName {
@@ -236,7 +239,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     let trace = &loaded.trace;
     let Resolved { specs, annotator, mut filter } =
         args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
-    let annotator = with_owners(annotator, trace, false);
+    let annotator = with_owners(annotator, trace, false, &terminal::observer());
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let head = Head::of_trace(trace, args.format().form(), &specs)?;
@@ -245,12 +248,12 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     let options =
         ListOptions { expected: ::capture::expected_records(trace, loaded.capture.as_deref()), ..args.list_options() };
     let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
-    warn_problems(&listed.problems);
+    warn_problems(&listed.problems, &terminal::observer());
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(output.finish()?);
     }
     if listed.read == 0 {
-        nothing_read(loaded, &listed.problems)?;
+        nothing_read(loaded, &listed.problems, &terminal::observer())?;
     } else if listed.shown == 0 {
         let why = filter.why_nothing();
         note(&match listed.read {
@@ -259,40 +262,6 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
         });
     }
     Ok(output.finish()?)
-}
-
-/// The annotator, with the owners of a trace that is all there, and with what its records say of the beginnings and ends of
-/// objects. If the trace is live, it was read after the objects were.
-pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
-    let mut annotator = annotator?;
-    know_owners(&mut annotator, trace, is_live);
-    let why = live_objects::without_pointers(&annotator, trace.tpoints());
-    live_objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live, &terminal::observer());
-    live_objects::report_unwitnessed(&annotator, trace.tpoints(), &terminal::observer());
-    Some(annotator)
-}
-
-/// The same, and reports nothing.
-pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
-    match trace {
-        Trace::Raw(raw) => {
-            if annotator.needs_witness() {
-                live_objects::observe_all(
-                    annotator,
-                    raw,
-                    if is_live { Ticks(u64::MAX) } else { live_objects::last_of(raw) },
-                );
-            }
-            annotator.know_owners(raw.owners().all(), raw.owners().are_all(), raw.tick_rate());
-        }
-        Trace::Captured(captured) => {
-            if annotator.needs_witness() {
-                live_objects::observe_captured(annotator, captured);
-            }
-            annotator.know_owners(captured.owners(), captured.are_all_owners(), captured.tick_rate());
-        }
-        Trace::Json(_) => {}
-    }
 }
 
 /// What objects could be known from in a trace that is all there.
@@ -363,7 +332,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
-            let text = args.objects.text()?;
+            let text = args.objects.sources().text()?;
             let trace = RawTrace::read(&source).with_context(reading)?;
             Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL), &terminal::observer())
         }
@@ -392,42 +361,10 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     Ok(())
 }
 
-/// Kinds of damage that are reported one by one: a broken file can have some for each of 65,535 lcores.
-const MAX_REPORTED_FINDINGS: usize = 20;
-
-/// Reports on standard error what could not be read.
-pub(crate) fn warn_problems(problems: &Problems) {
-    for finding in problems.iter().take(MAX_REPORTED_FINDINGS) {
-        note(&finding.to_string());
-    }
-    let more = problems.iter().skip(MAX_REPORTED_FINDINGS).count();
-    if more > 0 {
-        note(&format!("and {more} more such problems; --info lists all"));
-    }
-}
-
-/// A trace without records is fine if it is whole.
-pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Result<()> {
-    let Loaded { trace, name, .. } = loaded;
-    let cleared: u64 = match trace {
-        Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
-        Trace::Json(_) | Trace::Captured(_) => 0,
-    };
-    if cleared > 0 {
-        note(&format!("{name} has no records: the user cleared all {cleared}"));
-        return Ok(());
-    }
-    if problems.iter().any(|finding| finding.problem.loses_data()) {
-        bail!("no record of {name} could be read");
-    }
-    note(&format!("{name} has no records: no tracepoint was enabled, or none was hit"));
-    Ok(())
-}
-
 /// `-o` naming an input would destroy it.
 pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
     let captured = trace.map(|(_, path)| captures::files(path)).unwrap_or_default();
     let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
-    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.of(place).files()))
+    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
 }

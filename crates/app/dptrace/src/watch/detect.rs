@@ -1,12 +1,12 @@
 //! Finds slow requests in the records of a trace that goes on.
 
 use records::Context;
+use requests::{Excluded, Queues};
+use scene::{Life, Lives};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
-use timeline::{Life, Lives};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::latency::excluded::{Excluded, Queues};
 use crate::timeline::judge::Wanted;
 
 /// Objects that are followed: of more, those that began before the time that is kept are no longer.

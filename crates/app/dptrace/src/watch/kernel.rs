@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ::capture::{EventsWriter, NamedThread};
 use capture_recorder::{Kernel, facts, plain};
 use kernel_events::{Recorded, Recorder, Totals};
-use timeline::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
+use scene::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 
 use crate::timeline::source::calls_of_pollers;
 
@@ -246,7 +246,7 @@ mod tests {
     use std::sync::Arc;
 
     use ::capture::{FORMAT, Meta, Reader, Source};
-    use timeline::Leaves;
+    use scene::Leaves;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use records::json_text::string;
+use scene::BootNanos;
 use screen::{counted, shorten, time};
-use timeline::BootNanos;
 
 use super::window::Missed;
 use crate::timeline::judge::{AwayText, Judged};

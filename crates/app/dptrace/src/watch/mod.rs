@@ -17,14 +17,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, process_name};
 use clap::Args;
+use requests::Queues;
+use scene::Experience;
 use screen::counted;
 use spdk_trace::{TickRate, Tpoint, TpointSet};
-use timeline::Experience;
 use trace_source::cpus;
 
 use crate::capture::{bytes, check_process};
 use crate::interrupt::Interrupt;
-use crate::latency::excluded::Queues;
 use crate::messages::{explained, note};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
-use timeline::BootNanos;
+use scene::BootNanos;
 use trace_source::FileSource;
 
 use super::kernel::EventsCut;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use ::capture::{Past, PastCut};
 use anyhow::Context as _;
 use capture_recorder::{Rings, reading};
+use scene::{BootNanos, Clock};
 use spdk_trace::{Follower, Owners, Record, TickRate};
 use sys::clock::boot_nanos;
 use text::printable;
-use timeline::{BootNanos, Clock};
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
 
 /// Bytes of slots that are kept.

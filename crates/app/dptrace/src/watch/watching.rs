@@ -7,9 +7,9 @@ use ::capture::Meta;
 use capture_recorder::facts;
 use host::Watch;
 use records::Context;
+use scene::{Away, BootNanos, Clock, MIN_AWAY, Tid};
 use spdk_trace::{Lcore, Ticks};
 use sys::clock::boot_nanos;
-use timeline::{Away, BootNanos, Clock, MIN_AWAY, Tid};
 
 use super::detect::{Detector, Slow};
 use super::kernel::KernelPast;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use timeline::{BootNanos, Tid};
+use scene::{BootNanos, Tid};
 
 use super::detect::Slow;
 

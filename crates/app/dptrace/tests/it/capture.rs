@@ -7,11 +7,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use capture::{Meta, Reader, Source};
+use scene::BootNanos;
 use spdk_trace::{RawTrace, Record};
 use tempfile::TempDir;
-use timeline::BootNanos;
+
+use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 
 /// Long enough for anything that comes at all.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use crate::common::scenes::{dptrace, printed, sample};
 use capture::When;
 use serde_json::Value;
+
+use crate::common::scenes::{dptrace, printed, sample};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -128,7 +129,7 @@ fn a_file_of_a_capture_stands_for_the_capture() {
     std::fs::write(folder.join("meta.json"), meta.to_json().unwrap()).unwrap();
     let mut writer =
         capture::EventsWriter::begin(std::fs::File::create(folder.join("kernel.events")).unwrap()).unwrap();
-    writer.started(timeline::BootNanos(1_000)).unwrap();
+    writer.started(scene::BootNanos(1_000)).unwrap();
     writer.flush().unwrap();
     let (_, messages) = printed(&["timeline", "it/kernel.events"], dir.path());
     assert!(messages.contains("it/kernel.events is a part of a capture: reading all of it"), "{messages}");

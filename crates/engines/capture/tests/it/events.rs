@@ -7,8 +7,8 @@ use capture::{
     Source,
 };
 use proptest::prelude::*;
+use scene::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 use spdk_trace::{Lcore, Ticks};
-use timeline::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 
 fn meta() -> Meta {
     Meta { format: FORMAT, ..Meta::default() }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use capture::{Around, FORMAT, Meta, Past, Reader, RingsWriter, Source};
 use proptest::prelude::*;
+use scene::{Anchor, BootNanos};
 use spdk_trace::{Copied, FileOffset, Follower, Lcore, Problem, Record, Ticks};
 use testkit::{Era, LiveTrace, Rng, Tpoint, TraceBuilder};
-use timeline::{Anchor, BootNanos};
 
 const SHORT: u16 = 64;
 const LONG: u16 = 65;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use errors::usage;
+use scene::{BootNanos, Setting, Tid};
 use screen::{counted, time};
 use text::printable::path as printable;
-use timeline::{BootNanos, Setting, Tid};
 use whole_file::{Access, WholeFile};
 
 use super::requests::Limits;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perfetto::Writer;
 use perfetto::proto::{Ftrace, Ipi, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall};
-use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
 use super::Facts;
 

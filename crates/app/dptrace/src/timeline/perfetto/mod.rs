@@ -21,8 +21,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use perfetto::{Name, Slice, Track, TrackKind, TrackSpec, Writer};
+use scene::{Activity, BootNanos, Consumer, Interval, KernelEvent, Request, Tid};
 use spdk_trace::{Lcore, Tpoint};
-use timeline::{Activity, BootNanos, Consumer, Interval, KernelEvent, Request, Tid};
 
 use kernel::Kernel;
 use requests::{Limits, Requests};

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use foldhash::fast::RandomState;
 use perfetto::{Key, Lanes, Name, Slice, Text, Track, TrackKind, TrackSpec, Value, Writer};
+use scene::{BootNanos, Request, Share, StageOfRequest};
 use spdk_trace::Lcore;
-use timeline::{BootNanos, Request, Share, StageOfRequest};
 
 use super::{Facts, Whose};
 

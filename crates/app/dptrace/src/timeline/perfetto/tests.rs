@@ -1,8 +1,8 @@
 //! What Perfetto's trace has of requests and events.
 
 use perfetto::proto::{Data, Ftrace, event_type, read};
+use scene::{Cpu, Ending, Ends, EventKind, Leaves, Mark, Share, StageOfRequest};
 use spdk_trace::{ObjectName, Ticks};
-use timeline::{Cpu, Ending, Ends, EventKind, Leaves, Mark, Share, StageOfRequest};
 
 use super::*;
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
+use requests::{Excluded, Queues};
+use scene::{Life, Lives, is_host_request};
 use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint};
 use text::printable;
-use timeline::{Life, Lives, is_host_request};
 use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
 
 use super::connections::Connections;
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests as Listed};
-use crate::latency::excluded::{Excluded, Queues};
 
 /// The slowest requests that are kept of a connection in a second.
 const SLOWEST: usize = 3;

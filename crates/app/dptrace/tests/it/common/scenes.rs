@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use capture::{Around, Captured, EventsWriter, Meta, NamedThread, RingsWriter, Thread, When};
+use scene::{Anchor, BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
 use spdk_trace::{Copied, Follower, Lcore, Ticks};
 use tempfile::TempDir;
-use timeline::{Anchor, BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
 
 use super::small;
 

@@ -25,7 +25,7 @@ struct Holder {
 
 /// The objects of each spec that had each address, as far as the trace has got.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reused {
+pub struct Reused {
     /// By tracepoint id: what its records report, and of which spec's objects.
     changes: HashMap<u16, (usize, Change), RandomState>,
     /// The specs' names.
@@ -35,7 +35,7 @@ pub(crate) struct Reused {
 
 impl Reused {
     /// For a trace with these tracepoints.
-    pub(crate) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> Self {
+    pub fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> Self {
         let mut changes = HashMap::default();
         for (number, spec) in specs.iter().enumerate() {
             for pair in &spec.records {
@@ -54,7 +54,7 @@ impl Reused {
     }
 
     /// Takes the next record, wanted or not.
-    pub(crate) fn observe(&mut self, record: &Record<'_>) {
+    pub fn observe(&mut self, record: &Record<'_>) {
         let Some(&(spec, change)) = self.changes.get(&record.tpoint.id) else { return };
         let Some(id) = record.object.id() else { return };
         let key = (spec, id);
@@ -69,7 +69,7 @@ impl Reused {
     }
 
     /// The field's value. An address has the number of the object that it belongs to, from the second one on: `0xc0 #2`.
-    pub(crate) fn value(&mut self, field: &Field, record: &Record<'_>, context: &Context<'_>) -> Option<Box<str>> {
+    pub fn value(&mut self, field: &Field, record: &Record<'_>, context: &Context<'_>) -> Option<Box<str>> {
         let value = field.value(record, context)?;
         if let (Some(spec), Some(id)) = (self.spec_of(field), address(&value)) {
             let holder = self.holders.entry((spec, id)).or_insert(Holder { number: 1, has_ended: false });
@@ -92,7 +92,7 @@ impl Reused {
     }
 
     /// Gives the first of several objects at one address its number, which was not known to be needed.
-    pub(crate) fn number_first(&self, field: &Field, value: &mut Option<Box<str>>) {
+    pub fn number_first(&self, field: &Field, value: &mut Option<Box<str>>) {
         let Some(text) = value.as_deref() else { return };
         if let (Some(spec), Some(id)) = (self.spec_of(field), address(text))
             && self.holders.get(&(spec, id)).is_some_and(|holder| holder.number > 1)
@@ -108,6 +108,6 @@ fn address(text: &str) -> Option<u64> {
 }
 
 /// Whether the text is an address with the number of one of several objects.
-pub(super) fn is_numbered(text: &str) -> bool {
+pub fn is_numbered(text: &str) -> bool {
     text.split_once(" #").is_some_and(|(start, number)| address(start).is_some() && number.parse::<u32>().is_ok())
 }

@@ -8,12 +8,11 @@ use objects::ObjectSpec;
 use records::{Context, Field};
 use spdk_trace::{Record, Ticks};
 
-use super::QUEUE;
-use crate::trace::field;
+use crate::{QUEUE, field};
 
 /// Reason why a request is not counted with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Excluded {
+pub enum Excluded {
     /// It is of an admin queue, number 0 of its controller.
     Admin,
     /// Nobody answered it, and its queue is not known.
@@ -22,8 +21,8 @@ pub(crate) enum Excluded {
 
 impl Excluded {
     /// Returns why a request is excluded, if it is: its queue may be known, and it may have had no answer
-    /// ([`timeline::Life::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
-    pub(crate) fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
+    /// ([`scene::Life::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
+    pub fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
             None if is_unanswered => Some(Self::Unanswered),
@@ -32,7 +31,7 @@ impl Excluded {
     }
 
     /// Returns its word in JSON.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Admin => "admin",
             Self::Unanswered => "unanswered",
@@ -40,7 +39,7 @@ impl Excluded {
     }
 
     /// Describes such requests, behind their number in the title of a table.
-    pub(crate) fn in_title(self) -> &'static str {
+    pub fn in_title(self) -> &'static str {
         match self {
             Self::Admin => "of admin queues, on which requests for async events wait by design",
             Self::Unanswered => "without an answer: async events of admin queues, or given up",
@@ -48,20 +47,20 @@ impl Excluded {
     }
 
     /// Describes such requests, above their rows.
-    pub(crate) fn headline(self) -> &'static str {
+    pub fn headline(self) -> &'static str {
         let title = self.in_title();
         title.strip_prefix("of ").unwrap_or(title)
     }
 }
 
 /// Number of an admin queue (NVMe base specification, 1.5), as the text of a field.
-pub(crate) const ADMIN_QUEUE: &str = "0";
+pub const ADMIN_QUEUE: &str = "0";
 
 /// Finder of the queues of requests.
 ///
 /// It remembers the queues of owners: reading an owner's description takes longer than the rest of a record's work.
 #[derive(Clone, Debug)]
-pub(crate) struct Queues {
+pub struct Queues {
     /// Field with the number of a request's queue.
     number: Field,
     owners: HashMap<u16, (Ticks, bool), RandomState>,
@@ -69,13 +68,13 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Finds the queues of objects of these kinds.
-    pub(crate) fn new(specs: &[ObjectSpec]) -> anyhow::Result<Self> {
+    pub fn new(specs: &[ObjectSpec]) -> anyhow::Result<Self> {
         Ok(Self { number: field::parse(QUEUE, specs)?, owners: HashMap::default() })
     }
 
     /// Learns from a record whether its object's queue is an admin queue, unless that is known already. `related` is the same of the
     /// object that it works for.
-    pub(crate) fn learn(
+    pub fn learn(
         &mut self,
         is_admin: &mut Option<bool>,
         record: &Record<'_>,
@@ -88,7 +87,7 @@ impl Queues {
     }
 
     /// Returns whether the record's queue is an admin queue, if it says so.
-    pub(crate) fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
+    pub fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
         let owner = record.owner_since;
         if let Some((id, since)) = owner
             && let Some((_, is_admin)) = self.owners.get(&id).filter(|(known, _)| *known == since)

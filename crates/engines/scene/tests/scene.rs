@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, Ticks, Tpoint};
-use timeline::{
+use scene::{
     Activities, Activity, BootNanos, Consumer, Cpu, Ends, EventKind, Foreseen, Foresight, Interrupt, Interval,
     KernelEvent, Leaves, LeftOut, Request, Scene, Setting, Share, Stage, Survey, Tid, reckon,
 };
+use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, Ticks, Tpoint};
 
 const REACTOR: Tid = Tid(10);
 const PREEMPTOR: Tid = Tid(20);

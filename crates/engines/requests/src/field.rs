@@ -6,7 +6,7 @@ use records::Field;
 use text::patterns;
 
 /// From its name, or from what users call it; `specs` are the objects that there are.
-pub(crate) fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Field> {
+pub fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Field> {
     Field::named(name, specs).ok_or_else(|| unknown(name, specs))
 }
 

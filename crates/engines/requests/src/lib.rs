@@ -1,0 +1,14 @@
+//! What all commands know of requests: which wait by design, which queue and connection they are of, and the fields that group them.
+#![forbid(unsafe_code)]
+
+mod excluded;
+pub mod field;
+mod reused;
+
+pub use excluded::{ADMIN_QUEUE, Excluded, Queues};
+pub use reused::{Reused, is_numbered};
+
+/// What is grouped by in a summary that names nothing, and whose a life is.
+pub const CONNECTION: &str = "qpair";
+/// The number of a connection's queue.
+pub const QUEUE: &str = "qpair.qid";

@@ -1,0 +1,39 @@
+//! What could not be read of a trace, reported.
+
+use anyhow::bail;
+use observer::Observer;
+use spdk_trace::{Problems, Trace};
+
+use crate::input::Loaded;
+
+/// Kinds of damage that are reported one by one: a broken file can have some for each of 65,535 lcores.
+const MAX_REPORTED_FINDINGS: usize = 20;
+
+/// Reports on standard error what could not be read.
+pub fn warn_problems(problems: &Problems, observer: &Observer) {
+    for finding in problems.iter().take(MAX_REPORTED_FINDINGS) {
+        observer.note(&finding.to_string());
+    }
+    let more = problems.iter().skip(MAX_REPORTED_FINDINGS).count();
+    if more > 0 {
+        observer.note(&format!("and {more} more such problems; --info lists all"));
+    }
+}
+
+/// A trace without records is fine if it is whole.
+pub fn nothing_read(loaded: &Loaded, problems: &Problems, observer: &Observer) -> anyhow::Result<()> {
+    let Loaded { trace, name, .. } = loaded;
+    let cleared: u64 = match trace {
+        Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
+        Trace::Json(_) | Trace::Captured(_) => 0,
+    };
+    if cleared > 0 {
+        observer.note(&format!("{name} has no records: the user cleared all {cleared}"));
+        return Ok(());
+    }
+    if problems.iter().any(|finding| finding.problem.loses_data()) {
+        bail!("no record of {name} could be read");
+    }
+    observer.note(&format!("{name} has no records: no tracepoint was enabled, or none was hit"));
+    Ok(())
+}
