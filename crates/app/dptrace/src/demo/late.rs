@@ -12,12 +12,12 @@ use demo_target::{InjectionTruth, Truth};
 use screen::{counted, time};
 use spdk_trace::Ticks;
 use text::printable::{self, path as printable};
+use timeline::Delayed;
 
 use super::{POLL_INTERVAL, print};
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
-use crate::output;
-use crate::timeline::{self, Delayed};
+use crate::{output, terminal};
 
 /// What the target is asked to do; what is repeated by hand is the same for a longer time.
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
@@ -59,7 +59,7 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     let known: Vec<(Delayed, &InjectionTruth)> =
         truth.injections.iter().filter_map(|it| Some((delayed(it)?, it))).collect();
     let delays: Vec<&Delayed> = known.iter().map(|(delayed, _)| delayed).collect();
-    let Some(explained) = timeline::explain(&capture, &delays, output::screen(None))? else {
+    let Some(explained) = timeline::explain(&capture, &delays, output::screen(None), &terminal::observer())? else {
         bail!("of the {} that the target delayed, none was captured whole", counted(delays.len() as u64, "request"))
     };
     let (delayed, injection) = &known[explained.which];

@@ -23,7 +23,7 @@ use whole_file::{Access, Batch};
 
 use crate::messages::{explained, note};
 use crate::output::{self, Output};
-use crate::{latency, terminal, timeline, trace};
+use crate::{latency, terminal, trace};
 
 /// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes
 /// are zero.
@@ -96,7 +96,7 @@ const MORE: &str = "to get the sample files for more tries: dptrace demo --write
 fn show_sample(head: u64) -> anyhow::Result<()> {
     show(&sample()?, head)?;
     let trace = Trace::Raw(RawTrace::read(&sample_trace()?).context("reading the sample")?);
-    if let Some(text) = timeline::slowest_of(trace, RECORDING, output::screen(None))? {
+    if let Some(text) = timeline::slowest_of(trace, RECORDING, output::screen(None), &terminal::observer())? {
         print(&format!("\n{text}"))?;
     }
     note(

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use scene::{Activity, BootNanos, Interval, Tid};
 use tables::rows;
+use timeline::source::Source;
+use timeline::words;
 
 use super::consumer::Facts;
 use super::files::Files;
-use crate::timeline::source::Source;
-use crate::timeline::words;
 
 const MINUTE: i64 = 60_000_000_000;
 /// Sums that are kept. If there are more, all are written: those of one minute may then come in several rows.

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use scene::{BootNanos, Consumer, Interval, Request, Tid};
 use spdk_trace::{Lcore, Record};
 use tables::{Row as _, TABLES, Table, rows};
+use timeline::pass::Kept;
+use timeline::source::Source;
 use whole_file::Batch;
 
 use super::activities::{Budgets, Intervals};
@@ -13,8 +15,6 @@ use super::histograms::Histograms;
 use super::records::Records;
 use super::requests::Requests;
 use super::times::Times;
-use crate::timeline::pass::Kept;
-use crate::timeline::source::Source;
 
 /// What all tables need to know.
 pub(super) struct Facts<'a> {

@@ -6,14 +6,14 @@ use foldhash::fast::RandomState;
 use metrics::bounds;
 use scene::{Request, StageKind};
 use tables::rows;
+use timeline::first::{excluded, is_measured};
+use timeline::pass::Kept;
+use timeline::words;
 
 use super::activities::minute_of;
 use super::consumer::Facts;
 use super::files::Files;
 use super::requests::Connection;
-use crate::timeline::first::{excluded, is_measured};
-use crate::timeline::pass::Kept;
-use crate::timeline::words;
 
 /// Histograms that are kept, of some KiB each. If there are more, all are written: counts of one minute may then come in several
 /// rows.

@@ -20,16 +20,16 @@ use screen::counted;
 use spdk_trace::Trace;
 use tables::TABLES;
 use text::printable::path as printable;
+use timeline::first::survey;
+use timeline::inputs::Inputs;
+use timeline::missing;
+use timeline::source::{Source, Ticker};
 use trace_source::warn_problems;
 use whole_file::Batch;
 
 use crate::messages::note;
 use crate::output::Output;
 use crate::terminal;
-use crate::timeline::first::survey;
-use crate::timeline::inputs::Inputs;
-use crate::timeline::missing;
-use crate::timeline::source::{Source, Ticker};
 use crate::trace::objects::ObjectArgs;
 use consumer::Exporter;
 use files::Place;
@@ -125,7 +125,7 @@ fn one(
     batch: &mut Batch,
 ) -> anyhow::Result<Vec<(u64, u64)>> {
     let path = trace_source::named(path, &terminal::observer());
-    let inputs = Inputs::open_for(&path, &args.objects.sources(), &requests::FIELDS)?;
+    let inputs = Inputs::open_for(&path, &args.objects.sources(), &requests::FIELDS, &terminal::observer())?;
     let source = &inputs.source;
     let times = Times::of(source, &path, args.at)?;
     let host = args.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
@@ -162,7 +162,7 @@ fn one(
     });
     if source.kernel.is_none() || source.trace.is_none() {
         warn_problems(&passed.problems, &terminal::observer());
-        missing::report(source, &passed);
+        missing::report(source, &passed, &inputs.observer);
     }
     exporter.finish(records?, batch)
 }

@@ -6,13 +6,13 @@ use foldhash::fast::RandomState;
 use requests::Excluded;
 use scene::Request;
 use tables::rows;
+use timeline::first::{excluded, is_early};
+use timeline::pass::Kept;
+use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use timeline::words;
 
 use super::consumer::Facts;
 use super::files::Files;
-use crate::timeline::first::{excluded, is_early};
-use crate::timeline::pass::Kept;
-use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
-use crate::timeline::words;
 
 /// What is asked of the connection and the device of a request: of each, the first that it has.
 pub(super) const FIELDS: [&[&str]; 5] = [

@@ -9,9 +9,9 @@ use scene::BootNanos;
 use spdk_trace::{Ticks, Trace};
 use text::printable::{self, path as printable};
 use text::utc;
+use timeline::source::{Source, Ticker};
 
 use crate::messages::note;
-use crate::timeline::source::{Source, Ticker};
 
 /// What puts times on UTC.
 pub(super) struct Times {

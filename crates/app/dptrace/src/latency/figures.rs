@@ -12,11 +12,11 @@ use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
 use requests::{CONNECTION, Queues, Reused, field};
 use spdk_trace::{TickRate, Ticks, Trace};
+use timeline::words::kind;
 
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
-use crate::timeline::words::kind;
 use crate::{interrupt, terminal};
 
 /// Connections that are kept, and those of which also the stages are.

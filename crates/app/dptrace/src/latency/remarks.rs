@@ -5,12 +5,12 @@ use requests::Excluded;
 use scene::Silence;
 use screen::counted;
 use text::printable;
+use timeline::{missing, words};
 
 use super::names::Names;
 use super::next::Next;
 use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
-use crate::timeline::{missing, words};
 
 /// The notes.
 pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {

@@ -6,12 +6,12 @@ use kernel_events::{Found, ThreadIntervals};
 use pmd::{Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Section, Text, explain, sentence};
 use scene::{Activity, Interrupt, Interval, Tid};
 use text::printable;
+use timeline::words;
 
 use super::ask::{Answers, Shown};
 use super::sample::Sample;
 use super::subject::{PollThread, Subject};
 use super::telemetry::Ports;
-use crate::timeline::words;
 
 const MILLISECOND: u64 = 1_000_000;
 /// The system calls that only let time pass.

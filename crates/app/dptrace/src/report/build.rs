@@ -7,18 +7,19 @@ use ::report::{Activity, Intruder, Report, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
+use timeline::first::survey;
+use timeline::inputs::Inputs;
+use timeline::missing;
+use timeline::pass::Passed;
+use timeline::report::{unseen, verdicts};
+use timeline::source::{Source, Ticker};
+use timeline::words::Share;
 use trace_source::Place;
 
 use super::collect::Collector;
 use super::{ReportArgs, facts, gaps, spent, waterfall};
 use crate::latency::figures::{self, Found};
-use crate::timeline::first::survey;
-use crate::timeline::inputs::Inputs;
-use crate::timeline::missing;
-use crate::timeline::pass::Passed;
-use crate::timeline::report::{unseen, verdicts};
-use crate::timeline::source::{Source, Ticker};
-use crate::timeline::words::Share;
+use crate::terminal;
 
 /// Problems of a trace that are named.
 const MOST_PROBLEMS: usize = 8;
@@ -27,7 +28,7 @@ const MOST_VERDICTS: usize = 8;
 
 /// All that is to be shown.
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
-    let inputs = Inputs::open(&args.file, &args.objects.sources(), &args.by)?;
+    let inputs = Inputs::open(&args.file, &args.objects.sources(), &args.by, &terminal::observer())?;
     let specs = args.objects.of(&Place::File(args.file.clone())).sources().specs()?;
     let source = &inputs.source;
     let figures = match &source.trace {
@@ -71,7 +72,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let found = verdicts(&first, &collector.second, &inputs.by);
     // Those of whole requests come first.
     let spent = found.first().filter(|it| !it.subject.is_part).map(|it| spent::spent(it, source)).unwrap_or_default();
-    let sentence = |it: &crate::timeline::verdict::Verdict<'_>| Verdict {
+    let sentence = |it: &timeline::verdict::Verdict<'_>| Verdict {
         sentence: as_sentence(&it.sentence(source)),
         explained: explained(&it.explained(), source),
     };

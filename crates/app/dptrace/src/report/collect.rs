@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use ::report::{Heat, Lost};
 use foldhash::fast::RandomState;
 use scene::{Consumer, Interval, KernelEvent, Request, Tid};
+use timeline::first::{First, counts};
+use timeline::pass::Kept;
+use timeline::second::{Second, kernel_of_stage};
+use timeline::source::Source;
 
 use super::build::Axis;
 use super::threads::Threads;
-use crate::timeline::first::{First, counts};
-use crate::timeline::pass::Kept;
-use crate::timeline::second::{Second, kernel_of_stage};
-use crate::timeline::source::Source;
 
 /// Connections of which it is counted what they lost.
 const MOST_CONNECTIONS: usize = 16_384;

@@ -2,9 +2,8 @@
 
 use capture::Meta;
 use screen::{counted, time};
-
-use crate::timeline::pass::Passed;
-use crate::timeline::source::Source;
+use timeline::pass::Passed;
+use timeline::source::Source;
 
 /// Each with its name. The text is that of files, and is escaped by the page.
 pub(super) fn facts(source: &Source, passed: &Passed) -> Vec<(String, String)> {

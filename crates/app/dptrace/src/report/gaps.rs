@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use ::report::Hole;
 use scene::BootNanos;
 use spdk_trace::{Lcore, Trace};
+use timeline::pass::Passed;
+use timeline::source::Source;
 
 use super::build::Axis;
-use crate::timeline::pass::Passed;
-use crate::timeline::source::Source;
 
 /// Holes that can be distinguished in a chart.
 const MOST_HOLES: u64 = 240;

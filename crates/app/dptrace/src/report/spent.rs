@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ::report::{Activity as Kind, Cause, Lost, Spent};
 use scene::StageKind;
+use timeline::causes::{self, What};
+use timeline::second::Sum;
+use timeline::source::Source;
+use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
 
 use super::threads::kind;
-use crate::timeline::causes::{self, What};
-use crate::timeline::second::Sum;
-use crate::timeline::source::Source;
-use crate::timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
 
 /// Causes that have a row; the others have one together.
 const MOST: usize = 6;

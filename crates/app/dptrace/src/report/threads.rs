@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
 use ::report::{Activity as Kind, Budget, Intruder, Lane, LaneStrip, Taken};
 use scene::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
+use timeline::source::Source;
+use timeline::words;
 
 use super::build::Axis;
-use crate::timeline::source::Source;
-use crate::timeline::words;
 
 /// Columns of a lane; of many lanes fewer, of all together at most that many.
 const COLUMNS: u64 = 360;

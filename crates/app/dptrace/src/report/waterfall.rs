@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use ::report::{Activity as Kind, Span, WaterStage, Waterfall};
 use scene::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
+use timeline::pass::Kept;
+use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use timeline::source::Source;
+use timeline::words;
 
 use super::threads::kind;
-use crate::timeline::pass::Kept;
-use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
-use crate::timeline::source::Source;
-use crate::timeline::words;
 
 /// Intervals that are drawn of each thread: the longest. Of many requests, the ones after the first have fewer.
 const MOST_SPANS: usize = 80;

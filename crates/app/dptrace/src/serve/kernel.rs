@@ -7,11 +7,11 @@ use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
 use kernel_delay::programs::Absences;
 use kernel_delay::{Advance, Running};
 use scene::MIN_AWAY;
+use timeline::source::calls_of_pollers;
 
 use super::LOST;
 use crate::interrupt::step;
 use crate::kernel_delay::check_namespace;
-use crate::timeline::source::calls_of_pollers;
 
 /// Threads of a process that there is room for.
 const THREADS: u32 = 1024;

@@ -9,12 +9,12 @@ use requests::Excluded;
 use scene::{Life, Lives};
 use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint};
 use text::printable;
+use timeline::words::kind;
 
 use super::groups::{Finished, Groups, Stage, StageId, WHOLE};
 use super::naming::{Named, Naming, unknown};
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::timeline::words::kind;
 
 /// Objects that are followed; of more, those that began longest ago are no longer.
 const MOST_LIVES: usize = 1 << 15;

@@ -1,47 +1,23 @@
 //! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
 
-mod away;
-pub(crate) mod causes;
-pub(crate) mod first;
-pub(crate) mod inputs;
-mod json;
-pub(crate) mod judge;
-pub(crate) mod missing;
-mod one;
-mod open;
-pub(crate) mod pass;
-mod perfetto;
-pub(crate) mod report;
-pub(crate) mod second;
-pub(crate) mod source;
-mod stalls;
-mod still_open;
-mod text;
-mod threads;
-pub(crate) mod verdict;
-pub(crate) mod words;
-
 use std::path::PathBuf;
 
+use ::text::printable::path as printable;
+use ::text::shell;
 use clap::Args;
 use errors::usage;
 use observer::Progress;
-use scene::Setting;
-use screen::Screen;
+use timeline::inputs::Inputs;
+use timeline::threads::Threads;
+use timeline::{Options, json, missing, perfetto};
 use trace_source::Place;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::messages::note;
 use crate::output::{self, Output};
+use crate::process;
 use crate::terminal::{self, READING};
 use crate::trace::objects::ObjectArgs;
-use inputs::Inputs;
-pub(crate) use one::{Delayed, explain, slowest_of};
-pub(crate) use open::captured_first;
-use report::{Report, verdicts};
-use second::Second;
-use threads::Threads;
 
 /// `dptrace timeline`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -121,7 +97,10 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
     crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;
-    let inputs = Inputs::open(&path, &args.objects.sources(), &args.by)?;
+    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
+        return Err(usage(format!("{} is no file or folder: {}", printable(&path), captured_first(process))));
+    }
+    let inputs = Inputs::open(&path, &args.objects.sources(), &args.by, &terminal::observer())?;
     let source = &inputs.source;
     let screen = output::screen(args.output.as_deref());
     if let Some(path) = &args.perfetto {
@@ -136,50 +115,30 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
         }
         let mut threads = Threads::new(args.slowest);
         let passed = inputs.pass(READING, source.setting(), &mut threads);
-        missing::report(source, &passed);
+        missing::report(source, &passed, &inputs.observer);
         output.buffer.extend(threads.text(source, screen).as_bytes());
     } else {
-        let text = requests(args, &inputs, screen);
+        let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
+        let options = Options { slowest: args.slowest, over, all: args.all, as_json: args.json, screen };
+        let text = timeline::requests(&inputs, &options);
         output.buffer.extend(text.as_bytes());
     }
     Ok(output.finish()?)
 }
 
-/// Both passes over the requests, as text.
-fn requests(args: &TimelineArgs, inputs: &Inputs, screen: Screen) -> String {
-    let source = &inputs.source;
-    let (mut first, passed) = first::survey(inputs, args.slowest);
-    let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
-    let usual = std::mem::take(&mut first.survey).finish();
-    let detail_over = first.slowest_from().max(over);
-    let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
-    let mut second = Second::new(&mut first, args.slowest, over);
-    inputs.pass("second of two passes", setting, &mut second);
-    let slowest = second.take_slowest();
-    if first.times.is_empty() {
-        note("the trace has no object from its creation to its end: there is nothing to explain");
-    } else if over > 0 && slowest.is_empty() {
-        note(&format!("no request took longer than {}", screen::time(over)));
-    }
-    let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
-    let begin = passed.begin;
-    let (by, all) = (&inputs.by[..], args.all);
-    let sentences = report::unseen(&first, &second, &passed);
-    let left_out = missing::of_requests(source, &passed, &first);
-    let mut lines = first.still_open.json(source, passed.end);
-    for line in away::json(source, &second.away, begin) {
-        lines += &line;
-        lines.push('\n');
-    }
-    if args.json {
-        // Of a text they are a part.
-        for missing in &left_out {
-            note(missing);
-        }
-    }
-    let report =
-        Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, left_out, lines };
-    if args.json { json::json(&report) } else { text::text(&report) }
+/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
+fn is_process(word: &str) -> bool {
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process::is_there(word))
+}
+
+/// What to do with a process, where only what was captured of it can be read.
+pub(crate) fn captured_first(process: &str) -> String {
+    let process = shell::word(process);
+    format!(
+        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
+         watch -p {process} --slow 500us, which waits for slow requests)"
+    )
 }
 
 fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
@@ -199,16 +158,16 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     let mut consumer = json::Intervals { source, write };
     let passed = inputs.pass_with(progress, READING, source.setting(), &mut consumer);
     failed?;
-    missing::report(source, &passed);
+    missing::report(source, &passed, &inputs.observer);
     Ok(())
 }
 
 /// Returns the requests of hosts as verdicts and the list of the slowest have them.
 #[cfg(test)]
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let inputs = Inputs::of_trace(real.again(), &real.recording).unwrap();
-    let (mut first, _) = first::survey(&inputs, usize::MAX);
-    let mut second = Second::new(&mut first, usize::MAX, 0);
+    let inputs = Inputs::of_trace(real.again(), &real.recording, &observer::Observer::silent()).unwrap();
+    let (mut first, _) = ::timeline::first::survey(&inputs, usize::MAX);
+    let mut second = ::timeline::second::Second::new(&mut first, usize::MAX, 0);
     inputs.pass("second of two passes", inputs.source.setting(), &mut second);
     let tpoint = real.first_tpoint();
     let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();

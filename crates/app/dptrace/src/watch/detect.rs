@@ -4,10 +4,10 @@ use records::Context;
 use requests::{Excluded, Queues};
 use scene::{Life, Lives};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
+use timeline::judge::Wanted;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::timeline::judge::Wanted;
 
 /// Objects that are followed: of more, those that began before the time that is kept are no longer.
 const MOST_LIVES: usize = 1 << 18;

@@ -13,8 +13,7 @@ use ::capture::{EventsWriter, NamedThread};
 use capture_recorder::{Kernel, facts, plain};
 use kernel_events::{Recorded, Recorder, Totals};
 use scene::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
-
-use crate::timeline::source::calls_of_pollers;
+use timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.
 const ROSTER: Duration = Duration::from_secs(1);

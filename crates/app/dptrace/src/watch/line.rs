@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use records::json_text::string;
 use scene::BootNanos;
 use screen::{counted, shorten, time};
+use timeline::judge::{AwayText, Judged};
 
 use super::window::Missed;
-use crate::timeline::judge::{AwayText, Judged};
 
 /// Columns of a connection.
 const CONNECTION: usize = 60;
@@ -185,7 +185,7 @@ fn maybe(text: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::judge::Culprit;
+    use timeline::judge::Culprit;
 
     #[test]
     fn a_line_says_it_all() {

@@ -170,7 +170,7 @@ mod tests {
     use spdk_trace::{Lcore, Ticks};
 
     use super::*;
-    use crate::timeline::judge::Wanted;
+    use timeline::judge::Wanted;
 
     fn case(begin: u64, end: u64, is_open: bool) -> Case {
         let wanted = Wanted { begin: Ticks(begin), lcore: Lcore(0), first: 1 };

@@ -13,6 +13,7 @@ use capture_recorder::Folder;
 use scene::{BootNanos, Experience};
 use text::printable::{self, path as printable};
 use text::utc;
+use timeline::judge::{Judgement, judge, learn};
 use trace_source::FileSource;
 use trace_source::captures::{KERNEL, OBJECTS, RINGS};
 use whole_file::sync_folder;
@@ -22,8 +23,7 @@ use super::line::Line;
 use super::sample::Sample;
 use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
-use crate::interrupt;
-use crate::timeline::judge::{Judgement, judge, learn};
+use crate::{interrupt, terminal};
 
 /// What is to be written.
 pub(super) struct Job {
@@ -153,7 +153,9 @@ impl Desk {
     /// Learns what is usual; a sample that can't be read, which would be a mistake of ours, teaches nothing.
     fn learn(&mut self, sample: Sample) {
         interrupt::step();
-        let _ = sample.read(&self.source).and_then(|reader| learn(reader, &self.specs, &mut self.experience));
+        let _ = sample
+            .read(&self.source)
+            .and_then(|reader| learn(reader, &self.specs, &mut self.experience, &terminal::observer()));
     }
 
     fn work(&mut self, job: Job) -> Done {
@@ -249,7 +251,7 @@ impl Desk {
     /// ours.
     fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
         let wanted = case.reason.slow().map(|slow| slow.wanted);
-        judge(dir, &self.specs, wanted, &mut self.experience).unwrap_or_default()
+        judge(dir, &self.specs, wanted, &mut self.experience, &terminal::observer()).unwrap_or_default()
     }
 }
 

@@ -7,11 +7,11 @@ use kernel_delay::layout::armed;
 use kernel_delay::live::{self, AttachOptions, Facts, Tracer};
 use kernel_delay::{ThreadSample, call_name};
 use text::printable;
+use timeline::words;
 use top::{Part as Spent, Share, Thread};
 
 use super::{Beat, Part};
 use crate::interrupt::step;
-use crate::timeline::words;
 
 /// The most threads that are measured.
 const MAX_THREADS: u32 = 4096;

@@ -13,21 +13,23 @@ use super::pass::{Kept, Passed};
 use super::source::Source;
 use super::still_open::StillOpen;
 use super::{away, missing};
-use crate::terminal;
 
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Subject {
-    pub(crate) group: Vec<Option<Box<str>>>,
-    pub(crate) prefix: char,
+pub struct Subject {
+    /// Values of the fields that requests are grouped by.
+    pub group: Vec<Option<Box<str>>>,
+    /// Prefix of the objects (SPDK's object types have one letter).
+    pub prefix: char,
     /// The tracepoint that creates it.
-    pub(crate) first: u16,
+    pub first: u16,
     /// Whether it belongs to another object.
-    pub(crate) is_part: bool,
+    pub is_part: bool,
 }
 
 impl Subject {
-    pub(crate) fn of(request: &Request<Kept>) -> Self {
+    /// Returns the subject of a request.
+    pub fn of(request: &Request<Kept>) -> Self {
         Self {
             group: request.kept.group.clone(),
             prefix: request.name.prefix,
@@ -39,28 +41,34 @@ impl Subject {
 
 /// The times of one subject.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times {
-    pub(crate) whole: Lengths,
-    pub(crate) stages: HashMap<StageKind, Lengths, RandomState>,
+pub struct Times {
+    /// Lengths of whole requests.
+    pub whole: Lengths,
+    /// Lengths of each stage.
+    pub stages: HashMap<StageKind, Lengths, RandomState>,
 }
 
 /// The consumer of the first pass.
-pub(crate) struct First<'a> {
-    pub(crate) source: &'a Source,
-    pub(crate) survey: Survey,
-    pub(crate) times: HashMap<Subject, Times, RandomState>,
+pub struct First<'a> {
+    /// The source of the pass.
+    pub source: &'a Source,
+    /// Usual lengths of stages.
+    pub survey: Survey,
+    /// Lengths by subject.
+    pub times: HashMap<Subject, Times, RandomState>,
     /// The lengths of the longest requests, the shortest on top.
     longest: BinaryHeap<Reverse<u64>>,
     most: usize,
     /// How many sets of times there are.
     lengths: usize,
     /// Requests that are in no table because there are too many groups.
-    pub(crate) left_out: u64,
+    pub left_out: u64,
     /// Requests that began before the kernel's events did.
-    pub(crate) early: u64,
+    pub early: u64,
     /// Requests that wait by design.
-    pub(crate) excluded: u64,
-    pub(crate) still_open: StillOpen,
+    pub excluded: u64,
+    /// Requests that had not ended.
+    pub still_open: StillOpen,
     away: AwayTracker,
 }
 
@@ -108,12 +116,12 @@ impl<'a> First<'a> {
     }
 
     /// Returns when threads that write rings were away, once.
-    pub(super) fn take_away(&mut self) -> AwayTimes {
+    pub fn take_away(&mut self) -> AwayTimes {
         std::mem::take(&mut self.away).finish()
     }
 
     /// The length of the shortest of the slowest; of fewer, 0.
-    pub(crate) fn slowest_from(&self) -> u64 {
+    pub fn slowest_from(&self) -> u64 {
         let shortest = self.longest.peek().map_or(0, |Reverse(length)| *length);
         if self.longest.len() < self.most { 0 } else { shortest }
     }
@@ -123,33 +131,33 @@ impl<'a> First<'a> {
 const MOST_LENGTHS: usize = 8_192;
 
 /// The first pass, which looks for that number of slowest requests. Reports what is missing.
-pub(crate) fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
+pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     let source = &inputs.source;
     let mut first = First::new(source, most);
     let passed = inputs.pass("first of two passes", source.setting(), &mut first);
-    warn_problems(&passed.problems, &terminal::observer());
-    missing::report(source, &passed);
+    warn_problems(&passed.problems, &inputs.observer);
+    missing::report(source, &passed, &inputs.observer);
     (first, passed)
 }
 
 /// Returns whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
-pub(crate) fn counts(request: &Request<Kept>, source: &Source) -> bool {
+pub fn counts(request: &Request<Kept>, source: &Source) -> bool {
     is_measured(request) && excluded(request).is_none() && !is_early(request, source)
 }
 
 /// Returns whether a request has a time: it ended, and has more than one record.
-pub(crate) fn is_measured(request: &Request<Kept>) -> bool {
+pub fn is_measured(request: &Request<Kept>) -> bool {
     !request.unfinished && request.records.len() > 1
 }
 
 /// Returns why the time of a request says nothing of how fast requests are served, if so.
-pub(crate) fn excluded(request: &Request<Kept>) -> Option<Excluded> {
+pub fn excluded(request: &Request<Kept>) -> Option<Excluded> {
     Excluded::of(request.kept.is_admin, request.is_unanswered)
 }
 
 /// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
 /// capture begins.
-pub(crate) fn is_early(request: &Request<Kept>, source: &Source) -> bool {
+pub fn is_early(request: &Request<Kept>, source: &Source) -> bool {
     source.is_early(request.begin())
 }
 

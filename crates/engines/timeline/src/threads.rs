@@ -71,7 +71,7 @@ impl Sums {
 }
 
 /// The consumer.
-pub(super) struct Threads {
+pub struct Threads {
     sums: BTreeMap<Tid, Sums>,
     /// What the kernel took at once, the shortest on top.
     longest: BinaryHeap<Reverse<(u64, Reverse<u64>, Tid)>>,
@@ -81,12 +81,12 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Keeps that number of absences.
-    pub(super) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self { sums: BTreeMap::new(), longest: BinaryHeap::new(), activities: BTreeMap::new(), most }
     }
 
     /// Both tables.
-    pub(super) fn text(self, source: &Source, screen: Screen) -> String {
+    pub fn text(self, source: &Source, screen: Screen) -> String {
         let begin = source.kernel.as_ref().map_or(0, |kernel| kernel.start.0);
         let mut lines = self.table(source, screen, begin);
         lines.extend(self.absences(source, screen, begin));

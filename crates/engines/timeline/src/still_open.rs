@@ -10,7 +10,7 @@ use super::words;
 
 /// Requests of hosts that had not ended.
 #[derive(Debug, Default)]
-pub(crate) struct StillOpen {
+pub struct StillOpen {
     /// Number of requests whose queue is known as one on which none waits by design.
     count: u64,
     /// Number of requests whose queue is not known.
@@ -32,7 +32,7 @@ struct Open {
 
 impl StillOpen {
     /// Adds a request, unless it has ended.
-    pub(super) fn add(&mut self, request: &Request<Kept>) {
+    pub fn add(&mut self, request: &Request<Kept>) {
         if !request.unfinished || request.is_perhaps_over || request.related.is_some() {
             return;
         }
@@ -57,12 +57,12 @@ impl StillOpen {
     }
 
     /// Takes note of how long a request took that counts.
-    pub(super) fn compare(&mut self, request: &Request<Kept>) {
+    pub fn compare(&mut self, request: &Request<Kept>) {
         self.longest_ended = self.longest_ended.max(request.length());
     }
 
     /// Says how many had not ended at that time, if one had taken longer than all that had: others are only in flight.
-    pub(super) fn sentence(&self, source: &Source, end: BootNanos) -> Option<String> {
+    pub fn sentence(&self, source: &Source, end: BootNanos) -> Option<String> {
         let oldest = self.oldest.as_ref()?;
         let open = end.0.saturating_sub(oldest.begin.0);
         if open <= self.longest_ended {
@@ -85,7 +85,7 @@ impl StillOpen {
     }
 
     /// Formats a line of JSON; empty if there are none.
-    pub(super) fn json(&self, source: &Source, end: BootNanos) -> String {
+    pub fn json(&self, source: &Source, end: BootNanos) -> String {
         let Some(oldest) = self.oldest.as_ref() else { return String::new() };
         format!(
             "{{\"still_open\":{},\"unknown_queue\":{},\"object\":{},\"first\":{},\"last\":{},\"whose\":{},\"boot_ns\":{},\

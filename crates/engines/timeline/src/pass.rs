@@ -10,31 +10,28 @@ use scene::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting}
 use spdk_trace::{Problems, Record};
 
 use super::source::{Kernel, Source};
-use crate::interrupt;
-
-/// Records after which a signal is looked for.
-const PIECE: u64 = 4_096;
 
 /// What is kept of each request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// The values that it is grouped by.
-    pub(crate) group: Vec<Option<Box<str>>>,
+    pub group: Vec<Option<Box<str>>>,
     /// Whose it is.
-    pub(crate) owner: Option<Box<str>>,
+    pub owner: Option<Box<str>>,
     /// True if its queue is an admin queue, `None` if that is not known.
-    pub(crate) is_admin: Option<bool>,
+    pub is_admin: Option<bool>,
 }
 
 /// What is asked of each request.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     /// Of each, the first that it has.
-    pub(crate) by: &'a [Vec<Field>],
+    pub by: &'a [Vec<Field>],
     /// Whose it is: the first of these that it has.
-    pub(crate) owner: &'a [Field],
+    pub owner: &'a [Field],
     /// Finder of the queues on which requests wait by design.
-    pub(crate) queues: Queues,
-    pub(crate) context: Context<'a>,
+    pub queues: Queues,
+    /// What fields are read with.
+    pub context: Context<'a>,
 }
 
 impl Fields<'_> {
@@ -58,30 +55,33 @@ impl Fields<'_> {
 
 /// What a pass found beside what it handed out.
 #[derive(Default)]
-pub(crate) struct Passed {
-    pub(crate) problems: Problems,
+pub struct Passed {
+    /// Problems of the trace.
+    pub problems: Problems,
     /// Records of objects whose creation was not seen, and all.
-    pub(crate) unseen: u64,
-    pub(crate) records: u64,
-    pub(crate) events: u64,
+    pub unseen: u64,
+    /// Number of all records.
+    pub records: u64,
+    /// Number of events.
+    pub events: u64,
     /// Objects that were left out so that memory is bounded.
-    pub(crate) left_out: LeftOut,
+    pub left_out: LeftOut,
     /// Events that were lost.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// The time of the last event, if others that came later are missing.
-    pub(crate) events_end: Option<BootNanos>,
+    pub events_end: Option<BootNanos>,
     /// Why there are no more events.
-    pub(crate) cut: Option<String>,
+    pub cut: Option<String>,
     /// The time of the last record or event.
-    pub(crate) end: BootNanos,
+    pub end: BootNanos,
     /// From when printed times count: the time of the first record; if there is none, when the kernel's events begin.
-    pub(crate) begin: BootNanos,
+    pub begin: BootNanos,
     /// The time of the last record.
-    pub(crate) last_record: BootNanos,
+    pub last_record: BootNanos,
 }
 
 /// Hands everything to a consumer. `noted` is what later events show.
-pub(crate) fn pass<C: Consumer<Kept>>(
+pub fn pass<C: Consumer<Kept>>(
     source: &Source,
     mut reading: Reading,
     setting: Setting,
@@ -137,9 +137,6 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
     fn count_record(&mut self, at: BootNanos) {
         let passed = &mut self.passed;
         passed.records += 1;
-        if passed.records.is_multiple_of(PIECE) {
-            interrupt::step();
-        }
         passed.end = passed.end.max(at);
         passed.last_record = passed.last_record.max(at);
         passed.begin = if passed.records == 1 { at } else { passed.begin.min(at) };
@@ -180,7 +177,7 @@ impl Passed {
     }
 
     /// How long after the time from which printed times count, in nanoseconds.
-    pub(crate) fn after_begin(&self, at: BootNanos) -> u64 {
+    pub fn after_begin(&self, at: BootNanos) -> u64 {
         at.0.saturating_sub(self.begin.0)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use errors::usage;
+use observer::Observer;
 use scene::{BootNanos, Setting, Tid};
 use screen::{counted, time};
 use text::printable::path as printable;
@@ -13,21 +14,20 @@ use whole_file::{Access, WholeFile};
 
 use super::requests::Limits;
 use super::{Export, Facts, Whose, Window, Written};
-use crate::messages::note;
-use crate::timeline::first::survey;
-use crate::timeline::inputs::Inputs;
-use crate::timeline::pass::{Kept, Passed};
-use crate::timeline::source::Source;
+use crate::first::survey;
+use crate::inputs::Inputs;
+use crate::pass::{Kept, Passed};
+use crate::source::Source;
 
 /// A part of the time, from the first record or event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     from: Duration,
     to: Option<Duration>,
 }
 
 /// `FROM..TO`, of which one may be left out.
-pub(crate) fn span(text: &str) -> Result<Span, String> {
+pub fn span(text: &str) -> Result<Span, String> {
     let form = || "a part of the time is FROM..TO, such as 1.2s..1.3s; one of them may be left out".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(form)?;
     let from = if from.is_empty() { Duration::ZERO } else { ::text::duration::parse_or_zero(from)? };
@@ -45,7 +45,7 @@ impl Whose for Kept {
 }
 
 /// Writes the trace: a first pass finds what is usual, the second one writes.
-pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -> anyhow::Result<()> {
+pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -> anyhow::Result<()> {
     let source = &inputs.source;
     let (first, passed) = survey(inputs, 0);
     let window = span.map_or(Ok(Window::ALL), |span| span.window(&passed))?;
@@ -62,35 +62,37 @@ pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Ac
     let Written { out: file, requests, events } = export.finish().with_context(failed)?;
     let mib = file.file().metadata().with_context(failed)?.len() as f64 / f64::from(1 << 20);
     file.commit().with_context(failed)?;
-    note(&format!(
+    inputs.observer.note(&format!(
         "{}: {} and {} of the kernel, {mib:.1} MiB; open it in https://ui.perfetto.dev",
         printable(path),
         counted(requests, "request"),
         counted(events, "event"),
     ));
-    report_limits(&limits);
-    report_begin(source, &passed, window);
+    report_limits(&limits, &inputs.observer);
+    report_begin(source, &passed, window, &inputs.observer);
     Ok(())
 }
 
 /// Reports what is left out so that memory is bounded.
-fn report_limits(&Limits { step, arrows_left_out }: &Limits) {
+fn report_limits(&Limits { step, arrows_left_out }: &Limits, observer: &Observer) {
     if step > 1 {
         let step = time(step);
-        note(&format!("there are many requests: those in flight are counted in steps of {step}; --window has fewer"));
+        observer.note(&format!(
+            "there are many requests: those in flight are counted in steps of {step}; --window has fewer"
+        ));
     }
     if arrows_left_out > 0 {
         let arrows = counted(arrows_left_out, "arrow");
-        note(&format!("{arrows} may be missing: the objects from which they go do not end in the trace"));
+        observer.note(&format!("{arrows} may be missing: the objects from which they go do not end in the trace"));
     }
 }
 
 /// Reports that the kernel's events begin later than what is written: rings hold records from before a capture begins.
-fn report_begin(source: &Source, passed: &Passed, window: Window) {
+fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Observer) {
     let start = source.kernel.as_ref().map(|kernel| kernel.start);
     if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
         let after = time(passed.after_begin(start));
-        note(&format!(
+        observer.note(&format!(
             "the kernel's events begin {after} after the first record: of earlier times it shows requests only"
         ));
     }

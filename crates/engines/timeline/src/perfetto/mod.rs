@@ -11,7 +11,7 @@
 //!
 //! What the kernel did goes to Perfetto's own views, as events of ftrace.
 
-pub(super) mod command;
+pub mod command;
 mod kernel;
 mod requests;
 #[cfg(test)]
@@ -28,46 +28,53 @@ use kernel::Kernel;
 use requests::{Limits, Requests};
 
 /// Who a request belongs to, of what a scene keeps of it.
-pub(super) trait Whose {
+pub trait Whose {
     /// The connection, as text.
     fn connection(&self) -> Option<&str>;
 }
 
 /// What the trace is about.
-pub(super) struct Facts<'a> {
+pub struct Facts<'a> {
     /// The process; 0 if it is not known.
-    pub(super) pid: u32,
-    pub(super) command_line: &'a [String],
+    pub pid: u32,
+    /// Command line of the process.
+    pub command_line: &'a [String],
     /// The kernel's release, and the machine as `uname -m` prints it.
-    pub(super) release: &'a str,
-    pub(super) machine: &'a str,
+    pub release: &'a str,
+    /// Architecture of the machine.
+    pub machine: &'a str,
     /// The process's threads and their names.
-    pub(super) threads: Vec<(Tid, String)>,
-    pub(super) lcores: &'a HashMap<Lcore, Tid>,
-    pub(super) tpoints: &'a [Tpoint],
+    pub threads: Vec<(Tid, String)>,
+    /// Thread of each lcore.
+    pub lcores: &'a HashMap<Lcore, Tid>,
+    /// Tracepoints of the trace.
+    pub tpoints: &'a [Tpoint],
     /// When the capture begins, and the time of day then, in nanoseconds since 1970.
-    pub(super) begin: BootNanos,
-    pub(super) time_of_day: Option<u64>,
+    pub begin: BootNanos,
+    /// Nanoseconds since 1970 at the begin, if they are known.
+    pub time_of_day: Option<u64>,
     /// From when on no event of the kernel is missing.
-    pub(super) start: BootNanos,
+    pub start: BootNanos,
     /// Until when the events reach that are written, if that is before the end of the capture.
-    pub(super) known_until: Option<BootNanos>,
+    pub known_until: Option<BootNanos>,
     /// What of it is written.
-    pub(super) window: Window,
+    pub window: Window,
     /// What a thread was called at that time.
-    pub(super) name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
+    pub name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
 }
 
 /// A part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) from: BootNanos,
-    pub(super) to: BootNanos,
+pub struct Window {
+    /// Begin of the part.
+    pub from: BootNanos,
+    /// End of the part.
+    pub to: BootNanos,
 }
 
 impl Window {
     /// All of it.
-    pub(super) const ALL: Self = Self { from: BootNanos(0), to: BootNanos(u64::MAX) };
+    pub const ALL: Self = Self { from: BootNanos(0), to: BootNanos(u64::MAX) };
 
     fn overlaps(self, begin: BootNanos, end: BootNanos) -> bool {
         begin < self.to && end >= self.from
@@ -75,7 +82,7 @@ impl Window {
 }
 
 /// Writes what a scene hands out.
-pub(super) struct Export<'a, W> {
+pub struct Export<'a, W> {
     facts: &'a Facts<'a>,
     writer: Writer<W>,
     process: Track,
@@ -90,16 +97,18 @@ pub(super) struct Export<'a, W> {
 
 /// What was written, and where.
 #[derive(Debug)]
-pub(super) struct Written<W> {
-    pub(super) out: W,
-    pub(super) requests: u64,
+pub struct Written<W> {
+    /// Destination.
+    pub out: W,
+    /// Number of requests.
+    pub requests: u64,
     /// Events of the kernel.
-    pub(super) events: u64,
+    pub events: u64,
 }
 
 impl<'a, W: Write> Export<'a, W> {
     /// Begins the trace.
-    pub(super) fn begin(facts: &'a Facts<'a>, out: W) -> io::Result<Self> {
+    pub fn begin(facts: &'a Facts<'a>, out: W) -> io::Result<Self> {
         let mut writer = Writer::new(out)?;
         if let Some(time_of_day) = facts.time_of_day {
             writer.clocks(facts.begin.0, time_of_day)?;
@@ -122,7 +131,7 @@ impl<'a, W: Write> Export<'a, W> {
     }
 
     /// Writes what is left, and reports what went wrong.
-    pub(super) fn finish(mut self) -> io::Result<Written<W>> {
+    pub fn finish(mut self) -> io::Result<Written<W>> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }

@@ -16,14 +16,14 @@ use super::words;
 const MOST_CULPRITS: usize = 16;
 
 /// JSON text of a string.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     string(&mut out, text.as_bytes());
     String::from_utf8_lossy(&out).into_owned()
 }
 
 /// All lines.
-pub(super) fn json(report: &Report<'_>) -> String {
+pub fn json(report: &Report<'_>) -> String {
     let mut text = String::new();
     for (rank, request) in report.slowest.iter().enumerate() {
         let _ = write!(text, "{{\"slowest\":{}", rank + 1);
@@ -95,7 +95,7 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
 }
 
 /// Members that say what a thread does.
-pub(super) fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
+pub fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
     let by = |tid: Tid| {
         let (comm, own) = (quoted(&source.thread(tid, at)), source.is_own(tid));
         format!("\"by\":{{\"tid\":{},\"comm\":{comm},\"own\":{own}}}", tid.0)
@@ -175,9 +175,11 @@ fn bounds(text: &mut String, blamed: &Blamed) {
 }
 
 /// Writes what each thread did, an interval a line.
-pub(super) struct Intervals<'a, W> {
-    pub(super) source: &'a Source,
-    pub(super) write: W,
+pub struct Intervals<'a, W> {
+    /// The source of the pass.
+    pub source: &'a Source,
+    /// Destination of each line.
+    pub write: W,
 }
 
 impl<W: FnMut(&str)> Consumer<Kept> for Intervals<'_, W> {

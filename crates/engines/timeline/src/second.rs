@@ -12,39 +12,44 @@ use super::source::Source;
 use super::{away, words};
 
 /// Parts of all requests, by their lengths.
-pub(crate) const BANDS: [Band; 3] = [
+pub const BANDS: [Band; 3] = [
     Band { name: "p50", from: 0.4, to: Some(0.6), part: 0.5 },
     Band { name: "p99", from: 0.99, to: None, part: 0.99 },
     Band { name: "p99.9", from: 0.999, to: None, part: 0.999 },
 ];
 
 /// A part of all requests: those from one quantile on, up to another.
-pub(crate) struct Band {
-    pub(crate) name: &'static str,
+pub struct Band {
+    /// Name of the band.
+    pub name: &'static str,
     from: f64,
     to: Option<f64>,
     /// The quantile that it stands for.
-    pub(crate) part: f64,
+    pub part: f64,
 }
 
 /// Who took time of a request. Threads of one name on one CPU are one: a compiler has many.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Culprit {
+pub struct Culprit {
     /// As the subject of a sentence.
-    pub(crate) name: String,
-    pub(crate) activity: Activity,
-    pub(crate) cpu: Option<Cpu>,
+    pub name: String,
+    /// Activity of the thread.
+    pub activity: Activity,
+    /// CPU on which it was taken, if it is known.
+    pub cpu: Option<Cpu>,
 }
 
 /// How much somebody took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Blamed {
+pub struct Blamed {
     /// Of how many requests, and how long these took together.
-    pub(crate) requests: u64,
-    pub(crate) length: u64,
+    pub requests: u64,
+    /// Length of the request in nanoseconds.
+    pub length: u64,
     /// Together, in nanoseconds.
-    pub(crate) at_least: u64,
-    pub(crate) at_most: u64,
+    pub at_least: u64,
+    /// Nanoseconds at most.
+    pub at_most: u64,
 }
 
 impl Blamed {
@@ -60,64 +65,69 @@ impl Blamed {
     }
 
     /// What it took of a request of that length, if it took as much of this one as of those that are counted.
-    pub(crate) fn of_one(&self, length: u64) -> (u64, u64) {
+    pub fn of_one(&self, length: u64) -> (u64, u64) {
         (scaled(self.at_least, self.length, length), scaled(self.at_most, self.length, length))
     }
 
     /// Of each of that number, in the mean.
-    pub(crate) fn mean(&self, of: u64) -> (u64, u64) {
+    pub fn mean(&self, of: u64) -> (u64, u64) {
         (self.at_least / of.max(1), self.at_most / of.max(1))
     }
 }
 
 /// A part of a sum of lengths, scaled to one of these lengths; never more than that one.
-pub(crate) fn scaled(part: u64, sum: u64, length: u64) -> u64 {
+pub fn scaled(part: u64, sum: u64, length: u64) -> u64 {
     let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
     u64::try_from(one).map_or(length, |one| one.min(length))
 }
 
 /// Together, at least and at most, what the kernel took of these.
-pub(crate) fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
+pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
     let taken = of.filter(|(activity, ..)| activity.is_taken());
     taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| (sum.0.saturating_add(least), sum.1.saturating_add(most)))
 }
 
 /// The same, of what [`blamed`] found.
-pub(crate) fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
+pub fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
     kernel_took(by.iter().map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)))
 }
 
 /// The same, of what a stage lost.
-pub(crate) fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
+pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
     kernel_took(stage.shares.iter().map(|share| (share.activity, share.at_least, share.at_most)))
 }
 
 /// How much of a request no event explains.
-pub(crate) fn unknown(request: &Request<Kept>) -> u64 {
+pub fn unknown(request: &Request<Kept>) -> u64 {
     request.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
 /// What the requests of one band lost.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sum {
-    pub(crate) requests: u64,
-    pub(crate) length: u64,
+pub struct Sum {
+    /// Number of requests.
+    pub requests: u64,
+    /// Their lengths together, in nanoseconds.
+    pub length: u64,
     /// What the kernel took.
-    pub(crate) kernel: Blamed,
-    pub(crate) unknown: u64,
+    pub kernel: Blamed,
+    /// Unknown time in nanoseconds.
+    pub unknown: u64,
     /// Those of which the kernel took at least half of what they took more than the median, and at most so.
-    pub(crate) explained: u64,
-    pub(crate) perhaps: u64,
+    pub explained: u64,
+    /// Requests that the kernel perhaps explains.
+    pub perhaps: u64,
     /// By name.
-    pub(crate) by: HashMap<String, (Culprit, Blamed), RandomState>,
-    pub(crate) stages: BTreeMap<StageKind, u64>,
+    pub by: HashMap<String, (Culprit, Blamed), RandomState>,
+    /// Nanoseconds of each stage.
+    pub stages: BTreeMap<StageKind, u64>,
     /// What nothing that the kernel knows took of each stage, by whether the thread's own work ends it.
-    pub(crate) rest: BTreeMap<(StageKind, bool), u64>,
+    pub rest: BTreeMap<(StageKind, bool), u64>,
 }
 
 impl Sum {
     /// Those who took something, the one that took most first; of what is equal, the one that took surely more.
-    pub(crate) fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
+    pub fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
         let mut by: Vec<_> = self.by.values().collect();
         by.sort_by_key(|(culprit, blamed)| (Reverse((blamed.at_most, blamed.at_least)), culprit.name.clone()));
         by
@@ -126,20 +136,22 @@ impl Sum {
 
 /// What a subject's requests lost.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Loss {
+pub struct Loss {
     median: u64,
     /// The shortest and the longest of each band.
     limits: [(u64, u64); BANDS.len()],
-    pub(crate) whole: [Sum; BANDS.len()],
-    pub(crate) stages: HashMap<StageKind, StageLoss, RandomState>,
+    /// Sums of whole requests, by band.
+    pub whole: [Sum; BANDS.len()],
+    /// Losses of each stage.
+    pub stages: HashMap<StageKind, StageLoss, RandomState>,
 }
 
 /// What a stage lost, in each band of its own lengths.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StageLoss {
+pub struct StageLoss {
     limits: [(u64, u64); BANDS.len()],
     /// What the kernel took of them.
-    pub(crate) bands: [Blamed; BANDS.len()],
+    pub bands: [Blamed; BANDS.len()],
 }
 
 impl Loss {
@@ -203,7 +215,7 @@ impl Loss {
 }
 
 /// Who took how much of a request, who took most first.
-pub(crate) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
+pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
     let mut by: Vec<(Culprit, Blamed)> = Vec::new();
     for stage in &request.stages {
         for share in &stage.shares {
@@ -221,16 +233,17 @@ pub(crate) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, 
 }
 
 /// The consumer of the second pass.
-pub(crate) struct Second<'a> {
+pub struct Second<'a> {
     source: &'a Source,
-    pub(crate) losses: HashMap<Subject, Loss, RandomState>,
+    /// Losses by subject.
+    pub losses: HashMap<Subject, Loss, RandomState>,
     slowest: BinaryHeap<Slow>,
     most: usize,
     over: u64,
     /// Requests that took longer than asked for.
-    pub(crate) beyond: u64,
+    pub beyond: u64,
     /// Times in which threads were away, with the requests that these hit.
-    pub(crate) away: AwayTimes,
+    pub away: AwayTimes,
 }
 
 struct Slow(Request<Kept>);
@@ -260,14 +273,14 @@ impl Ord for Slow {
 impl<'a> Second<'a> {
     /// Goes on from the first pass, whose times away it takes; keeps at most `most` of the slowest requests that take longer than
     /// `over` nanoseconds.
-    pub(crate) fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
+    pub fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
         let losses = first.times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
         let (source, away) = (first.source, first.take_away());
         Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0, away }
     }
 
     /// The slowest, slowest first.
-    pub(crate) fn take_slowest(&mut self) -> Vec<Request<Kept>> {
+    pub fn take_slowest(&mut self) -> Vec<Request<Kept>> {
         std::mem::take(&mut self.slowest).into_sorted_vec().into_iter().map(|slow| slow.0).collect()
     }
 }

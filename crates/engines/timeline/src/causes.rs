@@ -10,11 +10,12 @@ use super::second::{Blamed, Culprit, Sum};
 
 /// Taker of a part of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What<'a> {
+pub enum What<'a> {
     /// A thread, an interrupt, or a call of the thread's own; its name is without CPUs.
     Culprit {
         /// Subject of a sentence.
         name: String,
+        /// Activity of the thread.
         activity: Activity,
         /// One on each CPU.
         each: Vec<&'a (Culprit, Blamed)>,
@@ -29,16 +30,17 @@ pub(crate) enum What<'a> {
 
 /// A cause of the time of slow requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cause<'a> {
-    pub(crate) what: What<'a>,
+pub struct Cause<'a> {
+    /// The cause.
+    pub what: What<'a>,
     /// Nanoseconds that it took of all of them, at least and at most.
-    pub(crate) took: (u64, u64),
+    pub took: (u64, u64),
     /// The stage in which most of that was, if it is no culprit.
-    pub(crate) stage: Option<StageKind>,
+    pub stage: Option<StageKind>,
 }
 
 /// Returns the causes, the one that took most first.
-pub(crate) fn of(sum: &Sum) -> Vec<Cause<'_>> {
+pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
     let mut by: BTreeMap<String, Vec<&(Culprit, Blamed)>> = BTreeMap::new();
     for found in sum.by.values() {
         by.entry(without_cpu(&found.0)).or_default().push(found);

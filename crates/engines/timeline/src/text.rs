@@ -27,19 +27,13 @@ const SMALL: u64 = 100;
 const MOST_WATERFALLS: usize = 3;
 
 /// All of it.
-pub(super) fn text(report: &Report<'_>) -> String {
+pub fn text(report: &Report<'_>) -> String {
     let page = Page { source: report.source, begin: report.begin, screen: report.screen, text: String::new() };
     page.write(report)
 }
 
 /// One request, with its stages; `label` says which one it is, times count from `begin`.
-pub(super) fn waterfall(
-    source: &Source,
-    begin: BootNanos,
-    screen: Screen,
-    label: &str,
-    request: &Request<Kept>,
-) -> String {
+pub fn waterfall(source: &Source, begin: BootNanos, screen: Screen, label: &str, request: &Request<Kept>) -> String {
     let mut page = Page { source, begin, screen, text: String::new() };
     page.waterfall(label, request);
     page.text

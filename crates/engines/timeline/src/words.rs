@@ -13,7 +13,7 @@ const MOST_DONE: usize = 6;
 const IDLE: Tid = Tid(0);
 
 /// An interrupt.
-pub(crate) fn interrupt(interrupt: Interrupt) -> String {
+pub fn interrupt(interrupt: Interrupt) -> String {
     match interrupt {
         Interrupt::Hard(number) => format!("irq {number}"),
         Interrupt::Soft(vector) => format!("softirq {}", kernel_delay::soft_name(vector)),
@@ -23,7 +23,7 @@ pub(crate) fn interrupt(interrupt: Interrupt) -> String {
 }
 
 /// Who or what takes time of a thread, as the subject of a sentence.
-pub(crate) fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNanos) -> String {
+pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNanos) -> String {
     let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
     match activity {
         Activity::Waits(by) => format!("{}{on}", source.taker(by, at)),
@@ -41,7 +41,7 @@ pub(crate) fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at:
 }
 
 /// What a thread did.
-pub(crate) fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
+pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
     match activity {
         Activity::Runs => "ran".to_owned(),
         Activity::Calls(number) => format!("in {}", source.call(number)),
@@ -58,7 +58,7 @@ pub(crate) fn did(source: &Source, activity: Activity, at: BootNanos) -> String 
 }
 
 /// Says what a thread did: what has one name is one thing, and of many things only the longest are named.
-pub(crate) fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
+pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
     let mut named: Vec<(String, u64, u64)> = Vec::new();
     for &ActivitySum { activity, count, nanos: sum } in sums {
         let name = did(source, activity, at);
@@ -82,7 +82,7 @@ pub(crate) fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> 
 }
 
 /// Bounds, as one number if they are hardly apart.
-pub(crate) fn bounds(at_least: u64, at_most: u64) -> String {
+pub fn bounds(at_least: u64, at_most: u64) -> String {
     let (least, most) = (time(at_least), time(at_most));
     match at_least {
         _ if least == most => least,
@@ -92,11 +92,11 @@ pub(crate) fn bounds(at_least: u64, at_most: u64) -> String {
 }
 
 /// Name of all that takes the time of a thread that could run.
-pub(crate) const OTHERS: &str = "other threads and interrupts";
+pub const OTHERS: &str = "other threads and interrupts";
 
 /// Share of one in what was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub enum Share {
     /// It is named alone.
     All,
     /// More than half.
@@ -108,7 +108,7 @@ pub(crate) enum Share {
 impl Share {
     /// Returns which share a part of a whole is that is larger than all others. Most of it, or what others did not take, is named alone;
     /// otherwise there were many together.
-    pub(crate) fn of(is_taken: bool, part: u64, whole: u64) -> Self {
+    pub fn of(is_taken: bool, part: u64, whole: u64) -> Self {
         match u128::from(part) * 100 {
             _ if !is_taken => Self::All,
             part if part >= u128::from(whole) * 60 => Self::All,
@@ -118,7 +118,7 @@ impl Share {
     }
 
     /// Returns the word before who took it.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::All => "",
             Self::Most => "mainly ",
@@ -128,7 +128,7 @@ impl Share {
 }
 
 /// Says what was taken of a time, at least and at most, and by whom.
-pub(crate) fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
+pub fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
     let bounds = bounds(at_least, at_most);
     match share {
         Share::All => format!("{bounds} of it {who}"),
@@ -137,16 +137,15 @@ pub(crate) fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64))
 }
 
 /// Whether what was taken explains a part of a time: less than a 20th explains nothing.
-pub(crate) fn explains(at_most: u64, time: u64) -> bool {
+pub fn explains(at_most: u64, time: u64) -> bool {
     at_most.saturating_mul(20) >= time
 }
 
 /// Words for what no record shows of a thread that was away.
-pub(crate) const UNREAD: &str =
-    "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
+pub const UNREAD: &str = "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
 
 /// Says how often something was so for 10 ms or longer, and for how long in all and at once, in nanoseconds.
-pub(crate) fn lasted(count: u64, all: u64, longest: u64) -> String {
+pub fn lasted(count: u64, all: u64, longest: u64) -> String {
     match count {
         1 => format!("once for {}", time(longest)),
         count => format!("{count} times for 10 ms or longer ({} in all, {} at once)", time(all), time(longest)),
@@ -154,13 +153,13 @@ pub(crate) fn lasted(count: u64, all: u64, longest: u64) -> String {
 }
 
 /// What kind of object it is: the name of the tracepoint that creates it without its last part, `TCP_REQ` of `TCP_REQ_NEW`.
-pub(crate) fn kind(first: &str) -> &str {
+pub fn kind(first: &str) -> &str {
     first.rsplit_once('_').map_or(first, |(kind, _)| kind)
 }
 
 /// A group's values with what they are, for a sentence; empty if nothing is grouped by. Of a subsystem's name only what follows the
 /// last colon distinguishes it.
-pub(crate) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
+pub fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
     let one = |(field, value): (&String, &Option<Box<str>>)| {
         let what = if is_subsystem(field) { "subsystem" } else { field };
         value.as_deref().map_or_else(|| format!("no {what}"), |value| format!("{what} {}", short(value)))
@@ -169,7 +168,7 @@ pub(crate) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
 }
 
 /// The requests of a group, as a sentence names them.
-pub(crate) fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
+pub fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
     let kind = kind(first);
     match (by, values) {
         ([], _) | (_, []) => kind.to_owned(),
@@ -185,7 +184,7 @@ fn is_subsystem(field: &str) -> bool {
 }
 
 /// What distinguishes a subsystem.
-pub(super) fn short(value: &str) -> String {
+pub fn short(value: &str) -> String {
     let name = if value.starts_with("nqn.") { value.rsplit(':').next().unwrap_or(value) } else { value };
     shorten(name, NAME).into_owned()
 }

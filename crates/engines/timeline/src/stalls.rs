@@ -30,7 +30,7 @@ impl Stall {
 }
 
 /// For each request the first one of the list that the same stall delayed, if that is an earlier one.
-pub(super) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
+pub(crate) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
     let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::of).collect();
     let first = |at: usize| {
         let stall = stalls[at]?;

@@ -17,13 +17,13 @@ const MAX_NAMED: usize = 4;
 const MAX_LISTED: usize = 100;
 
 /// Makes a tracker for those of a source's threads that write rings.
-pub(super) fn tracker(source: &Source) -> AwayTracker {
+pub(crate) fn tracker(source: &Source) -> AwayTracker {
     let calls = if source.calls_have_names { calls_of_pollers() } else { Vec::new() };
     AwayTracker::new(source.lcores.values().copied(), calls)
 }
 
 /// Counts a request in the times away of the thread that wrote its first record, unless it works for another one or waits by design.
-pub(super) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
+pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
     let lcore = request.records.first().and_then(|mark| source.lcores.get(&mark.lcore));
     if let Some(tid) = lcore.filter(|_| request.related.is_none() && excluded(request).is_none()) {
         times.request(*tid, request.begin(), request.end());
@@ -50,7 +50,7 @@ fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
 }
 
 /// Says of each thread how often it was away, and what no record shows for that; the one that was away longest first.
-pub(super) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
+pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
     let mut threads: Vec<_> = times.threads().collect();
     threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
     let others = threads.split_off(threads.len().min(MAX_NAMED));
@@ -97,7 +97,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
 }
 
 /// Returns a JSON object for each thread: its longest times away, in the order of time.
-pub(super) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
+pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
     times.threads().map(|(tid, found)| thread_json(source, tid, found, begin)).collect()
 }
 

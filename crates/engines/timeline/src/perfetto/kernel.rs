@@ -20,7 +20,7 @@ const UNKNOWN_STATE: i64 = 0x8000;
 
 /// What must be known of earlier events.
 #[derive(Debug)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// The process's.
     threads: HashSet<Tid>,
     /// CPUs of which it is known who has them.
@@ -48,7 +48,7 @@ fn state(leaves: Leaves) -> i64 {
 }
 
 impl Kernel {
-    pub(super) fn new(facts: &Facts<'_>) -> Self {
+    pub(crate) fn new(facts: &Facts<'_>) -> Self {
         let threads = facts.threads.iter().map(|(tid, _)| *tid).collect();
         Self {
             threads,
@@ -61,7 +61,7 @@ impl Kernel {
     }
 
     /// Writes one event.
-    pub(super) fn write<W: Write>(
+    pub(crate) fn write<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
         facts: &Facts<'_>,
@@ -130,7 +130,7 @@ impl Kernel {
 
     /// If the trace has no events of its end, nobody is known to have a CPU from then on: Perfetto would show the last thread until
     /// the end.
-    pub(super) fn finish<W: Write>(&self, writer: &mut Writer<W>, facts: &Facts<'_>) -> io::Result<()> {
+    pub(crate) fn finish<W: Write>(&self, writer: &mut Writer<W>, facts: &Facts<'_>) -> io::Result<()> {
         let Some(cut) = facts.known_until else { return Ok(()) };
         let mut last: Vec<(Cpu, Tid)> = self.last.iter().map(|(cpu, tid)| (*cpu, *tid)).collect();
         last.sort_unstable();

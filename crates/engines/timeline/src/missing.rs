@@ -1,5 +1,6 @@
 //! What is missing of the whole, as notes.
 
+use observer::Observer;
 use requests::Excluded;
 use scene::LeftOut;
 use screen::{counted, time};
@@ -7,17 +8,16 @@ use screen::{counted, time};
 use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
-use crate::messages::note;
 
 /// Reports what a pass did not find.
-pub(crate) fn report(source: &Source, passed: &Passed) {
+pub fn report(source: &Source, passed: &Passed, observer: &Observer) {
     for missing in of(source, passed) {
-        note(&missing);
+        observer.note(&missing);
     }
 }
 
 /// What a pass did not find.
-pub(crate) fn of(source: &Source, passed: &Passed) -> Vec<String> {
+pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     let mut notes = Vec::new();
     if passed.unseen > 0 {
         let are = if passed.unseen == 1 { "is" } else { "are" };
@@ -52,7 +52,7 @@ pub(crate) fn of(source: &Source, passed: &Passed) -> Vec<String> {
 }
 
 /// Which objects are left out, of which no more than that number of records is kept each.
-pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
+pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
     let LeftOut { endless, forgotten, torn } = left_out;
     let left = |count: u64, which: &str, why: &str| {
         let (objects, are) = (counted(count, "object"), if count == 1 { "is" } else { "are" });
@@ -68,7 +68,7 @@ pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
 
 /// Says which requests are left out: those from before the kernel's events, those that wait by design, and those of groups for which
 /// there is no room.
-pub(crate) fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
+pub fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
     let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
     let all = counted + first.early + first.excluded + first.left_out;
@@ -85,7 +85,7 @@ pub(crate) fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -
 }
 
 /// Says how many requests are in no table.
-pub(crate) fn of_groups(left_out: u64) -> Option<String> {
+pub fn of_groups(left_out: u64) -> Option<String> {
     left(left_out, 0, "", NO_ROOM)
 }
 

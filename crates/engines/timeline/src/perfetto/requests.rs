@@ -25,16 +25,16 @@ const MOST_PARENTS: usize = 1 << 18;
 
 /// What is not as exact as it could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// The length in nanoseconds of the steps in which requests in flight are counted.
-    pub(super) step: u64,
+    pub step: u64,
     /// Arrows that were left out.
-    pub(super) arrows_left_out: u64,
+    pub arrows_left_out: u64,
 }
 
 /// The tracks of requests.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     process: Track,
     keys: Keys,
     lcores: HashMap<Lcore, Track>,
@@ -114,7 +114,7 @@ fn floor(at: BootNanos, step: u64) -> BootNanos {
 }
 
 impl Requests {
-    pub(super) fn new<W: Write>(writer: &mut Writer<W>, facts: &Facts<'_>, process: Track) -> Self {
+    pub(crate) fn new<W: Write>(writer: &mut Writer<W>, facts: &Facts<'_>, process: Track) -> Self {
         let keys = Keys {
             object: writer.key("object"),
             belongs_to: writer.key("belongs to"),
@@ -149,7 +149,7 @@ impl Requests {
     }
 
     /// Writes a request that is over.
-    pub(super) fn write<W: Write, K: Whose>(
+    pub(crate) fn write<W: Write, K: Whose>(
         &mut self,
         writer: &mut Writer<W>,
         facts: &Facts<'_>,
@@ -203,12 +203,12 @@ impl Requests {
     }
 
     /// What is not as exact as it could be, so that memory is bounded.
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits { step: self.step, arrows_left_out: self.arrows_left_out }
     }
 
     /// Writes the counters, whose changes come in the order of requests' ends.
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
+    pub(crate) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
         for group in &mut self.groups {
             group.in_flight_changes.merge(self.step);
             let mut in_flight = 0;

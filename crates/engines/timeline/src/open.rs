@@ -4,16 +4,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use capture::{CaptureError, Names, Reader};
-use errors::usage;
+use observer::Observer;
 use scene::{BootNanos, KernelEvent, Tid};
 use spdk_trace::{TickRate, Trace};
 use text::printable::{self, path as printable};
-use text::shell;
 use trace_source::{Place, captures};
 
 use super::source::{Events, Kernel, Source, Ticker};
-use crate::messages::note;
-use crate::{input, process, terminal};
 
 /// The events of a capture.
 struct Captured {
@@ -39,37 +36,19 @@ impl Events for Captured {
 }
 
 /// Opens it, and says what is missing.
-pub(crate) fn source(path: &Path) -> anyhow::Result<Source> {
-    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
-        return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
-    }
+pub(crate) fn source(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     let source = if path.is_dir() {
-        captured(captures::reader(path, &terminal::observer())?).with_context(|| reading(path))?
+        captured(captures::reader(path, observer)?).with_context(|| reading(path))?
     } else {
-        alone(path)?
+        alone(path, observer)?
     };
-    source.notes.iter().for_each(|missing| note(missing));
+    source.notes.iter().for_each(|missing| observer.note(missing));
     Ok(source)
 }
 
-/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
-fn is_process(word: &str) -> bool {
-    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    !Path::new(word).exists() && !word.contains('/') && (is_number || process::is_there(word))
-}
-
-/// What to do with a process, where only what was captured of it can be read.
-pub(crate) fn captured_first(process: &str) -> String {
-    let process = shell::word(process);
-    format!(
-        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
-         watch -p {process} --slow 500us, which waits for slow requests)"
-    )
-}
-
 /// A trace file.
-fn alone(path: &Path) -> anyhow::Result<Source> {
-    let loaded = input::load(Place::File(path.to_owned()), true)?;
+fn alone(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
+    let loaded = Place::File(path.to_owned()).load(true, observer)?;
     let rate = loaded.rate();
     let mut source = Source::of_trace(loaded.trace, rate);
     let alone = "a trace without the kernel's events: requests and their stages only; dptrace capture records both";
@@ -78,7 +57,7 @@ fn alone(path: &Path) -> anyhow::Result<Source> {
 }
 
 /// The same of a capture, and says nothing.
-pub(super) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
+pub(crate) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
     captured(captures::reader_quietly(dir)?).with_context(|| reading(dir))
 }
 
@@ -86,7 +65,7 @@ fn reading(dir: &Path) -> String {
     format!("reading the capture {}", printable(dir))
 }
 
-pub(super) fn captured(reader: Reader) -> anyhow::Result<Source> {
+pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
     let no_events = reader.late_events().err();
     let mut notes = Vec::new();
     let trace = trace(&reader, no_events.is_none(), &mut notes)?;

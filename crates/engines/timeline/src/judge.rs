@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use ::capture::Reader;
+use capture::Reader;
 use objects::ObjectSpec;
+use observer::Observer;
 use scene::{AwayTimes, AwayTracker, BootNanos, Consumer, Experience, Interval, Request, Setting, Survey, Tid};
 use spdk_trace::{Lcore, Ticks};
 
@@ -17,77 +18,89 @@ use super::words::{self, Share};
 
 /// By which a request is known again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// Its first record: when, who wrote it, and its tracepoint.
-    pub(crate) begin: Ticks,
-    pub(crate) lcore: Lcore,
-    pub(crate) first: u16,
+    pub begin: Ticks,
+    /// Its lcore.
+    pub lcore: Lcore,
+    /// Its first tracepoint.
+    pub first: u16,
 }
 
 /// Findings of a capture.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Judgement {
+pub struct Judgement {
     /// The request that was looked for, if it is there from its beginning.
-    pub(crate) request: Option<Judged>,
+    pub request: Option<Judged>,
     /// Times in which threads that write rings were away.
-    pub(crate) away: AwayText,
+    pub away: AwayText,
 }
 
 /// Times in which threads were away, a text for each thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AwayText {
+pub struct AwayText {
     /// Sentences, as `timeline` has them.
-    pub(crate) sentences: Vec<String>,
+    pub sentences: Vec<String>,
     /// JSON objects, as `timeline` has them.
-    pub(crate) json: Vec<String>,
+    pub json: Vec<String>,
 }
 
 /// What is to be said of a request. Texts of others are escaped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Judged {
+pub struct Judged {
     /// Its name, as listings of the capture have it, and its kind, `TCP_REQ`.
-    pub(crate) object: String,
-    pub(crate) kind: String,
-    pub(crate) subsystem: Option<String>,
+    pub object: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its subsystem, if it is known.
+    pub subsystem: Option<String>,
     /// Its connection.
-    pub(crate) whose: Option<String>,
-    pub(crate) begin: BootNanos,
-    pub(crate) length: u64,
+    pub whose: Option<String>,
+    /// Time of its first record.
+    pub begin: BootNanos,
+    /// Its length in nanoseconds.
+    pub length: u64,
     /// The capture ends in the middle of it.
-    pub(crate) unfinished: bool,
+    pub unfinished: bool,
     /// Whether there are events of the kernel.
-    pub(crate) has_kernel: bool,
+    pub has_kernel: bool,
     /// What the kernel took, in nanoseconds.
-    pub(crate) at_least: u64,
-    pub(crate) at_most: u64,
+    pub at_least: u64,
+    /// Nanoseconds at most.
+    pub at_most: u64,
     /// Who took most, with what that one took, and whether it was the kernel's doing.
-    pub(crate) culprit: Option<Culprit>,
+    pub culprit: Option<Culprit>,
     /// The time that no event explains.
-    pub(crate) unknown: u64,
+    pub unknown: u64,
     /// The longest stage, by both tracepoints, and its length.
-    pub(crate) stage: Option<(String, String, u64)>,
+    pub stage: Option<(String, String, u64)>,
     /// The last tracepoint.
-    pub(crate) last: String,
+    pub last: String,
 }
 
 /// Who took time of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Culprit {
-    pub(crate) name: String,
-    pub(crate) is_taken: bool,
-    pub(crate) at_least: u64,
-    pub(crate) at_most: u64,
+pub struct Culprit {
+    /// Name of the culprit.
+    pub name: String,
+    /// True if it took the CPU of the thread.
+    pub is_taken: bool,
+    /// Nanoseconds at least.
+    pub at_least: u64,
+    /// Nanoseconds at most.
+    pub at_most: u64,
 }
 
 /// Looks for a request in a capture, if there is one to be looked for, and explains it; and for times away. What is usual is what
 /// captures and samples have shown so far: this one, too.
-pub(crate) fn judge(
+pub fn judge(
     dir: &Path,
     specs: &[ObjectSpec],
     wanted: Option<Wanted>,
     experience: &mut Experience,
+    observer: &Observer,
 ) -> anyhow::Result<Judgement> {
-    let inputs = Inputs::open_to_judge(dir, specs)?;
+    let inputs = Inputs::open_to_judge(dir, specs, observer)?;
     let source = &inputs.source;
     let mut learning = Learning { experience, now: Survey::default(), away: away::tracker(source) };
     let passed = inputs.pass("judging a capture", source.setting(), &mut learning);
@@ -101,8 +114,13 @@ pub(crate) fn judge(
 }
 
 /// Learns what is usual from a capture that is in memory: of a time in which nothing needs to have been slow.
-pub(crate) fn learn(reader: Reader, specs: &[ObjectSpec], experience: &mut Experience) -> anyhow::Result<()> {
-    let inputs = Inputs::open_to_learn(reader, specs)?;
+pub fn learn(
+    reader: Reader,
+    specs: &[ObjectSpec],
+    experience: &mut Experience,
+    observer: &Observer,
+) -> anyhow::Result<()> {
+    let inputs = Inputs::open_to_learn(reader, specs, observer)?;
     inputs.pass("learning what is usual", inputs.source.setting(), experience);
     Ok(())
 }
@@ -179,7 +197,7 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
 
 impl Judged {
     /// Who is to be blamed, in words: the same as in the verdicts of `dptrace timeline`.
-    pub(crate) fn blame(&self) -> String {
+    pub fn blame(&self) -> String {
         let Some(culprit) = self.culprit.as_ref().filter(|it| words::explains(it.at_most, self.length)) else {
             return self.no_blame();
         };

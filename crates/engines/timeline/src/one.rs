@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use observer::Observer;
 use scene::{BootNanos, Consumer, Request, Setting};
 use screen::{Screen, time};
 use spdk_trace::{Ticks, Trace};
@@ -15,27 +16,33 @@ use super::source::Source;
 use super::{text, words};
 
 /// A request that is known to have been delayed, by the record after which that happened.
-pub(crate) struct Delayed {
+pub struct Delayed {
     /// The tracepoint of the record, and its time.
-    pub(crate) stage: String,
-    pub(crate) since: Ticks,
+    pub stage: String,
+    /// Time at which the stage begins.
+    pub since: Ticks,
     /// Whether it is chosen before others.
-    pub(crate) is_preferred: bool,
+    pub is_preferred: bool,
     /// How long the delay was.
-    pub(crate) nanos: u64,
+    pub nanos: u64,
 }
 
 /// One of them.
-pub(crate) struct Explained {
+pub struct Explained {
     /// Which one.
-    pub(crate) which: usize,
+    pub which: usize,
     /// Its waterfall and verdict.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Explains one of these requests: of those that are preferred, the one of which its delay was the largest part. None if the capture has none of them whole.
-pub(crate) fn explain(dir: &Path, delayed: &[&Delayed], screen: Screen) -> anyhow::Result<Option<Explained>> {
-    let inputs = Inputs::open_quietly(dir)?;
+pub fn explain(
+    dir: &Path,
+    delayed: &[&Delayed],
+    screen: Screen,
+    observer: &Observer,
+) -> anyhow::Result<Option<Explained>> {
+    let inputs = Inputs::open_quietly(dir, observer)?;
     let ids: HashMap<&str, u16> =
         inputs.source.tpoints().iter().map(|tpoint| (tpoint.name.as_str(), tpoint.id)).collect();
     let place = |(at, it): (usize, &&Delayed)| Some(((*ids.get(it.stage.as_str())?, it.since), at));
@@ -54,8 +61,13 @@ pub(crate) fn explain(dir: &Path, delayed: &[&Delayed], screen: Screen) -> anyho
 }
 
 /// The stages of the slowest request of a trace alone.
-pub(crate) fn slowest_of(trace: Trace, recording: &str, screen: Screen) -> anyhow::Result<Option<String>> {
-    let inputs = Inputs::of_trace(trace, recording)?;
+pub fn slowest_of(
+    trace: Trace,
+    recording: &str,
+    screen: Screen,
+    observer: &Observer,
+) -> anyhow::Result<Option<String>> {
+    let inputs = Inputs::of_trace(trace, recording, observer)?;
     let (origin, best) = best(&inputs, |request| Some(request.length()));
     Ok(best.map(|(_, request)| text::waterfall(&inputs.source, origin, screen, "the slowest", &request)))
 }

@@ -2,13 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ::capture::expected_records;
-use capture::Meta;
-use observer::{Progress, Reading};
+use capture::{Meta, expected_records};
+use observer::{Observer, Progress, Reading};
 use scene::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
-
-use crate::terminal;
 
 /// The calls in which a thread waits for work: for events, of which the time may be limited. A thread that sleeps for a time
 /// (`nanosleep`) does not see what comes meanwhile.
@@ -19,7 +16,7 @@ const IDLE_CALLS: [&str; 8] =
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
 /// Returns the numbers of the calls in which a thread that polls is not away: it waits for work, or sleeps for as long as it chose.
-pub(crate) fn calls_of_pollers() -> Vec<u32> {
+pub fn calls_of_pollers() -> Vec<u32> {
     numbers(IDLE_CALLS.iter().chain(&SLEEPS))
 }
 
@@ -29,28 +26,34 @@ fn numbers<'a>(names: impl IntoIterator<Item = &'a &'static str>) -> Vec<u32> {
 }
 
 /// Everything that there is.
-pub(crate) struct Source {
-    pub(crate) trace: Option<Trace>,
-    pub(crate) ticker: Ticker,
-    pub(crate) kernel: Option<Kernel>,
+pub struct Source {
+    /// The trace, if there is one.
+    pub trace: Option<Trace>,
+    /// Clock of its ticks.
+    pub ticker: Ticker,
+    /// The kernel's events, if there are any.
+    pub kernel: Option<Kernel>,
     /// The thread of each lcore.
-    pub(crate) lcores: HashMap<Lcore, Tid>,
+    pub lcores: HashMap<Lcore, Tid>,
     /// Whether the numbers of system calls are those of this program's architecture.
-    pub(crate) calls_have_names: bool,
+    pub calls_have_names: bool,
     /// What machine and process it was, of a capture.
-    pub(crate) meta: Option<Meta>,
+    pub meta: Option<Meta>,
     /// What is missing, in words.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Puts ticks on the kernel's clock, or on one that begins with the machine's ticks.
-pub(crate) enum Ticker {
+pub enum Ticker {
+    /// A measured clock.
     Measured(Clock),
+    /// The rate that the trace states.
     Stated(TickRate),
 }
 
 impl Ticker {
-    pub(crate) fn at(&self, ticks: Ticks) -> BootNanos {
+    /// Returns the time of ticks.
+    pub fn at(&self, ticks: Ticks) -> BootNanos {
         match self {
             Self::Measured(clock) => clock.nanos(ticks),
             Self::Stated(rate) => BootNanos(rate.nanos(ticks).0),
@@ -59,22 +62,23 @@ impl Ticker {
 }
 
 /// The kernel's part.
-pub(crate) struct Kernel {
-    pub(crate) events: Box<dyn Events>,
+pub struct Kernel {
+    /// The events.
+    pub events: Box<dyn Events>,
     /// The threads of the process, of which events report, in order.
-    pub(crate) threads: Vec<Tid>,
+    pub threads: Vec<Tid>,
     /// Their names at the end.
-    pub(crate) own_names: HashSet<String>,
+    pub own_names: HashSet<String>,
     /// From when on no event is missing.
-    pub(crate) start: BootNanos,
+    pub start: BootNanos,
     /// The end of what was captured, if it is known.
-    pub(crate) end: Option<BootNanos>,
+    pub end: Option<BootNanos>,
     /// Whether events reach until then, as far as that is known before they are read.
-    pub(crate) has_last: bool,
+    pub has_last: bool,
 }
 
 /// The kernel's events, for any number of passes.
-pub(crate) trait Events {
+pub trait Events {
     /// All, in the order of time; the last one may say why there are no more.
     fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_>;
 
@@ -87,7 +91,7 @@ pub(crate) trait Events {
 
 impl Source {
     /// A trace without the kernel's events.
-    pub(crate) fn of_trace(trace: Trace, rate: TickRate) -> Self {
+    pub fn of_trace(trace: Trace, rate: TickRate) -> Self {
         Self {
             trace: Some(trace),
             ticker: Ticker::Stated(rate),
@@ -100,21 +104,23 @@ impl Source {
     }
 
     /// Returns whether a time is one before the kernel's events begin, if there are any.
-    pub(crate) fn is_early(&self, at: BootNanos) -> bool {
+    pub fn is_early(&self, at: BootNanos) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| at < kernel.start)
     }
 
-    pub(crate) fn tpoints(&self) -> &[Tpoint] {
+    /// Returns the tracepoints of the trace.
+    pub fn tpoints(&self) -> &[Tpoint] {
         self.trace.as_ref().map_or(&[], |trace| trace.tpoints().all())
     }
 
-    pub(crate) fn tpoint(&self, id: u16) -> &str {
+    /// Returns the name of a tracepoint.
+    pub fn tpoint(&self, id: u16) -> &str {
         let trace = self.trace.as_ref();
         trace.and_then(|trace| trace.tpoints().get(id)).map_or("?", |tpoint| tpoint.name.as_str())
     }
 
     /// What a scene must know of it.
-    pub(crate) fn setting(&self) -> Setting {
+    pub fn setting(&self) -> Setting {
         let kernel = self.kernel.as_ref();
         let idle_calls = if self.calls_have_names { numbers(&IDLE_CALLS) } else { Vec::new() };
         Setting {
@@ -127,7 +133,7 @@ impl Source {
     }
 
     /// The sign of a pass over all records; without records, over all events.
-    pub(super) fn reading(&self, progress: Progress, what: &'static str) -> Reading {
+    pub fn reading(&self, progress: Progress, what: &'static str) -> Reading {
         match &self.trace {
             Some(trace) => Reading::new(progress, what, expected_records(trace, self.meta.as_ref())),
             None => self.reading_events(progress, what),
@@ -140,11 +146,11 @@ impl Source {
     }
 
     /// What later events show of earlier times; and that nothing is known after the last one, if others are missing.
-    pub(crate) fn foresee(&self) -> Vec<KernelEvent> {
+    pub fn foresee(&self, observer: &Observer) -> Vec<KernelEvent> {
         let Some(kernel) = &self.kernel else { return Vec::new() };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
         let mut has_last = kernel.has_last;
-        let mut reading = self.reading_events(Progress::new(&terminal::observer()), "reading the kernel's events");
+        let mut reading = self.reading_events(Progress::new(observer), "reading the kernel's events");
         for event in kernel.events.events() {
             reading.count();
             match event {
@@ -156,19 +162,19 @@ impl Source {
     }
 
     /// What a thread is called.
-    pub(crate) fn thread(&self, tid: Tid, at: BootNanos) -> String {
+    pub fn thread(&self, tid: Tid, at: BootNanos) -> String {
         let name = self.kernel.as_ref().and_then(|kernel| kernel.events.name(tid, at));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("thread {}", tid.0))
     }
 
     /// Whether a thread is one of the process.
-    pub(crate) fn is_own(&self, tid: Tid) -> bool {
+    pub fn is_own(&self, tid: Tid) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| kernel.threads.binary_search(&tid).is_ok())
     }
 
     /// What a thread is called that took something of one of the process's: it may be another one of the process, and one of another
     /// process may have the same name.
-    pub(super) fn taker(&self, tid: Tid, at: BootNanos) -> String {
+    pub fn taker(&self, tid: Tid, at: BootNanos) -> String {
         let name = self.thread(tid, at);
         match &self.kernel {
             Some(_) if self.is_own(tid) => format!("{name} [its own thread]"),
@@ -178,7 +184,7 @@ impl Source {
     }
 
     /// What a system call is called.
-    pub(crate) fn call(&self, number: u32) -> String {
+    pub fn call(&self, number: u32) -> String {
         if self.calls_have_names { kernel_delay::call_name(number) } else { format!("syscall:{number}") }
     }
 }

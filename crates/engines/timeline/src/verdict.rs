@@ -10,44 +10,47 @@ use super::source::Source;
 use super::words::{self, OTHERS, Share};
 
 /// Name of what nobody took of stages that the thread's own work ends.
-pub(crate) const OWN_CODE: &str = "its own code";
+pub const OWN_CODE: &str = "its own code";
 /// Name of what nobody took of the other stages.
-pub(crate) const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
+pub const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
 
 /// A band says something if it has that many requests.
 const FEW: u64 = 5;
 
 /// What is to be said of one group's requests.
-pub(crate) struct Verdict<'a> {
+pub struct Verdict<'a> {
     /// The fields that requests are grouped by, as typed.
     by: &'a [String],
-    pub(crate) subject: &'a Subject,
-    pub(crate) times: &'a Times,
-    pub(crate) loss: &'a Loss,
+    /// The subject of the verdict.
+    pub subject: &'a Subject,
+    /// Lengths of its requests.
+    pub times: &'a Times,
+    /// Losses of its requests.
+    pub loss: &'a Loss,
     /// Index of the band that it is about: the slowest that has enough requests. If none has, it is about the slowest requests.
     band: Option<usize>,
 }
 
 impl<'a> Verdict<'a> {
     /// About the slowest band that has enough requests; of very few requests, about the slowest one.
-    pub(crate) fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
+    pub fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= FEW;
         let band = (1..BANDS.len()).rev().find(enough);
         Self { by, subject, times, loss, band }
     }
 
     /// What the requests that it is about lost.
-    pub(crate) fn sum(&self) -> &Sum {
+    pub fn sum(&self) -> &Sum {
         &self.loss.whole[self.band.unwrap_or(BANDS.len() - 1)]
     }
 
     /// The quantile's value, or the longest time.
-    pub(crate) fn value(&self) -> u64 {
+    pub fn value(&self) -> u64 {
         self.band.map_or(self.times.whole.longest(), |band| self.times.whole.quantile(BANDS[band].part))
     }
 
     /// What distinguishes its group, in words; empty if there are no groups.
-    pub(crate) fn group(&self) -> String {
+    pub fn group(&self) -> String {
         words::group(self.by, &self.subject.group)
     }
 
@@ -64,12 +67,12 @@ impl<'a> Verdict<'a> {
     }
 
     /// Returns what a sentence calls the requests that it is about.
-    pub(crate) fn requests(&self, source: &Source) -> String {
+    pub fn requests(&self, source: &Source) -> String {
         words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first))
     }
 
     /// The sentence.
-    pub(crate) fn sentence(&self, source: &Source) -> String {
+    pub fn sentence(&self, source: &Source) -> String {
         let of = self.requests(source);
         let value = self.value();
         let head = match self.band {
@@ -124,7 +127,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// Says of how many of the slow ones others took at least half of what they took longer than the median.
-    pub(crate) fn explained(&self) -> String {
+    pub fn explained(&self) -> String {
         let Sum { requests, explained, perhaps, .. } = *self.sum();
         if requests == 1 {
             return match (explained, perhaps) {

@@ -1,0 +1,61 @@
+//! The report of all requests: verdicts, then the slowest.
+
+use scene::Setting;
+use screen::Screen;
+
+use crate::inputs::Inputs;
+use crate::report::{Report, verdicts};
+use crate::second::Second;
+use crate::{away, first, json, missing, report, text};
+
+/// Which requests are listed, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Number of the slowest requests to list.
+    pub slowest: usize,
+    /// Nanoseconds that a listed request takes at least.
+    pub over: u64,
+    /// True if the text has the stages of all listed requests.
+    pub all: bool,
+    /// True for JSON.
+    pub as_json: bool,
+    /// Terminal that the text is for.
+    pub screen: Screen,
+}
+
+/// Passes twice over the requests and returns the report, as text or JSON. Notes go to the observer of `inputs`.
+pub fn requests(inputs: &Inputs, options: &Options) -> String {
+    let Options { over, all, screen, .. } = *options;
+    let source = &inputs.source;
+    let (mut first, passed) = first::survey(inputs, options.slowest);
+    let usual = std::mem::take(&mut first.survey).finish();
+    let detail_over = first.slowest_from().max(over);
+    let setting = Setting { usual: usual.clone(), detail_over, ..source.setting() };
+    let mut second = Second::new(&mut first, options.slowest, over);
+    inputs.pass("second of two passes", setting, &mut second);
+    let slowest = second.take_slowest();
+    if first.times.is_empty() {
+        inputs.observer.note("the trace has no object from its creation to its end: there is nothing to explain");
+    } else if over > 0 && slowest.is_empty() {
+        inputs.observer.note(&format!("no request took longer than {}", screen::time(over)));
+    }
+    let (verdicts, beyond) = (verdicts(&first, &second, &inputs.by), second.beyond);
+    let begin = passed.begin;
+    let by = &inputs.by[..];
+    let sentences = report::unseen(&first, &second, &passed);
+    let left_out = missing::of_requests(source, &passed, &first);
+    let mut lines = first.still_open.json(source, passed.end);
+    for line in away::json(source, &second.away, begin) {
+        lines += &line;
+        lines.push('\n');
+    }
+    if options.as_json {
+        // Of a text they are a part.
+        for missing in &left_out {
+            inputs.observer.note(missing);
+        }
+    }
+    let report =
+        Report { source, begin, screen, by, verdicts, slowest, all, beyond, over, usual, sentences, left_out, lines };
+    if options.as_json { json::json(&report) } else { text::text(&report) }
+}
