@@ -4,9 +4,11 @@
 mod excluded;
 pub mod field;
 mod reused;
+mod unknown;
 
 pub use excluded::{ADMIN_QUEUE, Excluded, Queues};
 pub use reused::{Reused, is_numbered};
+pub use unknown::{Known, known_of};
 
 /// What is grouped by in a summary that names nothing, and whose a life is.
 pub const CONNECTION: &str = "qpair";

@@ -1,47 +1,30 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
-pub(crate) mod figures;
-mod json;
-mod longest;
-mod names;
-mod next;
-mod plot;
-mod remarks;
-mod slowest;
-mod spread;
-mod stages;
-mod summary;
-mod tables;
-mod tail;
-
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use ::capture::expected_records;
 use clap::Args;
+use latency::names::Names;
+use latency::next::Next;
+use latency::slowest::{self, Show};
+use latency::stages::Question;
+use latency::{Followed, follow_objects, json, plot, remarks, summary, tables as table};
 use live_objects::{AroundTrace, with_owners};
 use objects::{Annotator, ObjectSpec};
-use observer::{Progress, Reading};
-use records::{Context, Field, Filter};
+use records::Field;
 use requests::{CONNECTION, Queues, Reused, field};
-use scene::{Silence, Silences};
-use screen::{Screen, counted};
+use screen::Screen;
 use spdk_trace::{TickRate, Ticks, Tpoint};
-use trace_source::{Loaded, Measured, Place, beside, nothing_read, warn_problems};
+use trace_source::{Loaded, Measured, Place, beside};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
 use crate::input::{self, Input, InputArgs};
 use crate::messages::note;
 use crate::output::{self, Output};
-use crate::terminal::{self, READING};
+use crate::terminal;
 use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{known_of, mistaken, refuse_to_overwrite};
-use names::Names;
-use next::Next;
-use slowest::Show;
-use stages::{Latencies, Question, Tracker};
+use crate::trace::{mistaken, refuse_to_overwrite};
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -120,7 +103,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.sources().recordings())?;
-    let (show, access) = (Show::of(&place, args), place.access());
+    let (show, access) = (Show::of(&place, &args.objects.sources(), args.slowest > 0), place.access());
     let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     let around = match (process, &place) {
@@ -188,10 +171,11 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
         &terminal::observer(),
     )?;
     let annotator = with_owners(annotator, trace, !alive.is_empty(), &terminal::observer());
-    let known = known_of(loaded, &specs, annotator.is_some());
-    known.warn_missing(filter.fields().chain(&question.by));
+    let known = requests::known_of(&loaded.trace, &specs, annotator.is_some());
+    known.warn_missing(filter.fields().chain(&question.by), &terminal::observer());
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
-    let Followed { latencies, base, silences } = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
+    let Followed { latencies, base, silences } =
+        follow_objects(loaded, annotator.as_ref(), filter, start, question, &terminal::observer())?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
     let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
@@ -203,7 +187,7 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
         (true, false) => (json::stages(&latencies, &names), slowest::json(&latencies, &names)),
         (false, true) => (summary::text(&latencies, &names, args.plot), slowest::text(&latencies, &names)),
         (false, false) if args.plot => (plot::plots(&latencies, &names), slowest::text(&latencies, &names)),
-        (false, false) => (tables::tables(&latencies, &names), slowest::text(&latencies, &names)),
+        (false, false) => (table::tables(&latencies, &names), slowest::text(&latencies, &names)),
     };
     Ok(Report { text: groups + &slowest, remarks })
 }
@@ -212,71 +196,12 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
 pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
     let trace = &loaded.trace;
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let Followed { latencies, base, .. } = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
+    let Followed { latencies, base, .. } =
+        follow_objects(loaded, annotator, filter, Ticks(0), Question::default(), &terminal::observer())?;
     let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
     let names =
         Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped, all: true };
-    Ok(tables::tables(&latencies, &names))
-}
-
-/// Findings of one pass over a trace.
-struct Followed {
-    /// Times that its objects took.
-    latencies: Latencies,
-    /// Time of the first record, from which listings count.
-    base: Ticks,
-    /// Times in which busy threads wrote nothing.
-    silences: Vec<Silence>,
-}
-
-/// Follows the objects of a trace.
-fn follow_objects(
-    loaded: &Loaded,
-    annotator: Option<&Annotator>,
-    mut filter: Filter,
-    start: Ticks,
-    question: Question,
-) -> anyhow::Result<Followed> {
-    let trace = &loaded.trace;
-    let context = Context { rate: trace.tick_rate(), annotator };
-    let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
-    let (mut base, mut read) = (None, 0u64);
-    let mut silences = Silences::new(loaded.rate());
-    let mut reading =
-        Reading::new(Progress::new(&terminal::observer()), READING, expected_records(trace, loaded.capture.as_deref()));
-    let problems = trace.for_each(|record| {
-        read += 1;
-        reading.count();
-        tracker.observe(record);
-        if record.tsc >= start {
-            let base = *base.get_or_insert(record.tsc);
-            if filter.reaches(record, base) {
-                silences.record(record);
-            }
-            if filter.wants(record, base, &context) {
-                tracker.record(record, &context);
-            } else {
-                tracker.unwanted(record);
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    drop(reading);
-    warn_problems(&problems, &terminal::observer());
-    if read == 0 {
-        nothing_read(loaded, &problems, &terminal::observer())?;
-    }
-    let unseen = tracker.unseen();
-    if unseen > 0 {
-        let are = if unseen == 1 { "is" } else { "are" };
-        let records = counted(unseen, "record");
-        note(&format!("{records} of objects created before the trace begins {are} not counted"));
-    }
-    let latencies = tracker.finish_all();
-    if read > 0 && latencies.subjects.is_empty() {
-        note(&format!("the filtered trace creates no object: there is nothing to measure{}", filter.why_nothing()));
-    }
-    Ok(Followed { latencies, base: base.unwrap_or_default(), silences: silences.finish(loaded.rate()) })
+    Ok(table::tables(&latencies, &names))
 }
 
 /// Returns the requests of hosts as tables and the list of the slowest have them.
@@ -284,14 +209,14 @@ fn follow_objects(
 pub(crate) fn requests_of(real: &RealTrace) -> Requests {
     let queues = Some(Queues::new(&real.specs).unwrap());
     let question = Question { queues, slowest: usize::MAX, ..Question::default() };
-    let mut tracker = Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
+    let mut tracker = ::latency::stages::Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
     real.each(|record, context| tracker.record(record, context));
     let (latencies, first) = (tracker.finish_all(), real.first_tpoint());
-    let of_hosts = |subject: &stages::Subject| subject.first == first && subject.excluded.is_none();
+    let of_hosts = |subject: &latency::stages::Subject| subject.first == first && subject.excluded.is_none();
     let (_, times) = latencies.subjects.iter().find(|(subject, _)| of_hosts(subject)).unwrap();
     let lives = latencies.slowest.iter().filter(|life| !life.unfinished && life.records[0].0 == first);
     let slowest: Vec<_> =
-        lives.filter(|life| stages::length(life, real.trace.tick_rate()) == times.whole.max()).collect();
+        lives.filter(|life| latency::stages::length(life, real.trace.tick_rate()) == times.whole.max()).collect();
     let slowest = if let [only] = &slowest[..] { Some(only.name.to_string()) } else { None };
     Requests { count: times.whole.count(), p99: times.whole.quantile(0.99), longest: times.whole.max(), slowest }
 }
@@ -300,7 +225,16 @@ pub(crate) fn requests_of(real: &RealTrace) -> Requests {
 #[cfg(test)]
 pub(crate) fn summary_of(real: &RealTrace) -> Requests {
     let (trace, annotator) = (&real.trace, Some(&real.annotator));
-    let found = figures::figures(trace, None, trace.tick_rate(), annotator, &real.specs, |_| true).unwrap();
+    let found = latency::figures::figures(
+        trace,
+        None,
+        trace.tick_rate(),
+        annotator,
+        &real.specs,
+        |_| true,
+        &observer::Observer::silent(),
+    )
+    .unwrap();
     let is_of_hosts = |group: &::report::Group| group.first == "TCP_REQ_NEW";
     let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
     let connections = found

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use ::report::{Activity, Intruder, Report, Verdict};
+use latency::figures::{self, Found};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;
@@ -18,7 +19,6 @@ use trace_source::Place;
 
 use super::collect::Collector;
 use super::{ReportArgs, facts, gaps, spent, waterfall};
-use crate::latency::figures::{self, Found};
 use crate::terminal;
 
 /// Problems of a trace that are named.
@@ -35,7 +35,15 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
         Some(trace) => {
             // The requests of all parts of the page are the same.
             let counts = |tsc| !source.is_early(source.ticker.at(tsc));
-            figures::figures(trace, source.meta.as_ref(), rate(source), inputs.annotator.as_ref(), &specs, counts)?
+            figures::figures(
+                trace,
+                source.meta.as_ref(),
+                rate(source),
+                inputs.annotator.as_ref(),
+                &specs,
+                counts,
+                &terminal::observer(),
+            )?
         }
         None => Found::default(),
     };

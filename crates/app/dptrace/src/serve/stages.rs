@@ -254,7 +254,7 @@ mod tests {
 
     use super::super::limits::Limits;
     use super::*;
-    use crate::latency::figures::figures;
+    use latency::figures::figures;
 
     /// The same trace, whose times `dptrace latency` knows to three digits.
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
         groups.second();
         let mut compared = 0;
-        for kind in figures(&trace, None, rate, None, &specs, |_| true).unwrap().groups {
+        for kind in figures(&trace, None, rate, None, &specs, |_| true, &observer::Observer::silent()).unwrap().groups {
             for stage in kind.stages {
                 let name = format!("{} -> {}", stage.from, stage.to);
                 let mut ours = metrics::Histogram::default();

@@ -10,9 +10,7 @@ mod info_json;
 mod list;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
-pub(crate) mod unknown;
-
-use std::path::{Path, PathBuf};
+pub(crate) use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
@@ -22,6 +20,7 @@ use clap::Args;
 use errors::usage;
 use live_objects::{Objects, with_owners};
 use records::{Filter, Form, Head};
+use requests::Known;
 use screen::Screen;
 use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
@@ -38,7 +37,6 @@ use follow::{Following, Stop};
 use format::FormatName;
 use list::ListOptions;
 use objects::ObjectArgs;
-use unknown::Known;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -240,7 +238,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     let Resolved { specs, annotator, mut filter } =
         args.resolve(trace.tpoints(), trace.tick_rate(), || beside::span(trace))?;
     let annotator = with_owners(annotator, trace, false, &terminal::observer());
-    known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
+    requests::known_of(&loaded.trace, &specs, annotator.is_some()).warn_missing(filter.fields(), &terminal::observer());
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let head = Head::of_trace(trace, args.format().form(), &specs)?;
     let mut format = records::writer(args.format().form(), &head, args.screen());
@@ -262,20 +260,6 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
         });
     }
     Ok(output.finish()?)
-}
-
-/// What objects could be known from in a trace that is all there.
-pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
-    let trace = &loaded.trace;
-    Known {
-        specs,
-        tpoints: trace.tpoints(),
-        has_recording: has_recording || matches!(trace, Trace::Json(_)),
-        has_owners: trace.has_owners(),
-        has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
-        owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
-        is_complete: true,
-    }
 }
 
 /// Writes the first records of a trace as text, for the demo.
@@ -321,7 +305,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
         is_complete: false,
     };
-    known.warn_missing(filter.fields());
+    known.warn_missing(filter.fields(), &terminal::observer());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
     let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());

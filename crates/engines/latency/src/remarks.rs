@@ -1,6 +1,5 @@
 //! Notes below a report: what was left out, and why.
 
-use requests;
 use requests::Excluded;
 use scene::Silence;
 use screen::counted;
@@ -13,7 +12,7 @@ use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
 
 /// The notes.
-pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
+pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
     remarks.extend(missing::of_groups(latencies.in_no_table));
     let of_io = latencies.unanswered_on_io;
@@ -39,7 +38,7 @@ pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
 }
 
 /// Says that a busy thread wrote nothing for a while: it may have been away.
-pub(super) fn silent(silence: &Silence, next: &Next) -> String {
+pub fn silent(silence: &Silence, next: &Next) -> String {
     let Silence { lcore, thread, count, sum, longest, mean } = silence;
     let who =
         if thread.is_empty() { format!("lcore {lcore}") } else { printable::text(thread.as_bytes()).into_owned() };

@@ -3,7 +3,7 @@
 use screen::{LARGEST, QUIET, Screen, Style};
 
 use super::axis::Axis;
-use crate::latency::spread::Spread;
+use crate::spread::Spread;
 
 /// The percentiles that are marked, beside the maximum.
 const MARKED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
@@ -11,12 +11,12 @@ const MARKED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)]
 const GAP: usize = 2;
 
 /// A nine.
-pub(super) const MARK: char = '▲';
+pub(crate) const MARK: char = '▲';
 /// The same where there is only ASCII.
-pub(super) const MARK_ASCII: char = '^';
+pub(crate) const MARK_ASCII: char = '^';
 
 /// The marks of one histogram, from left to right.
-pub(super) struct Marks(Vec<Mark>);
+pub(crate) struct Marks(Vec<Mark>);
 
 struct Mark {
     /// Its names: several, if they are the same time.
@@ -27,7 +27,7 @@ struct Mark {
 }
 
 impl Marks {
-    pub(super) fn new(spread: &Spread, axis: Axis) -> Self {
+    pub(crate) fn new(spread: &Spread, axis: Axis) -> Self {
         let nines = MARKED.iter().map(|&(name, quantile)| (name, spread.quantile(quantile)));
         let mut marks: Vec<Mark> = Vec::new();
         for (name, nanos) in nines.chain([("max", spread.max())]) {
@@ -44,12 +44,12 @@ impl Marks {
     }
 
     /// The column of p99.
-    pub(super) fn p99(&self) -> usize {
+    pub(crate) fn p99(&self) -> usize {
         self.0.iter().find(|mark| mark.is_p99).map_or(0, |mark| mark.cell)
     }
 
     /// The axis, with a mark in the column of each.
-    pub(super) fn axis(&self, axis: Axis, screen: Screen) -> String {
+    pub(crate) fn axis(&self, axis: Axis, screen: Screen) -> String {
         let [line, tick, mark] = if screen.has_unicode() { ['─', '┼', MARK] } else { ['-', '+', MARK_ASCII] };
         let mut cells = vec![line; axis.cells()];
         axis.ticks().iter().for_each(|(cell, _)| cells[*cell] = tick);
@@ -62,7 +62,7 @@ impl Marks {
     }
 
     /// A label below each mark, or as near as there is room; without the times if there is no room for them.
-    pub(super) fn labels(&self, width: usize) -> Option<String> {
+    pub(crate) fn labels(&self, width: usize) -> Option<String> {
         let with_times = || self.0.iter().map(|mark| format!("{} {}", mark.names, screen::time(mark.nanos))).collect();
         let names = || self.0.iter().map(|mark| mark.names.clone()).collect();
         let cells: Vec<usize> = self.0.iter().map(|mark| mark.cell).collect();

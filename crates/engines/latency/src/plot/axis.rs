@@ -1,6 +1,6 @@
 //! A logarithmic axis of times.
 
-use crate::latency::spread::Spread;
+use crate::spread::Spread;
 
 /// Nanoseconds. Two readings of the processor's counter are about that far apart: what is shorter says nothing, and would take
 /// room from what is longer.
@@ -16,18 +16,18 @@ const LABEL: usize = 8;
 
 /// Columns that divide the times from `low` to `high` in equal proportions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// The step at which it begins, and the one at which it ends.
     first: usize,
     last: usize,
     cells: usize,
     /// Whether there are times before its first column.
-    pub(super) is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl Axis {
     /// An axis of that many columns, of at least a decade, on which all these times lie.
-    pub(super) fn new<'a>(spreads: impl Iterator<Item = &'a Spread>, cells: usize) -> Self {
+    pub(crate) fn new<'a>(spreads: impl Iterator<Item = &'a Spread>, cells: usize) -> Self {
         let (mut least, mut longest, mut has_none) = (u64::MAX, 1, false);
         for spread in spreads.filter(|spread| spread.count() > 0) {
             longest = longest.max(spread.max());
@@ -53,7 +53,7 @@ impl Axis {
     }
 
     /// The column of a time in nanoseconds.
-    pub(super) fn cell(self, at: f64) -> usize {
+    pub(crate) fn cell(self, at: f64) -> usize {
         // What is on an edge is behind it, however it is rounded.
         const EDGE: f64 = 1e-9;
         let place = (at / self.low()).ln() / self.span() * self.cells as f64 + EDGE;
@@ -61,7 +61,7 @@ impl Axis {
     }
 
     /// How many times there are in each column.
-    pub(super) fn counts(self, spread: &Spread) -> Vec<f64> {
+    pub(crate) fn counts(self, spread: &Spread) -> Vec<f64> {
         let mut counts = vec![0.0; self.cells];
         spread.each(|from, to, count| {
             let (begin, end) = (from as f64 - 0.5, to as f64 + 0.5);
@@ -81,7 +81,7 @@ impl Axis {
     }
 
     /// Times that are labelled, each with its column.
-    pub(super) fn ticks(self) -> Vec<(usize, String)> {
+    pub(crate) fn ticks(self) -> Vec<(usize, String)> {
         let of = |step: usize| self.cell(nanos(step));
         // All steps if there is room, else decades, or as few of these as have room.
         let width = |steps: usize| self.cells * steps / (self.last - self.first).max(1);
@@ -92,7 +92,7 @@ impl Axis {
     }
 
     /// How many columns it has.
-    pub(super) fn cells(self) -> usize {
+    pub(crate) fn cells(self) -> usize {
         self.cells
     }
 
@@ -126,7 +126,7 @@ fn label(step: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::spread::Digits;
+    use crate::spread::Digits;
 
     fn spread(times: &[u64]) -> Spread {
         let mut spread = Spread::default();

@@ -10,15 +10,15 @@ use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Stage, Subject, Times};
 
 /// Columns of a time in microseconds with three decimals.
-pub(super) const TIME_WIDTH: usize = 12;
+pub const TIME_WIDTH: usize = 12;
 /// Columns of a time with its unit, and the blank before it.
-pub(super) const SHORT_TIME: usize = 8;
+pub const SHORT_TIME: usize = 8;
 
 /// Tables that are printed, unless all are wanted.
 const MOST_TABLES: usize = 20;
 
 /// Tables, one a group and object. Of too many, those of the slowest objects, the slowest first.
-pub(super) fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
     let shown = Shown::of(latencies, names);
     let mut text = String::new();
     for (i, (subject, times)) in shown.subjects.iter().enumerate() {
@@ -35,13 +35,15 @@ pub(super) fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
 }
 
 /// The groups and objects that are shown: all, or the slowest.
-pub(super) struct Shown<'a> {
-    pub(super) subjects: Vec<&'a (Subject, Times)>,
+pub struct Shown<'a> {
+    /// Subjects that are shown.
+    pub subjects: Vec<&'a (Subject, Times)>,
     left_out: usize,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
+    /// Chooses what is shown.
+    pub fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
         let mut subjects: Vec<&(Subject, Times)> = latencies.subjects.iter().collect();
         let all = subjects.len();
         if !names.all && all > MOST_TABLES {
@@ -53,7 +55,7 @@ impl<'a> Shown<'a> {
     }
 
     /// A line about what is left out, if anything is.
-    pub(super) fn rest(&self, text: &mut String, what: &str) {
+    pub fn rest(&self, text: &mut String, what: &str) {
         if self.left_out > 0 {
             let _ = writeln!(text, "\n... and {} more {what}, which are faster: --all", self.left_out);
         }
@@ -61,7 +63,7 @@ impl<'a> Shown<'a> {
 }
 
 /// A subject's stages in the order in which they are passed.
-pub(super) fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
+pub fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
     let mut stages: Vec<_> = times.stages.iter().collect();
     stages.sort_by_key(|(tpoints, stage)| (stage.place(), **tpoints));
     stages
@@ -81,7 +83,7 @@ fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
 }
 
 /// The title with its groups, which are on lines of their own if a terminal has no room for them beside it.
-pub(super) fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
+pub fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
     let screen = names.screen;
     let title = title(subject, times, names);
     let groups: Vec<_> = names.group(&subject.group).collect();
@@ -118,7 +120,7 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
 }
 
 /// A part of all time, as text; empty if there is none.
-pub(super) fn share(spread: &Spread, total: u128) -> String {
+pub fn share(spread: &Spread, total: u128) -> String {
     if total == 0 { String::new() } else { format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64) }
 }
 

@@ -32,7 +32,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const ASCII: [char; 4] = [' ', '.', ':', '#'];
 
 /// Histograms, one group and object after the other.
-pub(super) fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let (width, cells) = room(names);
     // Groups can be compared if they have one axis.
     let mut kinds: BTreeMap<(char, u16), Vec<&Spread>> = BTreeMap::new();
@@ -61,10 +61,11 @@ fn room(names: &Names<'_>) -> (usize, usize) {
 
 /// Histograms of one line each, for the rows of a table, which has their numbers: all on one axis, so that who has a band of slow
 /// requests is seen, and who shares it.
-pub(super) struct Strips<'a>(Plot<'a>);
+pub struct Strips<'a>(Plot<'a>);
 
 impl<'a> Strips<'a> {
-    pub(super) fn new(names: &'a Names<'a>, spreads: &[&Spread]) -> Self {
+    /// Draws strips of these times on one axis.
+    pub fn new(names: &'a Names<'a>, spreads: &[&Spread]) -> Self {
         let (width, cells) = room(names);
         let axis = Axis::new(spreads.iter().copied(), cells);
         let counts = spreads.iter().flat_map(|spread| axis.counts(spread));
@@ -72,17 +73,17 @@ impl<'a> Strips<'a> {
     }
 
     /// What the signs mean.
-    pub(super) fn legend(&self) -> String {
+    pub fn legend(&self) -> String {
         legend(self.0.names, self.0.width, self.0.axis.is_cut)
     }
 
     /// The labels of the axis.
-    pub(super) fn ruler(&self, text: &mut String) {
+    pub fn ruler(&self, text: &mut String) {
         self.0.ruler(text);
     }
 
     /// The times of a row.
-    pub(super) fn strip(&self, text: &mut String, spread: &Spread) {
+    pub fn strip(&self, text: &mut String, spread: &Spread) {
         if spread.count() > 0 {
             self.0.bars(text, spread);
         }

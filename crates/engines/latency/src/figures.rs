@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use ::capture::{Meta, expected_records};
+use capture::{Meta, expected_records};
 use objects::{Annotator, ObjectSpec};
-use observer::{Progress, Reading};
+use observer::{Observer, Progress, Reading};
 use records::Context;
 use report::{Connection, Figures, Group, StageFigures, Summary};
 use requests::{CONNECTION, Queues, Reused, field};
@@ -17,34 +17,32 @@ use timeline::words::kind;
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
-use crate::{interrupt, terminal};
 
 /// Connections that are kept, and those of which also the stages are.
 const MOST_CONNECTIONS: usize = 2_000;
 const MOST_WITH_STAGES: usize = 40;
-/// Records after which a signal is looked for.
-const PIECE: u64 = 4_096;
 
 /// What was found.
 #[derive(Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// The kind on which most time was spent first.
-    pub(crate) groups: Vec<Group>,
+    pub groups: Vec<Group>,
     /// The slowest first; what waits by design behind the others.
-    pub(crate) connections: Vec<Connection>,
+    pub connections: Vec<Connection>,
     /// Connections that are not kept.
-    pub(crate) left_out: u64,
+    pub left_out: u64,
 }
 
 /// Reads a trace once; it may be a capture's. Only records at times for which `counts` returns true are looked at: objects that were
 /// created before are in no figure.
-pub(crate) fn figures(
+pub fn figures(
     trace: &Trace,
     meta: Option<&Meta>,
     rate: TickRate,
     annotator: Option<&Annotator>,
     specs: &[ObjectSpec],
     counts: impl Fn(Ticks) -> bool,
+    observer: &Observer,
 ) -> anyhow::Result<Found> {
     let tpoints = trace.tpoints().all();
     let queues = Queues::new(specs)?;
@@ -59,15 +57,10 @@ pub(crate) fn figures(
     let mut all = Tracker::new(question(Vec::new(), false), tpoints, rate);
     let mut each = Tracker::new(of_connections, tpoints, rate);
     let context = Context { rate: trace.tick_rate(), annotator };
-    let mut read = 0u64;
     let mut reading =
-        Reading::new(Progress::new(&terminal::observer()), "figures, before two passes", expected_records(trace, meta));
+        Reading::new(Progress::new(observer), "figures, before two passes", expected_records(trace, meta));
     trace.for_each(|record| {
-        read += 1;
         reading.count();
-        if read.is_multiple_of(PIECE) {
-            interrupt::step();
-        }
         let counts = counts(record.tsc);
         for tracker in [&mut all, &mut each] {
             tracker.observe(record);

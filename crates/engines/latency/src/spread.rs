@@ -3,12 +3,12 @@
 use hdrhistogram::Histogram;
 
 /// The percentiles that are shown, and what each is called.
-pub(super) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+pub(crate) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 /// Values that are kept as they are, whatever a histogram would take.
 const FEW: usize = 128;
 /// How exact a histogram is: what all of them take grows with their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Digits {
+pub enum Digits {
     /// To less than 0.1 %; about 50 KiB for times up to some milliseconds.
     Three,
     /// To less than 1 %; about 8 KiB.
@@ -17,7 +17,7 @@ pub(crate) enum Digits {
 
 impl Digits {
     /// For that number of spreads: 512 exact ones take 30 MiB.
-    pub(crate) fn of(spreads: usize) -> Self {
+    pub fn of(spreads: usize) -> Self {
         if spreads <= 512 { Self::Three } else { Self::Two }
     }
 
@@ -39,7 +39,7 @@ impl Digits {
 
 /// Times in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spread {
+pub struct Spread {
     few: Vec<u64>,
     many: Option<Box<Histogram<u32>>>,
     sum: u128,
@@ -49,7 +49,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// Adds a time. `digits` are those of a histogram that must be made for it.
-    pub(crate) fn add(&mut self, nanos: u64, digits: Digits) {
+    pub fn add(&mut self, nanos: u64, digits: Digits) {
         self.count += 1;
         self.sum += u128::from(nanos);
         self.max = self.max.max(nanos);
@@ -70,28 +70,28 @@ impl Spread {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// All of them together.
-    pub(crate) fn sum(&self) -> u128 {
+    pub fn sum(&self) -> u128 {
         self.sum
     }
 
     /// The mean, rounded down; 0 of nothing.
-    pub(crate) fn mean(&self) -> u64 {
+    pub fn mean(&self) -> u64 {
         u64::try_from(self.sum / u128::from(self.count.max(1))).unwrap_or(u64::MAX)
     }
 
     /// The largest.
-    pub(crate) fn max(&self) -> u64 {
+    pub fn max(&self) -> u64 {
         self.max
     }
 
     /// Hands out all times: the shortest and the longest that can't be distinguished, and how many there are. The longest of all
     /// is exact.
-    pub(crate) fn each(&self, mut each: impl FnMut(u64, u64, u64)) {
+    pub fn each(&self, mut each: impl FnMut(u64, u64, u64)) {
         self.few.iter().for_each(|&nanos| each(nanos, nanos, 1));
         let Some(histogram) = &self.many else { return };
         for bucket in histogram.iter_recorded() {
@@ -102,12 +102,12 @@ impl Spread {
     }
 
     /// The time that `quantile` (0 to 1) of all do not exceed: exact for few, to the histogram's digits for many.
-    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
+    pub fn quantile(&self, quantile: f64) -> u64 {
         self.quantiles(&[quantile])[0]
     }
 
     /// The same for several.
-    pub(crate) fn quantiles<const N: usize>(&self, quantiles: &[f64; N]) -> [u64; N] {
+    pub fn quantiles<const N: usize>(&self, quantiles: &[f64; N]) -> [u64; N] {
         let mut times = [0; N];
         for (time, value) in times.iter_mut().zip(self.each_of(quantiles)) {
             *time = value;
@@ -116,7 +116,7 @@ impl Spread {
     }
 
     /// The same for any number.
-    pub(crate) fn each_of(&self, quantiles: &[f64]) -> Vec<u64> {
+    pub fn each_of(&self, quantiles: &[f64]) -> Vec<u64> {
         if let Some(histogram) = &self.many {
             let value = |quantile: &f64| histogram.value_at_quantile(*quantile).min(self.max);
             return quantiles.iter().map(value).collect();

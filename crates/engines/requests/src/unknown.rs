@@ -3,43 +3,44 @@
 use std::collections::BTreeSet;
 
 use objects::{ObjectSpec, OwnerProperties};
+use observer::Observer;
 use records::Field;
-use spdk_trace::TpointTable;
+use spdk_trace::{TpointTable, Trace};
 use text::patterns;
-
-use crate::messages::note;
 
 /// What descriptions of connections have, in the order in which it is listed.
 const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
 
 /// What a trace has that objects could be known from.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Known<'a> {
-    pub(crate) specs: &'a [ObjectSpec],
-    pub(crate) tpoints: &'a TpointTable,
+pub struct Known<'a> {
+    /// Object specs.
+    pub specs: &'a [ObjectSpec],
+    /// Tracepoints of the trace.
+    pub tpoints: &'a TpointTable,
     /// There is a recording, or one is made, or a document may have been annotated with one.
-    pub(crate) has_recording: bool,
+    pub has_recording: bool,
     /// Records name owners with descriptions.
-    pub(crate) has_owners: bool,
+    pub has_owners: bool,
     /// Objects can be known by owners.
-    pub(crate) has_joins: bool,
+    pub has_joins: bool,
     /// The owners' descriptions, as far as they are there yet.
-    pub(crate) owners: Vec<&'a str>,
+    pub owners: Vec<&'a str>,
     /// There will be no others.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
 }
 
 impl Known<'_> {
     /// Reports which of these fields no record has.
-    pub(crate) fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>) {
+    pub fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>, observer: &Observer) {
         let missing: BTreeSet<String> = fields.filter_map(|field| self.missing(field)).collect();
         for text in &missing {
-            note(text);
+            observer.note(text);
         }
     }
 
     /// Why no record has that field, and what there is in its place.
-    pub(crate) fn missing(&self, field: &Field) -> Option<String> {
+    pub fn missing(&self, field: &Field) -> Option<String> {
         let (why, name, instead) = match field {
             Field::ObjectProperty(it) if it.is_of_owner && self.is_of_an_owner(&it.name) => return None,
             Field::ObjectProperty(it) => {
@@ -64,7 +65,7 @@ impl Known<'_> {
     }
 
     /// Whether a description has that property.
-    pub(crate) fn is_of_an_owner(&self, property: &str) -> bool {
+    pub fn is_of_an_owner(&self, property: &str) -> bool {
         self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(property).is_some())
     }
 
@@ -106,5 +107,18 @@ impl Known<'_> {
         }
         let fields: Vec<_> = there.iter().map(|name| format!("owner.{name}")).collect();
         if fields.is_empty() { String::new() } else { format!("; its owners have {}", fields.join(", ")) }
+    }
+}
+
+/// What objects could be known from in a trace that is all there.
+pub fn known_of<'a>(trace: &'a Trace, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
+    Known {
+        specs,
+        tpoints: trace.tpoints(),
+        has_recording: has_recording || matches!(trace, Trace::Json(_)),
+        has_owners: trace.has_owners(),
+        has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
+        owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
+        is_complete: true,
     }
 }

@@ -8,7 +8,7 @@ use super::stages::{Latencies, Subject};
 use super::tables::in_order;
 
 /// Each stage and each whole.
-pub(super) fn stages(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn stages(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (subject, times) in &latencies.subjects {
         for ((from, to), stage) in in_order(times) {

@@ -15,7 +15,7 @@ const FEWEST: usize = 4;
 /// The stages of the longest lives, which are beyond the 99th percentile. Each has the place of the records that it was made
 /// of, so that all together take no more than the trace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tail {
+pub struct Tail {
     /// The shortest on top.
     lives: BinaryHeap<(Reverse<u64>, Stages)>,
 }
@@ -25,16 +25,16 @@ type Stages = Box<[((u16, u16), u64)]>;
 
 /// The stage on which most of a time was spent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Largest {
+pub struct Largest {
     /// The tracepoints between which it lies.
-    pub(crate) stage: (u16, u16),
+    pub stage: (u16, u16),
     /// Its part of the time of all stages, 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
 }
 
 impl Tail {
     /// Adds a life; no more are kept than that number.
-    pub(crate) fn add(&mut self, life: &Life, rate: TickRate, most: usize) {
+    pub fn add(&mut self, life: &Life, rate: TickRate, most: usize) {
         let length = length(life, rate);
         if self.lives.len() >= most && self.lives.peek().is_some_and(|(Reverse(shortest), _)| *shortest >= length) {
             return;
@@ -44,25 +44,25 @@ impl Tail {
     }
 
     /// Keeps no more than that number.
-    pub(crate) fn shorten(&mut self, most: usize) {
+    pub fn shorten(&mut self, most: usize) {
         while self.lives.len() > most {
             self.lives.pop();
         }
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.lives.len()
     }
 
     /// How many are kept of a group of `count`; where memory is scarce fewer, and yet all beyond its 99th percentile if that does not
     /// fall much later on.
-    pub(crate) fn most(count: u64, is_scarce: bool) -> usize {
+    pub fn most(count: u64, is_scarce: bool) -> usize {
         if is_scarce { usize::try_from(count / 25).unwrap_or(MOST).clamp(FEWEST, MOST) } else { MOST }
     }
 
     /// The stage on which the lives of at least `nanos` spent most, and the longest life in any case.
-    pub(crate) fn largest(&self, nanos: u64) -> Option<Largest> {
+    pub fn largest(&self, nanos: u64) -> Option<Largest> {
         // A percentile of many is right to three digits, and may be above all of them.
         let longest = self.lives.iter().map(|(Reverse(length), _)| *length).max()?;
         let beyond = self.lives.iter().filter(|(Reverse(length), _)| *length >= nanos.min(longest));

@@ -89,7 +89,7 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
 const MOST_ROWS: usize = 20;
 
 /// The answer in one line, and a table for each kind of object, with a histogram below each row if `plots` are wanted.
-pub(super) fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
+pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     let kinds = kinds(latencies);
     let mut text = answer(&kinds, names);
     for (index, (kind, rows)) in kinds.iter().enumerate() {
@@ -355,7 +355,7 @@ fn most(row: &Row<'_>, name: impl Fn((u16, u16)) -> String) -> String {
 }
 
 /// An object a row.
-pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for ((prefix, first), rows) in kinds(latencies) {
         for (index, row) in rows.iter().enumerate() {

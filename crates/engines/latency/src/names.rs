@@ -10,66 +10,70 @@ use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 use super::slowest::Show;
 
 /// What a report needs to know beside the times.
-pub(crate) struct Names<'a> {
-    pub(crate) tpoints: &'a TpointTable,
-    pub(crate) rate: TickRate,
+pub struct Names<'a> {
+    /// Tracepoints of the trace.
+    pub tpoints: &'a TpointTable,
+    /// Rate of its ticks.
+    pub rate: TickRate,
     /// The rate by which `dptrace trace` lists the records.
-    pub(crate) listed: TickRate,
+    pub listed: TickRate,
     /// The fields grouped by, as typed.
-    pub(crate) by: &'a [String],
+    pub by: &'a [String],
     /// What it is written to.
-    pub(crate) screen: Screen,
+    pub screen: Screen,
     /// The first record's time, from which `dptrace trace` counts.
-    pub(crate) base: Ticks,
+    pub base: Ticks,
     /// How an object is listed.
-    pub(crate) show: Show,
+    pub show: Show,
     /// Whether a summary has all rows.
-    pub(crate) all: bool,
+    pub all: bool,
 }
 
 /// A time as the tables of files have it.
-pub(crate) fn micros(nanos: u64) -> String {
+pub fn micros(nanos: u64) -> String {
     Nanos(nanos).to_string()
 }
 
 /// JSON text of a string.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     string(&mut out, text.as_bytes());
     String::from_utf8_lossy(&out).into_owned()
 }
 
 impl Names<'_> {
-    pub(crate) fn tpoint(&self, id: u16) -> &str {
+    /// Returns the name of a tracepoint.
+    pub fn tpoint(&self, id: u16) -> &str {
         self.tpoints.get(id).map_or("?", |t| t.name.as_str())
     }
 
-    pub(crate) fn stage(&self, (from, to): (u16, u16)) -> String {
+    /// Returns the name of a stage.
+    pub fn stage(&self, (from, to): (u16, u16)) -> String {
         format!("{} -> {}", self.tpoint(from), self.tpoint(to))
     }
 
     /// A time: with its unit on a terminal, in microseconds elsewhere.
-    pub(crate) fn time(&self, nanos: u64) -> String {
+    pub fn time(&self, nanos: u64) -> String {
         if self.screen.is_terminal() { screen::time(nanos) } else { micros(nanos) }
     }
 
     /// When it is in a listing, in nanoseconds from its first record.
-    pub(crate) fn listed_at(&self, tsc: Ticks) -> u64 {
+    pub fn listed_at(&self, tsc: Ticks) -> u64 {
         self.listed.nanos(Ticks(tsc.0.saturating_sub(self.base.0))).0
     }
 
     /// From one time to a later one, in nanoseconds.
-    pub(crate) fn nanos(&self, from: Ticks, to: Ticks) -> u64 {
+    pub fn nanos(&self, from: Ticks, to: Ticks) -> u64 {
         self.rate.nanos(Ticks(to.0.saturating_sub(from.0))).0
     }
 
     /// `FIELD=VALUE` for each field grouped by.
-    pub(crate) fn group<'g>(&'g self, group: &'g [Option<Box<str>>]) -> impl Iterator<Item = String> + 'g {
+    pub fn group<'g>(&'g self, group: &'g [Option<Box<str>>]) -> impl Iterator<Item = String> + 'g {
         self.by.iter().zip(group).map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")))
     }
 
     /// The same as a JSON member behind a comma.
-    pub(crate) fn json_group(&self, group: &[Option<Box<str>>]) -> String {
+    pub fn json_group(&self, group: &[Option<Box<str>>]) -> String {
         if self.by.is_empty() {
             return String::new();
         }
@@ -79,7 +83,7 @@ impl Names<'_> {
     }
 
     /// What all names of these tracepoints begin with, up to an underscore: `TCP_REQ_`.
-    pub(crate) fn common_start(&self, stages: impl Iterator<Item = (u16, u16)>) -> &str {
+    pub fn common_start(&self, stages: impl Iterator<Item = (u16, u16)>) -> &str {
         let mut names = stages.flat_map(|(from, to)| [self.tpoint(from), self.tpoint(to)]);
         let first = names.next().unwrap_or_default();
         let common = names.fold(first, |common, name| &first[..common_bytes(common, name)]);
@@ -95,10 +99,11 @@ fn common_bytes(one: &str, other: &str) -> usize {
 }
 
 /// Names of groups with what they share left out, and what that is.
-pub(crate) struct Short {
-    pub(crate) names: Vec<String>,
+pub struct Short {
+    /// Names of the fields.
+    pub names: Vec<String>,
     /// For each number of words: a name with `…` for what distinguishes it, if anything was left out.
-    pub(crate) shared: Vec<String>,
+    pub shared: Vec<String>,
 }
 
 /// Beginnings of words that are shorter than this are left as they are: `qid:`.
@@ -106,7 +111,7 @@ const LEAST_START: usize = 6;
 
 /// Leaves out the words that all names share, and what their words begin with. Only names of as many words have anything in
 /// common: those of owners, of a recording, and addresses.
-pub(crate) fn shortened(names: &[String]) -> Short {
+pub fn shortened(names: &[String]) -> Short {
     let mut by_words: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
         by_words.entry((name.split(' ').count(), name.starts_with("0x"))).or_default().push(index);
@@ -154,7 +159,7 @@ const LEAVE_OUT: [Part; 3] = [
     ("address", |words, at| words[at].starts_with("0x") && words.iter().any(|word| is_nqn(word))),
 ];
 /// How many things names can do without.
-pub(crate) const LEFT_OUT_MOST: usize = LEAVE_OUT.len();
+pub const LEFT_OUT_MOST: usize = LEAVE_OUT.len();
 
 fn is_nqn(word: &str) -> bool {
     word.starts_with("nqn.")
@@ -162,7 +167,7 @@ fn is_nqn(word: &str) -> bool {
 
 /// The names without the first `most` of the parts that they can do without, and what these are. What distinguishes two names is
 /// not left out.
-pub(crate) fn without_parts(names: &[String], most: usize) -> (Vec<String>, Vec<&'static str>) {
+pub fn without_parts(names: &[String], most: usize) -> (Vec<String>, Vec<&'static str>) {
     let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
     let (mut left, mut parts) = (names.to_vec(), Vec::new());
     for (part, is_part) in &LEAVE_OUT[..most] {
@@ -196,7 +201,7 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
 
 /// A name of words that takes at most `width` columns: its longest word loses its middle, as an NQN does, or if that is not enough
 /// all long ones, so that short ones such as `qid:1` stay whole.
-pub(crate) fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
+pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
     /// A beginning, the mark and an end.
     const LEAST_WORD: usize = 5;
     /// What one word that alone is cut keeps.

@@ -15,19 +15,20 @@ use super::tail::Tail;
 
 /// One object's life, as far as it was traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Life {
-    pub(crate) name: ObjectName,
+pub struct Life {
+    /// Name of the object.
+    pub name: ObjectName,
     /// Its id (usually an address): it is the same in each reading of a trace that is being written, and the name is not.
-    pub(crate) id: u64,
+    pub id: u64,
     /// The trace ends in the middle of it.
-    pub(crate) unfinished: bool,
+    pub unfinished: bool,
     /// Tracepoint id and time of each of its records; the first is the one that creates it, unless that was filtered
     /// out.
-    pub(crate) records: Vec<(u16, Ticks)>,
+    pub records: Vec<(u16, Ticks)>,
     /// The values that it is grouped by.
-    pub(crate) group: Vec<Option<Box<str>>>,
+    pub group: Vec<Option<Box<str>>>,
     /// Whose it is, where that was asked for.
-    pub(crate) owner: Owner,
+    pub owner: Owner,
     /// Whether its queue is an admin queue, if that is known.
     is_admin: Option<bool>,
     is_unanswered: bool,
@@ -48,66 +49,67 @@ struct Inherited {
 
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Subject {
+pub struct Subject {
     /// Reason why these are not among the others of their group, if so.
-    pub(crate) excluded: Option<Excluded>,
+    pub excluded: Option<Excluded>,
     /// Values of the fields grouped by; `None` where an object has none.
-    pub(crate) group: Vec<Option<Box<str>>>,
+    pub group: Vec<Option<Box<str>>>,
     /// The object's prefix.
-    pub(crate) prefix: char,
+    pub prefix: char,
     /// The tracepoint that creates it, or its first one in this trace.
-    pub(crate) first: u16,
+    pub first: u16,
 }
 
 /// The times of one subject's objects.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times {
+pub struct Times {
     /// By the tracepoints that begin and end the stage.
-    pub(crate) stages: HashMap<(u16, u16), Stage, RandomState>,
+    pub stages: HashMap<(u16, u16), Stage, RandomState>,
     /// From an object's first record to its last.
-    pub(crate) whole: Spread,
+    pub whole: Spread,
     /// Objects whose last record in the trace is not one that ends objects.
-    pub(crate) unfinished: u64,
+    pub unfinished: u64,
     /// The stages of the longest lives, where that was asked for.
-    pub(crate) tail: Tail,
+    pub tail: Tail,
 }
 
 /// The times of one stage.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stage {
-    pub(crate) spread: Spread,
+pub struct Stage {
+    /// Distribution of its lengths.
+    pub spread: Spread,
     /// How many stages of the object came before, summed: stages are shown in the order of the means.
     before: u64,
 }
 
 impl Stage {
     /// How many stages come before it in the mean, in thousandths.
-    pub(crate) fn place(&self) -> u64 {
+    pub fn place(&self) -> u64 {
         self.before * 1000 / self.spread.count().max(1)
     }
 }
 
 /// What is to be found out of the objects of a trace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Question {
+pub struct Question {
     /// What they are grouped by.
-    pub(crate) by: Vec<Field>,
+    pub by: Vec<Field>,
     /// Whose each is, which is what the slowest are asked first: the first of these that it has.
-    pub(crate) owner: Vec<Field>,
+    pub owner: Vec<Field>,
     /// How many of the longest lives are kept.
-    pub(crate) slowest: usize,
+    pub slowest: usize,
     /// Whether it is wanted what the longest lives of each group spent their time on.
-    pub(crate) tails: bool,
+    pub tails: bool,
     /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
-    pub(crate) only_whole: bool,
+    pub only_whole: bool,
     /// Finder of the queues on which requests wait by design, if these are to be kept apart.
-    pub(crate) queues: Option<Queues>,
+    pub queues: Option<Queues>,
     /// How connections at one address are kept apart.
-    pub(crate) reused: Reused,
+    pub reused: Reused,
 }
 
 /// Records of one object, of 16 bytes each: what has more is no request, but lives on, as a connection does.
-pub(crate) const MOST_OF_OBJECT: usize = 1 << 16;
+pub const MOST_OF_OBJECT: usize = 1 << 16;
 /// Records of all objects that have not ended,
 const MOST_OPEN: usize = 1 << 20;
 /// and such objects.
@@ -121,7 +123,7 @@ const MOST_TAILS: usize = 1 << 18;
 /// Follows all objects of a trace.
 ///
 /// Memory is bounded: [`Latencies::left_out_objects`] says what was left out for that.
-pub(crate) struct Tracker {
+pub struct Tracker {
     question: Question,
     rate: TickRate,
     lives: Lives<Life>,
@@ -145,23 +147,24 @@ pub(crate) struct Tracker {
 }
 
 /// What came of a trace.
-pub(crate) struct Latencies {
+pub struct Latencies {
     /// By group, then by object.
-    pub(crate) subjects: Vec<(Subject, Times)>,
+    pub subjects: Vec<(Subject, Times)>,
     /// Longest lives, longest first: excluded ones only if there are no others.
-    pub(crate) slowest: Vec<Life>,
+    pub slowest: Vec<Life>,
     /// Longest excluded life, if it would be among the slowest; and the number of excluded ones.
-    pub(crate) left_out: Option<(Life, u64)>,
+    pub left_out: Option<(Life, u64)>,
     /// Requests that nobody answered, of queues that are known to be I/O queues.
-    pub(crate) unanswered_on_io: u64,
+    pub unanswered_on_io: u64,
     /// Objects that are in no table, and those that are not because there are too many groups.
-    pub(crate) left_out_objects: LeftOut,
-    pub(crate) in_no_table: u64,
+    pub left_out_objects: LeftOut,
+    /// Objects that are in no table.
+    pub in_no_table: u64,
 }
 
 impl Tracker {
     /// Answers that question about a trace with these tracepoints.
-    pub(crate) fn new(question: Question, tpoints: &[Tpoint], rate: TickRate) -> Self {
+    pub fn new(question: Question, tpoints: &[Tpoint], rate: TickRate) -> Self {
         let longest = || Longest::new(question.slowest, rate);
         let (slowest, excluded) = (longest(), longest());
         Self {
@@ -182,12 +185,12 @@ impl Tracker {
     }
 
     /// Sees which object has which address: to be called with each record, also where it is not wanted.
-    pub(crate) fn observe(&mut self, record: &Record<'_>) {
+    pub fn observe(&mut self, record: &Record<'_>) {
         self.question.reused.observe(record);
     }
 
     /// Takes the next record.
-    pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
+    pub fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let inherited = self.inherited(record);
         let (groups, id) = (self.question.by.len(), record.object.id().unwrap_or_default());
         let first = |name| Life::new(name, id, groups);
@@ -219,14 +222,14 @@ impl Tracker {
     }
 
     /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered, or is over.
-    pub(crate) fn unwanted(&mut self, record: &Record<'_>) {
+    pub fn unwanted(&mut self, record: &Record<'_>) {
         if let Some(life) = self.lives.unwanted(record) {
             self.over(life, false);
         }
     }
 
     /// Records of objects whose creation was not seen.
-    pub(crate) fn unseen(&self) -> u64 {
+    pub fn unseen(&self) -> u64 {
         self.lives.unseen()
     }
 
@@ -309,7 +312,7 @@ impl Tracker {
     /// Ends all lives and hands out the times.
     ///
     /// A life that the trace ends in the middle of would make the whole look shorter than it is.
-    pub(crate) fn finish_all(mut self) -> Latencies {
+    pub fn finish_all(mut self) -> Latencies {
         for AtEnd { life, unfinished } in self.lives.finish() {
             self.over(life, unfinished);
         }
@@ -389,18 +392,18 @@ impl Life {
     }
 
     /// Returns why its time says nothing of how fast requests are served, if so.
-    pub(crate) fn excluded(&self) -> Option<Excluded> {
+    pub fn excluded(&self) -> Option<Excluded> {
         Excluded::of(self.is_admin, self.is_unanswered)
     }
 
     /// Times of its first and its last record.
-    pub(crate) fn span(&self) -> (Ticks, Ticks) {
+    pub fn span(&self) -> (Ticks, Ticks) {
         let time = |record: Option<&(u16, Ticks)>| record.map(|&(_, tsc)| tsc).unwrap_or_default();
         (time(self.records.first()), time(self.records.last()))
     }
 
     /// Its stages: the tracepoints between which they lie, and the nanoseconds that they took.
-    pub(crate) fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
+    pub fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
         self.records.windows(2).map(move |pair| {
             let [(from, began), (to, ended)] = [pair[0], pair[1]];
             ((from, to), rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0)
@@ -409,7 +412,7 @@ impl Life {
 }
 
 /// From the first record to the last, in nanoseconds.
-pub(crate) fn length(life: &Life, rate: TickRate) -> u64 {
+pub fn length(life: &Life, rate: TickRate) -> u64 {
     let (first, last) = life.span();
     rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
 }

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use live_objects::ObjectSources;
 use screen::{HEAD, LARGEST, NAME, columns};
 use text::shell;
 use trace_source::{Application, Place};
 
-use super::LatencyArgs;
 use super::names::{Names, micros, quoted, squeezed};
 use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
 
 /// The longest lives with all their records.
-pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn text(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (i, life) in latencies.slowest.iter().enumerate() {
         text.push('\n');
@@ -26,7 +26,7 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
 
 /// The command that lists an object of the trace: by its address and time. Its name is no name for one object only, since requests
 /// of each transport are numbered by themselves, and another one each time a trace is read that is being written.
-pub(crate) enum Show {
+pub enum Show {
     /// This command.
     File(String),
     /// This command, and the file, which is being written.
@@ -37,15 +37,15 @@ pub(crate) enum Show {
 
 impl Show {
     /// For this trace. Whether it is being written matters for the slowest only.
-    pub(super) fn of(place: &Place, args: &LatencyArgs) -> Self {
+    pub fn of(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
         let Place::File(path) = place else { return Self::Piped };
-        let command = format!("dptrace trace {}{}", shell::word(path), args.objects.sources().command_line());
-        let is_written = args.slowest > 0 && Application::of(path).pids().next().is_some();
+        let command = format!("dptrace trace {}{}", shell::word(path), objects.command_line());
+        let is_written = has_slowest && Application::of(path).pids().next().is_some();
         if is_written { Self::Live(command, path.clone()) } else { Self::File(command) }
     }
 
     /// The command that lists a life.
-    pub(super) fn command(&self, life: &Life) -> String {
+    pub fn command(&self, life: &Life) -> String {
         let (first, last) = life.span();
         let filters = format!("--object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0);
         match self {
@@ -102,7 +102,7 @@ fn records(text: &mut String, life: &Life, names: &Names<'_>, most: Option<(u16,
 }
 
 /// An object a life.
-pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
+pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (i, life) in latencies.slowest.iter().enumerate() {
         json_slow(&mut text, i + 1, life, names);

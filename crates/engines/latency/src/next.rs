@@ -9,7 +9,7 @@ use super::stages::{Latencies, Times};
 
 /// What can be done about a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Next {
+pub enum Next {
     /// This process writes it: it can be captured.
     Live(u32),
     /// It is this capture, which has the kernel's events.
@@ -26,7 +26,7 @@ const MEDIANS: u64 = 5;
 
 impl Next {
     /// For a trace that was read from `path`, of this process if one was named.
-    pub(super) fn of(loaded: &Loaded, path: Option<PathBuf>, process: Option<u32>) -> Self {
+    pub fn of(loaded: &Loaded, path: Option<PathBuf>, process: Option<u32>) -> Self {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
             // The rate of the ticks is measured while somebody writes them.
@@ -38,7 +38,7 @@ impl Next {
     }
 
     /// What to type, if something is slow.
-    pub(super) fn explains(&self, latencies: &Latencies) -> Option<String> {
+    pub fn explains(&self, latencies: &Latencies) -> Option<String> {
         let is_slow = |times: &Times| {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
             times.whole.count() >= LEAST && p99 >= SLOW && p99 >= p50.saturating_mul(MEDIANS)
@@ -51,7 +51,7 @@ impl Next {
     }
 
     /// Returns the command that shows what the kernel did, if that can be known.
-    pub(super) fn command(&self) -> Option<String> {
+    pub fn command(&self) -> Option<String> {
         match self {
             Self::Live(pid) => Some(format!(
                 "dptrace capture -p {pid} --for 3s, and then dptrace timeline on the folder that it writes"

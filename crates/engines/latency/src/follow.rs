@@ -1,0 +1,78 @@
+//! One pass over a trace: the times of its objects.
+
+use std::ops::ControlFlow;
+
+use capture::expected_records;
+use objects::Annotator;
+use observer::{Observer, Progress, Reading};
+use records::{Context, Filter};
+use scene::{Silence, Silences};
+use screen::counted;
+use spdk_trace::Ticks;
+use trace_source::{Loaded, nothing_read, warn_problems};
+
+use crate::stages::{Latencies, Question, Tracker};
+
+/// Findings of one pass over a trace.
+pub struct Followed {
+    /// Times that its objects took.
+    pub latencies: Latencies,
+    /// Time of the first record, from which listings count.
+    pub base: Ticks,
+    /// Times in which busy threads wrote nothing.
+    pub silences: Vec<Silence>,
+}
+
+/// Follows the objects of a trace.
+pub fn follow_objects(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    mut filter: Filter,
+    start: Ticks,
+    question: Question,
+    observer: &Observer,
+) -> anyhow::Result<Followed> {
+    let trace = &loaded.trace;
+    let context = Context { rate: trace.tick_rate(), annotator };
+    let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
+    let (mut base, mut read) = (None, 0u64);
+    let mut silences = Silences::new(loaded.rate());
+    let mut reading =
+        Reading::new(Progress::new(observer), "reading", expected_records(trace, loaded.capture.as_deref()));
+    let problems = trace.for_each(|record| {
+        read += 1;
+        reading.count();
+        tracker.observe(record);
+        if record.tsc >= start {
+            let base = *base.get_or_insert(record.tsc);
+            if filter.reaches(record, base) {
+                silences.record(record);
+            }
+            if filter.wants(record, base, &context) {
+                tracker.record(record, &context);
+            } else {
+                tracker.unwanted(record);
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    drop(reading);
+    warn_problems(&problems, observer);
+    if read == 0 {
+        nothing_read(loaded, &problems, observer)?;
+    }
+    let unseen = tracker.unseen();
+    if unseen > 0 {
+        let are = if unseen == 1 { "is" } else { "are" };
+        let records = counted(unseen, "record");
+        observer.note(&format!("{records} of objects created before the trace begins {are} not counted"));
+    }
+    let latencies = tracker.finish_all();
+    if read > 0 && latencies.subjects.is_empty() {
+        observer.note(&format!(
+            "the filtered trace creates no object: there is nothing to measure{}",
+            filter.why_nothing()
+        ));
+    }
+    Ok(Followed { latencies, base: base.unwrap_or_default(), silences: silences.finish(loaded.rate()) })
+}
