@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use dptrace_fuzz::report::{elements, made_of};
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
-use report::{Report, chart};
+use page::{Report, chart};
 
 /// A page and its charts are at most that large, and take some times as much memory while they are made.
 const MOST: usize = 1 << 20;
@@ -16,7 +16,7 @@ const MOST: usize = 1 << 20;
 fn documents(report: &Report) -> Vec<String> {
     let mut charts = vec![chart::heat(report), chart::percentiles(report)];
     charts.extend(report.waterfalls.first().map(|it| chart::waterfall(report, it)));
-    std::iter::once(report::page(report)).chain(charts.iter().map(chart::Chart::svg)).collect()
+    std::iter::once(page::page(report)).chain(charts.iter().map(chart::Chart::svg)).collect()
 }
 
 /// The elements of reports with plain names, of which some have all parts.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use report::{
+use page::{
     Activity, Budget, Cause, Connection, Figures, Group, Heat, Hole, Intruder, Lane, LaneStrip, Report, Span, Spent,
     StageFigures, Summary, Taken, Verdict, WaterStage, Waterfall,
 };

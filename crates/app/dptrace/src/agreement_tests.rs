@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use live_objects::{annotate_quietly, know_owners};
 use objects::{Annotator, ObjectSpec, built_in};
 use records::Context;
-use spdk_trace::{RawTrace, Record, Trace};
+use requests::Queues;
+use spdk_trace::{RawTrace, Record, Ticks, Trace};
 
-use crate::{latency, serve, timeline, top, watch};
+use crate::{latency, serve, timeline, top};
 
 /// Figures of the requests of hosts in a trace, as a command has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,32 @@ impl RealTrace {
     }
 }
 
+/// Returns the requests of hosts as those that take at least a tick.
+pub(crate) fn requests_of(real: &RealTrace) -> Requests {
+    let queues = Queues::new(&real.specs).unwrap();
+    let mut detector = watch::detect::Detector::new(real.trace.tpoints().all(), None, queues, 1);
+    real.each(|record, context| detector.record(record, context));
+    let (found, first, rate) = (detector.take(), real.first_tpoint(), real.trace.tick_rate());
+    let mut lengths: Vec<u64> =
+        found.iter().filter(|slow| slow.wanted.first == first).map(|slow| rate.nanos(Ticks(slow.length())).0).collect();
+    lengths.sort_unstable();
+    let p99 = lengths[(lengths.len() * 99).div_ceil(100) - 1];
+    Requests { count: lengths.len() as u64, p99, longest: lengths[lengths.len() - 1], slowest: None }
+}
+
+/// Returns the requests of hosts as those that take at least a tick.
+fn watched(real: &RealTrace) -> Requests {
+    let queues = Queues::new(&real.specs).unwrap();
+    let mut detector = watch::detect::Detector::new(real.trace.tpoints().all(), None, queues, 1);
+    real.each(|record, context| detector.record(record, context));
+    let (found, first, rate) = (detector.take(), real.first_tpoint(), real.trace.tick_rate());
+    let of_hosts = found.iter().filter(|slow| slow.wanted.first == first);
+    let mut lengths: Vec<u64> = of_hosts.map(|slow| rate.nanos(Ticks(slow.length())).0).collect();
+    lengths.sort_unstable();
+    let p99 = lengths[(lengths.len() * 99).div_ceil(100) - 1];
+    Requests { count: lengths.len() as u64, p99, longest: lengths[lengths.len() - 1], slowest: None }
+}
+
 #[test]
 fn commands_agree_on_the_requests_of_real_traces() {
     for real in testkit::real_traces().iter().map(|path| RealTrace::read(path)) {
@@ -71,7 +98,7 @@ fn commands_agree_on_the_requests_of_real_traces() {
             ("latency --summary, report", latency::summary_of(&real)),
             ("timeline", timeline::requests_of(&real)),
             ("top", top::requests_of(&real)),
-            ("watch", watch::requests_of(&real)),
+            ("watch", watched(&real)),
             ("serve", serve::requests_of(&real)),
         ];
         for (command, requests) in others {

@@ -37,6 +37,10 @@ impl Observe for Terminal {
         interrupt::step();
     }
 
+    fn handle_stop_requests(&self) -> anyhow::Result<()> {
+        interrupt::Interrupt::catch().map(|_| ())
+    }
+
     fn is_stop_requested(&self) -> bool {
         interrupt::is_requested()
     }

@@ -23,6 +23,11 @@ pub trait Observe: Send + Sync {
     /// Learns that the work moves: it calls this between pieces of some milliseconds.
     fn step(&self) {}
 
+    /// Learns that the work looks for stop requests from now on. Before that, a signal may end the process at once.
+    fn handle_stop_requests(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Returns true if the work should end at its next step. Whoever asks has seen the request.
     fn is_stop_requested(&self) -> bool {
         false
@@ -77,6 +82,14 @@ impl Observer {
     /// Reports that the work moves.
     pub fn step(&self) {
         self.0.step();
+    }
+
+    /// Has stop requests wait for [`Observer::is_stop_requested`] from now on, once a process.
+    ///
+    /// # Errors
+    /// If signals cannot be caught.
+    pub fn handle_stop_requests(&self) -> anyhow::Result<()> {
+        self.0.handle_stop_requests()
     }
 
     /// Returns true if the work should end now.

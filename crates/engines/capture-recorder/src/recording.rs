@@ -87,6 +87,7 @@ pub fn record(
     let reserve = folder.reserve(ROOM);
     let mut lcores = Lcores::of(&parts, pid);
     let mut running = Running::begin(parts, folder, pid, place.has_room(), observer)?;
+    observer.handle_stop_requests()?;
     let watch = Watch::new(pid, std::iter::empty())?;
     let flows = running.until_it_flows(limits);
     place.give_way_for(limits.after);

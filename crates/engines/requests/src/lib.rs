@@ -4,10 +4,12 @@
 mod excluded;
 pub mod field;
 mod reused;
+mod tpoints;
 mod unknown;
 
 pub use excluded::{ADMIN_QUEUE, Excluded, Queues};
 pub use reused::{Reused, is_numbered};
+pub use tpoints::{add_matching, pattern};
 pub use unknown::{Known, known_of};
 
 /// What is grouped by in a summary that names nothing, and whose a life is.

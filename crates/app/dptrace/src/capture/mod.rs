@@ -12,7 +12,6 @@ use live_objects::probes::RING_BYTES;
 use text::shell;
 use trace_source::cpus;
 
-use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
@@ -124,7 +123,6 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     facts.begin = capture_recorder::facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
     let limits = Limits { after: args.duration, max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)) };
-    Interrupt::catch()?;
     let parts = Parts { rings, kernel, objects };
     capture_recorder::record(parts, (&folder, facts), pid, limits, &place, &observer)?;
     note(&format!("next: dptrace timeline {}", shell::word(folder.path())));

@@ -235,7 +235,7 @@ pub(crate) fn summary_of(real: &RealTrace) -> Requests {
         &observer::Observer::silent(),
     )
     .unwrap();
-    let is_of_hosts = |group: &::report::Group| group.first == "TCP_REQ_NEW";
+    let is_of_hosts = |group: &page::Group| group.first == "TCP_REQ_NEW";
     let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
     let connections = found
         .connections

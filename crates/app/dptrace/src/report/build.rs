@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use ::report::{Activity, Intruder, Report, Verdict};
 use latency::figures::{self, Found};
+use page::{Activity, Intruder, Report, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
 use text::printable::path as printable;

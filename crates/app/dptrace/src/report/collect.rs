@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ::report::{Heat, Lost};
 use foldhash::fast::RandomState;
+use page::{Heat, Lost};
 use scene::{Consumer, Interval, KernelEvent, Request, Tid};
 use timeline::first::{First, counts};
 use timeline::pass::Kept;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::report::Hole;
+use page::Hole;
 use scene::BootNanos;
 use spdk_trace::{Lcore, Trace};
 use timeline::pass::Passed;

@@ -11,10 +11,10 @@ mod waterfall;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use ::report::Report;
-use ::report::chart::{self, Chart};
 use clap::{Args, ValueEnum};
 use errors::usage;
+use page::Report;
+use page::chart::{self, Chart};
 use trace_source::Place;
 
 use crate::output::Output;
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     let bytes = match (&args.svg, &args.png) {
         (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
         (_, Some(_)) => chart(args.chart, &built)?.png()?,
-        (None, None) => ::report::page(&built).into_bytes(),
+        (None, None) => page::page(&built).into_bytes(),
     };
     let mut output = Output::whole(path, place.access())?;
     output.buffer.extend_from_slice(&bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::report::{Activity as Kind, Cause, Lost, Spent};
+use page::{Activity as Kind, Cause, Lost, Spent};
 use scene::StageKind;
 use timeline::causes::{self, What};
 use timeline::second::Sum;

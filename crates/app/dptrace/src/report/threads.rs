@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 
-use ::report::{Activity as Kind, Budget, Intruder, Lane, LaneStrip, Taken};
+use page::{Activity as Kind, Budget, Intruder, Lane, LaneStrip, Taken};
 use scene::{Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use timeline::source::Source;
 use timeline::words;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use ::report::{Activity as Kind, Span, WaterStage, Waterfall};
+use page::{Activity as Kind, Span, WaterStage, Waterfall};
 use scene::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
 use timeline::pass::Kept;
 use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};

@@ -8,7 +8,7 @@ use errors::usage;
 use glob::Pattern;
 use objects::ObjectSpec;
 use records::{Condition, Filter, Objects, OwnerFilter, Test, parse_number};
-use requests::field;
+use requests::{add_matching, field, pattern};
 use spdk_trace::{TickRate, Tpoint, TpointSet};
 use text::patterns;
 
@@ -141,10 +141,6 @@ fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
     Ok((name, must))
 }
 
-fn pattern(text: &str) -> anyhow::Result<Pattern> {
-    Pattern::new(text).map_err(|e| usage(format!("the glob {text:?} is wrong at character {}: {}", e.pos + 1, e.msg)))
-}
-
 fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
     let mut lcores = HashSet::new();
     for text in texts {
@@ -155,21 +151,6 @@ fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
         }
     }
     Ok(lcores)
-}
-
-/// Adds the tracepoints whose names a glob matches; says whether there are any.
-pub(crate) fn add_matching<'t>(
-    wanted: &mut TpointSet,
-    glob: &str,
-    tpoints: impl Iterator<Item = &'t Tpoint>,
-) -> anyhow::Result<bool> {
-    let pattern = pattern(glob)?;
-    let mut is_any = false;
-    for tpoint in tpoints.filter(|tpoint| pattern.matches(&tpoint.name)) {
-        wanted.insert(tpoint.id);
-        is_any = true;
-    }
-    Ok(is_any)
 }
 
 fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {

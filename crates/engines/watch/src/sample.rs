@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
+use capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
 use scene::BootNanos;
 use trace_source::FileSource;
 
@@ -21,28 +21,28 @@ const LONGEST: u64 = 2_000_000_000;
 const SHORTEST: u64 = 5_000_000;
 
 /// When samples are taken.
-pub(super) struct Sampling {
+pub(crate) struct Sampling {
     last: Instant,
     pause: Duration,
 }
 
 /// One of them.
-pub(super) struct Sample {
-    pub(super) rings: PastCut,
-    pub(super) events: EventsCut,
-    pub(super) meta: Meta,
-    pub(super) from: BootNanos,
+pub(crate) struct Sample {
+    pub(crate) rings: PastCut,
+    pub(crate) events: EventsCut,
+    pub(crate) meta: Meta,
+    pub(crate) from: BootNanos,
     /// Up to when all of both has come.
-    pub(super) until: BootNanos,
+    pub(crate) until: BootNanos,
 }
 
 impl Sampling {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { last: Instant::now(), pause: FIRST }
     }
 
     /// Whether it is time for one.
-    pub(super) fn is_due(&mut self) -> bool {
+    pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.last.elapsed() >= self.pause;
         if is_due {
             (self.last, self.pause) = (Instant::now(), (2 * self.pause).min(LAST));
@@ -51,7 +51,7 @@ impl Sampling {
     }
 
     /// From when on one reaches until then, if the past has that number of bytes of that time.
-    pub(super) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
+    pub(crate) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
         let covered = until.0.saturating_sub(since.0);
         let wanted = u128::from(covered) * u128::from(ENOUGH) / u128::from(bytes.max(1));
         let span = u64::try_from(wanted).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
@@ -61,14 +61,14 @@ impl Sampling {
 
 impl Sample {
     /// The capture that it would be on a disk.
-    pub(super) fn read(self, source: &FileSource) -> anyhow::Result<Reader> {
+    pub(crate) fn read(self, source: &FileSource) -> anyhow::Result<Reader> {
         let Self { rings, events, mut meta, from, until } = self;
         let mut stream = RingsWriter::begin(Vec::new())?;
         rings.write(source, &mut stream)?;
         let rings = stream.finish()?;
         let mut stream = EventsWriter::begin(Vec::new())?;
         let written = events.write(from, &mut stream)?;
-        let at = ::capture::When { boot_nanos: until.0, ..::capture::When::default() };
+        let at = capture::When { boot_nanos: until.0, ..capture::When::default() };
         meta.end = Some(End { at, events: written.events, events_until_boot_nanos: Some(until.0), ..End::default() });
         let meta = meta.to_json()?.into_bytes();
         Ok(Reader::open(&meta, Some(Arc::new(rings)), Some(Arc::new(stream.finish()?)))?)

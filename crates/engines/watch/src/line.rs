@@ -14,33 +14,33 @@ const CONNECTION: usize = 60;
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// End of the request or the time away, or when it was looked at, in nanoseconds since 1970.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// Begin of the time away that the line is about; `None` if it is about a request.
-    pub(super) away_since: Option<BootNanos>,
+    pub(crate) away_since: Option<BootNanos>,
     /// Times in which threads were away, of the capture.
-    pub(super) away: AwayText,
+    pub(crate) away: AwayText,
     /// What is known of it; `None` if its beginning is not in the capture.
-    pub(super) judged: Option<Judged>,
+    pub(crate) judged: Option<Judged>,
     /// As it was measured while the trace was followed.
-    pub(super) length: u64,
-    pub(super) kind: String,
-    pub(super) is_open: bool,
+    pub(crate) length: u64,
+    pub(crate) kind: String,
+    pub(crate) is_open: bool,
     /// Other slow requests of the same time.
-    pub(super) more: u64,
+    pub(crate) more: u64,
     /// Slow requests since the last line that have no capture.
-    pub(super) missed: Missed,
+    pub(crate) missed: Missed,
     /// Slots of the trace and events of the kernel that are missing in the capture.
-    pub(super) lost: (u64, u64),
+    pub(crate) lost: (u64, u64),
     /// How much of the time before the request the capture has, if that is less than asked for.
-    pub(super) short: Option<u64>,
+    pub(crate) short: Option<u64>,
     /// Its capture, or why there is none.
-    pub(super) folder: Result<String, String>,
+    pub(crate) folder: Result<String, String>,
 }
 
 impl Line {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut line = text::utc::moment(self.at.into()).strftime("%H:%M:%S.%3f ").to_string();
         let away = self.away.sentences.join("; ");
         if self.away_since.is_none() {
@@ -111,7 +111,7 @@ impl Line {
         who
     }
 
-    pub(super) fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         let none = Judged::default();
         let judged = self.judged.as_ref();
         let of = judged.unwrap_or(&none);

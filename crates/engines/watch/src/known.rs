@@ -2,38 +2,43 @@
 
 use std::time::Duration;
 
-use ::objects::{Annotator, Journal, ObjectSpec};
 use capture_recorder::Objects;
 use live_objects::{Session, annotate_quietly};
+use objects::{Annotator, Journal, ObjectSpec};
+use observer::Observer;
 use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
-
-use crate::messages::note;
 
 /// Lines after which the journal forgets what has ended.
 const MANY_LINES: usize = 10_000;
 
-pub(super) struct Known {
+pub(crate) struct Known {
     session: Option<Session>,
     specs: Vec<ObjectSpec>,
-    pub(super) annotator: Annotator,
+    pub(crate) annotator: Annotator,
     journal: Journal,
     /// What was learnt since the journal forgot.
     lines: usize,
     /// Slots of the trace that were overwritten before they were read.
     lost: u64,
+    observer: Observer,
 }
 
 impl Known {
     /// Of a trace with these tracepoints; without objects only its owners are known.
-    pub(super) fn new(objects: Option<Objects>, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Self {
+    pub(crate) fn new(
+        objects: Option<Objects>,
+        specs: Vec<ObjectSpec>,
+        tpoints: &TpointTable,
+        observer: &Observer,
+    ) -> Self {
         let mut annotator = annotate_quietly("", specs.clone(), tpoints);
         annotator.extend_from(Ticks(sys::clock::ticks()));
         let session = objects.map(|objects| objects.session);
-        Self { session, specs, annotator, journal: Journal::default(), lines: 0, lost: 0 }
+        Self { session, specs, annotator, journal: Journal::default(), lines: 0, lost: 0, observer: observer.clone() }
     }
 
     /// Learns what has come. What ended before that time is forgotten, when there is much.
-    pub(super) fn learn(&mut self, oldest: Ticks) {
+    pub(crate) fn learn(&mut self, oldest: Ticks) {
         let Some(session) = &mut self.session else { return };
         let lines = session.next(Duration::ZERO);
         if lines.is_empty() {
@@ -52,27 +57,27 @@ impl Known {
     }
 
     /// Takes over how many slots were lost until now: what they said of beginnings and ends is not known.
-    pub(super) fn count_losses(&mut self, slots: u64) {
+    pub(crate) fn count_losses(&mut self, slots: u64) {
         if slots > self.lost {
             self.lost = slots;
             self.annotator.lose_until(Ticks(sys::clock::ticks()));
         }
     }
 
-    pub(super) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
+    pub(crate) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
         self.annotator.know_owners(owners.all(), owners.are_all(), rate);
     }
 
     /// The recording of a capture that begins at that time.
-    pub(super) fn recording(&mut self, oldest: Ticks) -> String {
+    pub(crate) fn recording(&mut self, oldest: Ticks) -> String {
         self.journal.forget(oldest.0);
         self.journal.text()
     }
 
     /// Detaches the probes.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Some((_, Some(Err(error)))) = self.session.map(Session::finish) {
-            note(&format!("objects: {error}"));
+            self.observer.note(&format!("objects: {error}"));
         }
     }
 }

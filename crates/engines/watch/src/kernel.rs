@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::capture::{EventsWriter, NamedThread};
+use capture::{EventsWriter, NamedThread};
 use capture_recorder::{Kernel, facts, plain};
 use kernel_events::{Recorded, Recorder, Totals};
 use scene::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
@@ -25,15 +25,15 @@ const BLOCK: usize = 1 << 11;
 type Name = [u8; 16];
 
 /// The events of the last moments.
-pub(super) struct KernelPast {
+pub(crate) struct KernelPast {
     recorder: Recorder,
     past: EventsPast,
     absences: Absences,
     pid: u32,
     looked: Instant,
     /// Events that came, and those that were lost.
-    pub(super) events: u64,
-    pub(super) lost: u64,
+    pub(crate) events: u64,
+    pub(crate) lost: u64,
 }
 
 /// Finder of the times in which threads that write rings were away, in events as they come.
@@ -72,7 +72,7 @@ struct Front {
 }
 
 /// A part of the past, which can be written while the past goes on.
-pub(super) struct EventsCut {
+pub(crate) struct EventsCut {
     front: Front,
     blocks: Vec<Arc<Vec<Recorded>>>,
     roster: Vec<NamedThread>,
@@ -80,13 +80,13 @@ pub(super) struct EventsCut {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) events: u64,
-    pub(super) lost: u64,
+pub(crate) struct Written {
+    pub(crate) events: u64,
+    pub(crate) lost: u64,
 }
 
 impl KernelPast {
-    pub(super) fn new(kernel: Kernel, pid: u32) -> Self {
+    pub(crate) fn new(kernel: Kernel, pid: u32) -> Self {
         let since = kernel.recorder.started();
         let (past, looked) = (EventsPast::new(since), Instant::now());
         let activities = Activities::new([], since).keeping(0);
@@ -97,7 +97,7 @@ impl KernelPast {
     }
 
     /// Takes over what has come, and drops what is older than that.
-    pub(super) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
+    pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
         let events = self.recorder.next(at_most).map_err(plain)?;
         self.events += events.len() as u64;
         self.lost += events.iter().map(lost).sum::<u64>();
@@ -111,7 +111,7 @@ impl KernelPast {
     }
 
     /// Looks when these threads, which write rings, are away.
-    pub(super) fn look_after(&mut self, writers: impl IntoIterator<Item = Tid>) {
+    pub(crate) fn look_after(&mut self, writers: impl IntoIterator<Item = Tid>) {
         for tid in writers {
             self.absences.activities.follow(tid);
             self.absences.tracker.follow(tid);
@@ -119,7 +119,7 @@ impl KernelPast {
     }
 
     /// Returns the times away that are over since the last call.
-    pub(super) fn take_away(&mut self) -> Vec<(Tid, Away)> {
+    pub(crate) fn take_away(&mut self) -> Vec<(Tid, Away)> {
         self.absences.tracker.take()
     }
 
@@ -127,17 +127,17 @@ impl KernelPast {
         self.past.know(facts::threads(self.pid).iter().map(|thread| (thread.tid, thread.name)).collect());
     }
 
-    pub(super) fn cut(&self) -> EventsCut {
+    pub(crate) fn cut(&self) -> EventsCut {
         self.past.cut()
     }
 
     /// Returns from when on every event is kept.
-    pub(super) fn since(&self) -> BootNanos {
+    pub(crate) fn since(&self) -> BootNanos {
         self.past.front.since
     }
 
     /// Detaches the programs.
-    pub(super) fn finish(self) -> anyhow::Result<Totals> {
+    pub(crate) fn finish(self) -> anyhow::Result<Totals> {
         self.recorder.finish().map(|(_, totals)| totals).map_err(plain)
     }
 }
@@ -201,18 +201,18 @@ impl Front {
 
 impl EventsCut {
     /// From when on everything is there.
-    pub(super) fn since(&self) -> BootNanos {
+    pub(crate) fn since(&self) -> BootNanos {
         self.front.since
     }
 
     /// Bytes that are surely enough for [`Self::write`].
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let events: usize = self.blocks.iter().map(|block| block.len()).sum();
-        (2 * events + 2 * self.roster.len() + 1_000) as u64 * ::capture::EVENT_BYTES
+        (2 * events + 2 * self.roster.len() + 1_000) as u64 * capture::EVENT_BYTES
     }
 
     /// Writes the events from that time on, and before them what was known then, as the stream of a capture.
-    pub(super) fn write<W: Write>(mut self, from: BootNanos, writer: &mut EventsWriter<W>) -> io::Result<Written> {
+    pub(crate) fn write<W: Write>(mut self, from: BootNanos, writer: &mut EventsWriter<W>) -> io::Result<Written> {
         let events = self.blocks.iter().flat_map(|block| block.iter());
         for recorded in events.clone().take_while(|recorded| recorded.event.at < from) {
             self.front.pass(recorded);
@@ -244,7 +244,7 @@ impl EventsCut {
 mod tests {
     use std::sync::Arc;
 
-    use ::capture::{FORMAT, Meta, Reader, Source};
+    use capture::{FORMAT, Meta, Reader, Source};
     use scene::Leaves;
 
     use super::*;

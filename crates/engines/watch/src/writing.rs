@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use ::capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
-use ::objects::ObjectSpec;
+use capture::{End, EventsWriter, Meta, PastCut, RingsWriter};
 use capture_recorder::Folder;
+use objects::ObjectSpec;
+use observer::Observer;
 use scene::{BootNanos, Experience};
 use text::printable::{self, path as printable};
 use text::utc;
@@ -23,23 +24,22 @@ use super::line::Line;
 use super::sample::Sample;
 use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
-use crate::{interrupt, terminal};
 
 /// What is to be written.
-pub(super) struct Job {
-    pub(super) window: Window,
-    pub(super) missed: Missed,
-    pub(super) rings: PastCut,
-    pub(super) events: Option<EventsCut>,
-    pub(super) objects: String,
+pub(crate) struct Job {
+    pub(crate) window: Window,
+    pub(crate) missed: Missed,
+    pub(crate) rings: PastCut,
+    pub(crate) events: Option<EventsCut>,
+    pub(crate) objects: String,
     /// As far as it is known before.
-    pub(super) meta: Meta,
+    pub(crate) meta: Meta,
     /// The kind of the request, if its capture does not say it.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// Up to when the kernel's events have come.
-    pub(super) known_until: BootNanos,
+    pub(crate) known_until: BootNanos,
     /// How much of what comes before the request was asked for, in nanoseconds.
-    pub(super) before: u64,
+    pub(crate) before: u64,
 }
 
 /// What the thread does.
@@ -51,16 +51,16 @@ enum Task {
 }
 
 /// What came of it.
-pub(super) struct Done {
+pub(crate) struct Done {
     /// Whether there is a capture.
-    pub(super) is_written: bool,
-    pub(super) failed: Option<anyhow::Error>,
+    pub(crate) is_written: bool,
+    pub(crate) failed: Option<anyhow::Error>,
     /// The line could not be printed: nobody reads them.
-    pub(super) unheard: Option<anyhow::Error>,
+    pub(crate) unheard: Option<anyhow::Error>,
 }
 
 /// The thread.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     tasks: Option<Sender<Task>>,
     done: Receiver<Done>,
     waiting: usize,
@@ -68,18 +68,21 @@ pub(super) struct Writer {
 }
 
 /// What the thread works with.
-pub(super) struct Desk {
-    pub(super) shelf: Shelf,
-    pub(super) source: FileSource,
-    pub(super) specs: Vec<ObjectSpec>,
-    pub(super) pid: u32,
-    pub(super) json: bool,
+pub(crate) struct Desk {
+    pub(crate) shelf: Shelf,
+    pub(crate) source: FileSource,
+    pub(crate) specs: Vec<ObjectSpec>,
+    pub(crate) pid: u32,
+    pub(crate) json: bool,
+    /// Destination of the lines.
+    pub(crate) print: Box<dyn FnMut(&str) -> std::io::Result<()> + Send>,
+    pub(crate) observer: Observer,
     /// What is usual.
-    pub(super) experience: Experience,
+    pub(crate) experience: Experience,
 }
 
 impl Writer {
-    pub(super) fn start(mut desk: Desk) -> anyhow::Result<Self> {
+    pub(crate) fn start(mut desk: Desk) -> anyhow::Result<Self> {
         let (tasks, to_do) = channel::<Task>();
         let is_learning = Arc::new(AtomicBool::new(false));
         let learns = Arc::clone(&is_learning);
@@ -106,11 +109,11 @@ impl Writer {
     }
 
     /// Whether it can take a job now.
-    pub(super) fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.waiting == 0
     }
 
-    pub(super) fn hand_over(&mut self, job: Job) {
+    pub(crate) fn hand_over(&mut self, job: Job) {
         // It is there until `finish`.
         if let Some(tasks) = &self.tasks
             && tasks.send(Task::Write(Box::new(job))).is_ok()
@@ -120,18 +123,18 @@ impl Writer {
     }
 
     /// Whether it has a sample to learn from.
-    pub(super) fn is_learning(&self) -> bool {
+    pub(crate) fn is_learning(&self) -> bool {
         self.is_learning.load(Ordering::Acquire)
     }
 
     /// Has it learn what is usual.
-    pub(super) fn learn(&mut self, sample: Sample) {
+    pub(crate) fn learn(&mut self, sample: Sample) {
         self.is_learning.store(true, Ordering::Release);
         let _ = self.tasks.as_ref().map(|tasks| tasks.send(Task::Learn(Box::new(sample))));
     }
 
     /// What has been done meanwhile.
-    pub(super) fn done(&mut self) -> Option<Done> {
+    pub(crate) fn done(&mut self) -> Option<Done> {
         match self.done.try_recv() {
             Ok(done) => {
                 self.waiting -= 1;
@@ -143,7 +146,7 @@ impl Writer {
 
     /// Waits for the captures that are still being written. The thread may go on with a sample until the process ends: it learns from
     /// it for captures that will not come, and where others have the CPU that would take seconds.
-    pub(super) fn finish(mut self) -> Vec<Done> {
+    pub(crate) fn finish(mut self) -> Vec<Done> {
         drop(self.tasks.take());
         (0..self.waiting).map_while(|_| self.done.recv().ok()).collect()
     }
@@ -152,14 +155,14 @@ impl Writer {
 impl Desk {
     /// Learns what is usual; a sample that can't be read, which would be a mistake of ours, teaches nothing.
     fn learn(&mut self, sample: Sample) {
-        interrupt::step();
+        self.observer.step();
         let _ = sample
             .read(&self.source)
-            .and_then(|reader| learn(reader, &self.specs, &mut self.experience, &terminal::observer()));
+            .and_then(|reader| learn(reader, &self.specs, &mut self.experience, &self.observer));
     }
 
     fn work(&mut self, job: Job) -> Done {
-        interrupt::step();
+        self.observer.step();
         // Requests that end together are of one capture: no two have one name.
         let at = utc_of(job.window.subject.end);
         let name = shelf::name(at, self.pid);
@@ -181,7 +184,7 @@ impl Desk {
         let away_since = case.reason.slow().is_none().then_some(case.begin);
         let line = Line { at, away_since, away, judged, length, kind, is_open, more, missed, lost, short, folder };
         let line = if self.json { line.json() } else { line.text() };
-        Done { is_written, failed, unheard: print(&line).err().map(Into::into) }
+        Done { is_written, failed, unheard: (self.print)(&line).err().map(Into::into) }
     }
 
     /// Writes a capture under another name, and gives it its name when it is whole; `None` if there is no room for it.
@@ -216,7 +219,7 @@ impl Desk {
         let folder = Folder::create(Some(partial), self.pid)?;
         let mut stream = RingsWriter::begin(folder.file(RINGS)?)?;
         rings.write(&self.source, &mut stream)?;
-        interrupt::step();
+        self.observer.step();
         let (mut written, mut bytes) = (Written::default(), stream.bytes());
         stream.finish()?.sync_data()?;
         if let Some(events) = events {
@@ -232,7 +235,7 @@ impl Desk {
             bytes += objects.len() as u64;
         }
         meta.end = Some(End {
-            at: ::capture::When { utc: utc_text(until), boot_nanos: until.0 },
+            at: capture::When { utc: utc_text(until), boot_nanos: until.0 },
             why: format!("dptrace watch: {what}"),
             records: rings.records,
             slots_lost: rings.lost,
@@ -251,7 +254,7 @@ impl Desk {
     /// ours.
     fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
         let wanted = case.reason.slow().map(|slow| slow.wanted);
-        judge(dir, &self.specs, wanted, &mut self.experience, &terminal::observer()).unwrap_or_default()
+        judge(dir, &self.specs, wanted, &mut self.experience, &self.observer).unwrap_or_default()
     }
 }
 
@@ -270,14 +273,6 @@ fn utc_of(at: BootNanos) -> u64 {
     sys::clock::real_nanos().saturating_sub(sys::clock::boot_nanos()).saturating_add(at.0)
 }
 
-pub(super) fn utc_text(at: BootNanos) -> String {
+pub(crate) fn utc_text(at: BootNanos) -> String {
     utc::text(utc_of(at).into())
-}
-
-fn print(line: &str) -> std::io::Result<()> {
-    interrupt::writing(|| {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{line}")?;
-        out.flush()
-    })
 }

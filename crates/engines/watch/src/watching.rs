@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use ::capture::Meta;
+use capture::Meta;
 use capture_recorder::facts;
 use host::Watch;
+use observer::Observer;
 use records::Context;
 use scene::{Away, BootNanos, Clock, MIN_AWAY, Tid};
 use spdk_trace::{Lcore, Ticks};
@@ -18,8 +19,6 @@ use super::sample::{Sample, Sampling};
 use super::trace::{Came, Watched};
 use super::window::{Case, Gate, Reason};
 use super::writing::{Done, Job, Writer, utc_text};
-use crate::interrupt::{self, Interrupt};
-use crate::messages::note;
 
 /// The longest wait for what comes next.
 const WAIT: Duration = Duration::from_millis(20);
@@ -37,53 +36,64 @@ const HELD: u64 = 60_000_000;
 const SLACK: u64 = 1_000_000_000;
 
 /// What is being watched.
-pub(super) struct Watching {
-    pub(super) trace: Watched,
-    pub(super) kernel: Option<KernelPast>,
-    pub(super) known: Known,
-    pub(super) detector: Detector,
-    pub(super) gate: Gate,
-    pub(super) writer: Writer,
+pub(crate) struct Watching {
+    pub(crate) trace: Watched,
+    pub(crate) kernel: Option<KernelPast>,
+    pub(crate) known: Known,
+    pub(crate) detector: Detector,
+    pub(crate) gate: Gate,
+    pub(crate) writer: Writer,
     /// What captures state of the machine and the process.
-    pub(super) meta: Meta,
-    pub(super) lcores: Vec<(Lcore, String)>,
-    pub(super) tpoints: Vec<(u16, String)>,
-    pub(super) setting: Setting,
-    pub(super) sampling: Sampling,
+    pub(crate) meta: Meta,
+    pub(crate) lcores: Vec<(Lcore, String)>,
+    pub(crate) tpoints: Vec<(u16, String)>,
+    pub(crate) setting: Setting,
+    pub(crate) sampling: Sampling,
     /// Times away of threads that write rings, until the records after them have come.
-    pub(super) pending: Vec<(Tid, Away)>,
+    pub(crate) pending: Vec<(Tid, Away)>,
+    pub(crate) observer: Observer,
 }
 
 /// What was asked for, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) pid: u32,
-    pub(super) slow: u64,
-    pub(super) before: u64,
+pub(crate) struct Setting {
+    pub(crate) pid: u32,
+    pub(crate) slow: u64,
+    pub(crate) before: u64,
     /// From when on a request counts as hanging.
-    pub(super) open: u64,
-    pub(super) after: Option<Duration>,
+    pub(crate) open: u64,
+    pub(crate) after: Option<Duration>,
 }
 
 /// What came of a watch.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) why: String,
-    pub(super) records: u64,
-    pub(super) slots_lost: u64,
-    pub(super) events: u64,
-    pub(super) events_lost: u64,
-    pub(super) requests: u64,
-    pub(super) slow: u64,
+pub struct Totals {
+    /// Reason for the end.
+    pub why: String,
+    /// Records that were read.
+    pub records: u64,
+    /// Slots that were overwritten before they were read.
+    pub slots_lost: u64,
+    /// Events of the kernel.
+    pub events: u64,
+    /// Events of the kernel that were lost.
+    pub events_lost: u64,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Requests that were slow.
+    pub slow: u64,
     /// Number of times in which threads that write rings were away, and nanoseconds of them.
-    pub(super) away: (u64, u64),
-    pub(super) captures: u64,
-    pub(super) without: u64,
-    pub(super) unsure: u64,
+    pub away: (u64, u64),
+    /// Captures that were written.
+    pub captures: u64,
+    /// Slow requests without a capture.
+    pub without: u64,
+    /// Requests that look slow across lost slots.
+    pub unsure: u64,
     /// The last reason for which a capture could not be written.
-    pub(super) failed: Option<anyhow::Error>,
+    pub failed: Option<anyhow::Error>,
     /// Nobody reads the lines any more.
-    pub(super) unheard: Option<anyhow::Error>,
+    pub unheard: Option<anyhow::Error>,
 }
 
 /// What was said already, so that it is said once.
@@ -97,7 +107,7 @@ struct Said {
 
 impl Watching {
     /// Watches until there is a reason to stop.
-    pub(super) fn until_end(mut self, watch: &Watch, interrupt: Interrupt) -> anyhow::Result<Totals> {
+    pub(crate) fn until_end(mut self, watch: &Watch) -> anyhow::Result<Totals> {
         let (started, mut alive, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         let (mut totals, mut said) = (Totals::default(), Said::default());
         self.look_after_writers();
@@ -113,7 +123,7 @@ impl Watching {
             if totals.unheard.is_some() {
                 break "nobody reads the lines".to_owned();
             }
-            if interrupt.is_requested() {
+            if self.observer.is_stop_requested() {
                 break "stopped".to_owned();
             }
             if self.setting.after.is_some_and(|after| started.elapsed() >= after) {
@@ -249,7 +259,7 @@ impl Watching {
         let kind = self.tpoints.iter().find(|(id, _)| Some(*id) == first).map(|(_, name)| name.as_str());
         let kind = kind.map_or("?", |name| name.rsplit_once('_').map_or(name, |(kind, _)| kind)).to_owned();
         let oldest = self.trace.clock().map_or(Ticks(0), |clock| clock.ticks(window.from));
-        let begin = ::capture::When { utc: utc_text(window.from), boot_nanos: window.from.0 };
+        let begin = capture::When { utc: utc_text(window.from), boot_nanos: window.from.0 };
         let objects = self.known.recording(oldest);
         let mut meta = Meta { begin, ..self.meta.clone() };
         meta.captured.objects = !objects.is_empty();
@@ -276,11 +286,11 @@ impl Watching {
     /// Counts what the writer has done, and says what is worth it, once.
     fn report(&mut self, totals: &mut Totals, said: &mut Said) {
         while let Some(done) = self.writer.done() {
-            totals.count(done, said);
+            totals.count(done, said, &self.observer);
         }
         if said.slots_lost == 0 && self.trace.lost > 0 {
             said.slots_lost = self.trace.lost;
-            note(
+            self.observer.note(
                 "slots of the trace were overwritten before they were read: requests may be missed (the end says how many)",
             );
         }
@@ -288,13 +298,13 @@ impl Watching {
         let is_short = |since: BootNanos| since.0 > started && now.saturating_sub(since.0) < before + LATE;
         if !said.is_short && is_short(self.trace.past.since()) {
             said.is_short = true;
-            note(
+            self.observer.note(
                 "there is more of the trace than is kept: captures have less of what came before than --before asks for",
             );
         }
         if !said.has_few_events && self.kernel.as_ref().is_some_and(|kernel| is_short(kernel.since())) {
             said.has_few_events = true;
-            note(
+            self.observer.note(
                 "there are more of the kernel's events than are kept: captures may not show what delayed requests that began \
                  before these",
             );
@@ -306,14 +316,14 @@ impl Watching {
         // What was slow just now is still written: the events of its time come a moment later.
         let until = Instant::now() + LAST;
         while (self.gate.window().is_some() || !self.pending.is_empty()) && Instant::now() < until {
-            interrupt::step();
+            self.observer.step();
             if self.step()?.is_last {
                 break;
             }
         }
         self.trace.stop();
         loop {
-            interrupt::step();
+            self.observer.step();
             if self.trace.next(WAIT, BootNanos(0))?.is_last {
                 break;
             }
@@ -322,7 +332,7 @@ impl Watching {
         let failed = self.kernel.as_mut().and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
         self.detect(true);
         self.write_if_due(true, true);
-        self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said));
+        self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said, &self.observer));
         (totals.records, totals.slots_lost) = (self.trace.records, self.trace.lost);
         (totals.requests, totals.slow, totals.away) = (self.detector.ended, self.gate.slow, self.gate.away);
         (totals.without, totals.unsure) = (self.gate.missed().count, self.detector.unsure);
@@ -339,12 +349,12 @@ impl Watching {
 }
 
 impl Totals {
-    fn count(&mut self, done: Done, said: &mut Said) {
+    fn count(&mut self, done: Done, said: &mut Said, observer: &Observer) {
         self.captures += u64::from(done.is_written);
         self.unheard = self.unheard.take().or(done.unheard);
         if let Some(error) = done.failed {
             if !std::mem::replace(&mut said.has_failed, true) {
-                note(&format!("a capture could not be written: {error:#}; the watch goes on"));
+                observer.note(&format!("a capture could not be written: {error:#}; the watch goes on"));
             }
             self.failed = Some(error);
         }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ::capture::{Past, PastCut};
 use anyhow::Context as _;
+use capture::{Past, PastCut};
 use capture_recorder::{Rings, reading};
 use scene::{BootNanos, Clock};
 use spdk_trace::{Follower, Owners, Record, TickRate};
@@ -26,11 +26,11 @@ const FIRST_ANCHOR: Duration = Duration::from_millis(2);
 const OWNERS: Duration = Duration::from_millis(25);
 
 /// A trace that is being watched.
-pub(super) struct Watched {
-    pub(super) source: FileSource,
+pub(crate) struct Watched {
+    pub(crate) source: FileSource,
     follower: Follower,
     reader: Reader,
-    pub(super) past: Past,
+    pub(crate) past: Past,
     /// When the clocks were read last, and the time until they are again.
     anchored: Instant,
     pause: Duration,
@@ -38,28 +38,28 @@ pub(super) struct Watched {
     start: u64,
     refreshed: Option<Instant>,
     /// Records that came, and slots that were lost.
-    pub(super) records: u64,
-    pub(super) lost: u64,
+    pub(crate) records: u64,
+    pub(crate) lost: u64,
 }
 
 /// What came.
 #[derive(Debug, Default)]
-pub(super) struct Came {
+pub(crate) struct Came {
     /// Nothing came in time.
-    pub(super) is_idle: bool,
+    pub(crate) is_idle: bool,
     /// No more will come.
-    pub(super) is_last: bool,
+    pub(crate) is_last: bool,
     /// What kept the reader from reading on.
-    pub(super) failed: Option<anyhow::Error>,
+    pub(crate) failed: Option<anyhow::Error>,
 }
 
 impl Watched {
     /// Begins to follow it: what is in the rings now is left out.
-    pub(super) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
+    pub(crate) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
         let Rings { source, follower, path } = rings;
         let failing = || format!("reading {}", printable::path(&path));
         let mut tail = follower.tail();
-        let around = ::capture::Around::read_now(&source, &follower).with_context(failing)?;
+        let around = capture::Around::read_now(&source, &follower).with_context(failing)?;
         let lcores = follower.rings().map(|(lcore, _)| lcore).collect();
         let first = reading();
         let since = boot_nanos();
@@ -74,12 +74,12 @@ impl Watched {
         Ok(Self { source, follower, reader, past, anchored, pause, start, refreshed: None, records: 0, lost: 0 })
     }
 
-    pub(super) fn rate(&self) -> TickRate {
+    pub(crate) fn rate(&self) -> TickRate {
         self.follower.tick_rate()
     }
 
     /// Takes over what comes next, waiting at most this long; what is older than `oldest` is dropped.
-    pub(super) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<Came> {
+    pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<Came> {
         if self.anchored.elapsed() >= self.pause {
             self.anchored = Instant::now();
             self.pause = (2 * self.pause).min(ANCHORS);
@@ -96,7 +96,7 @@ impl Watched {
     }
 
     /// Reads the owners, if it is time for that; `known` gets them if they have changed.
-    pub(super) fn refresh(&mut self, known: impl FnOnce(&Owners)) -> anyhow::Result<()> {
+    pub(crate) fn refresh(&mut self, known: impl FnOnce(&Owners)) -> anyhow::Result<()> {
         let is_first = self.refreshed.is_none();
         if self.refreshed.is_some_and(|refreshed| refreshed.elapsed() < OWNERS) {
             return Ok(());
@@ -115,7 +115,7 @@ impl Watched {
     }
 
     /// Gives the records that were held back for long enough, or all.
-    pub(super) fn give(&mut self, all: bool, mut each: impl FnMut(&Record<'_>)) {
+    pub(crate) fn give(&mut self, all: bool, mut each: impl FnMut(&Record<'_>)) {
         let records = &mut self.records;
         let each = |record: &Record<'_>| {
             *records += 1;
@@ -129,24 +129,24 @@ impl Watched {
     }
 
     /// The clock that puts ticks on the kernel's time; none in the first moment.
-    pub(super) fn clock(&self) -> Option<Clock> {
+    pub(crate) fn clock(&self) -> Option<Clock> {
         self.past.clock().ok()
     }
 
     /// What there is of the time between these two.
-    pub(super) fn cut(&mut self, from: BootNanos, until: BootNanos) -> PastCut {
+    pub(crate) fn cut(&mut self, from: BootNanos, until: BootNanos) -> PastCut {
         let mut cut = self.past.cut(from, until);
         cut.anchor(reading());
         cut
     }
 
     /// Has the reader poll once more, and end.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.reader.stop();
     }
 
     /// Why slots were lost.
-    pub(super) fn finish(self) -> Pressure {
+    pub(crate) fn finish(self) -> Pressure {
         self.reader.finish()
     }
 }

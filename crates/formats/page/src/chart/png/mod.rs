@@ -5,13 +5,12 @@ mod letters;
 
 use std::io::{self, Write as _};
 
-use canvas::Canvas;
-use letters::Letters;
-
 use super::draw::{Anchor, Drawing, Shape};
 use super::style::{Paint, Style, Styles, colour};
 use super::{Chart, WIDTH};
 use crate::escape;
+use canvas::Canvas;
+use letters::Letters;
 
 /// Pixels of the picture for a pixel of a screen: letters of this size have a raster, and a screen with a finer grid shows more.
 const SCALE: f64 = 1.5;

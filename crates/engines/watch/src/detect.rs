@@ -6,26 +6,25 @@ use scene::{Life, Lives};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
 use timeline::judge::Wanted;
 
-#[cfg(test)]
-use crate::agreement_tests::{RealTrace, Requests};
-
 /// Objects that are followed: of more, those that began before the time that is kept are no longer.
 const MOST_LIVES: usize = 1 << 18;
 
 /// A request that took long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slow {
-    pub(super) wanted: Wanted,
+pub struct Slow {
+    /// Identity of the request.
+    pub wanted: Wanted,
     /// Its last record so far; of one that is still open, the time at which it was looked at.
-    pub(super) end: Ticks,
-    pub(super) is_open: bool,
+    pub end: Ticks,
+    /// True if it has not ended.
+    pub is_open: bool,
     /// Of an open one: whether it is known that its queue is none on which requests wait by design.
-    pub(super) is_queue_known: bool,
+    pub is_queue_known: bool,
 }
 
 impl Slow {
     /// In ticks.
-    pub(super) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.end.0.saturating_sub(self.wanted.begin.0)
     }
 }
@@ -48,7 +47,7 @@ impl Seen {
 }
 
 /// Follows all objects.
-pub(super) struct Detector {
+pub struct Detector {
     lives: Lives<Seen>,
     /// By tracepoint: whether objects that it creates are asked for.
     wanted: Option<TpointSet>,
@@ -59,14 +58,14 @@ pub(super) struct Detector {
     /// Time of the newest beginning of an object that was asked for, by lcore.
     newest: Vec<Ticks>,
     /// How many objects have ended.
-    pub(super) ended: u64,
+    pub(crate) ended: u64,
     /// Of how many that look slow slots were lost meanwhile: the end of one and the beginning of the next may be missing.
-    pub(super) unsure: u64,
+    pub(crate) unsure: u64,
 }
 
 impl Detector {
     /// For a trace with these tracepoints: objects that take at least `slow` ticks, of those that these tracepoints create.
-    pub(super) fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
+    pub fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
         Self {
             lives: Lives::new(tpoints),
             wanted,
@@ -80,7 +79,7 @@ impl Detector {
     }
 
     /// Takes the next record in the order of time.
-    pub(super) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
+    pub fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let wanted = &self.wanted;
         let is_wanted = |id: u16| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
         let Some(passed) = self.lives.record(record, |_| Seen {
@@ -118,7 +117,7 @@ impl Detector {
     }
 
     /// Returns whether an object that was asked for has begun on that lcore since then.
-    pub(super) fn has_begun(&self, lcore: Lcore, since: Ticks) -> bool {
+    pub(crate) fn has_begun(&self, lcore: Lcore, since: Ticks) -> bool {
         self.newest.get(usize::from(lcore.0)).is_some_and(|newest| *newest >= since)
     }
 
@@ -140,7 +139,7 @@ impl Detector {
     }
 
     /// Reports objects that are still open at that time, and have been for that number of ticks: once for each.
-    pub(super) fn still_open(&mut self, now: Ticks, since: u64) {
+    pub(crate) fn still_open(&mut self, now: Ticks, since: u64) {
         for life in self.lives.open() {
             // Its end may be among what was lost.
             let is_long = now.0.saturating_sub(life.begin.0) >= since && !life.is_torn && !life.is_perhaps_over();
@@ -153,28 +152,14 @@ impl Detector {
     }
 
     /// Drops what is followed for nothing, when there is much: objects of which no end came.
-    pub(super) fn forget(&mut self, before: Ticks) {
+    pub(crate) fn forget(&mut self, before: Ticks) {
         if self.lives.len() > MOST_LIVES {
             self.lives.forget(before);
         }
     }
 
     /// What was found since the last call.
-    pub(super) fn take(&mut self) -> Vec<Slow> {
+    pub fn take(&mut self) -> Vec<Slow> {
         std::mem::take(&mut self.found)
     }
-}
-
-/// Returns the requests of hosts as those that take at least a tick.
-#[cfg(test)]
-pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let queues = Queues::new(&real.specs).unwrap();
-    let mut detector = Detector::new(real.trace.tpoints().all(), None, queues, 1);
-    real.each(|record, context| detector.record(record, context));
-    let (found, first, rate) = (detector.take(), real.first_tpoint(), real.trace.tick_rate());
-    let mut lengths: Vec<u64> =
-        found.iter().filter(|slow| slow.wanted.first == first).map(|slow| rate.nanos(Ticks(slow.length())).0).collect();
-    lengths.sort_unstable();
-    let p99 = lengths[(lengths.len() * 99).div_ceil(100) - 1];
-    Requests { count: lengths.len() as u64, p99, longest: lengths[lengths.len() - 1], slowest: None }
 }

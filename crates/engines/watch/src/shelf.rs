@@ -19,7 +19,7 @@ const PARTIAL: &str = ".partial";
 
 /// The folder.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     dir: PathBuf,
     keep: usize,
     max_bytes: u64,
@@ -34,7 +34,7 @@ struct Kept {
 
 impl Shelf {
     /// Makes the folder, if it is not there.
-    pub(super) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
+    pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
         match DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(error).with_context(|| format!("creating the folder {}", printable(dir)));
@@ -47,12 +47,12 @@ impl Shelf {
         Ok(Self { dir: dir.to_owned(), keep: keep.max(1), max_bytes })
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Removes what an earlier run of this watch left unfinished: one that was killed.
-    pub(super) fn clear_unfinished(&self) -> io::Result<()> {
+    pub(crate) fn clear_unfinished(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.dir)? {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -72,12 +72,12 @@ impl Shelf {
     }
 
     /// Where a capture is written, and where it is when it is whole.
-    pub(super) fn places(&self, name: &str) -> (PathBuf, PathBuf) {
+    pub(crate) fn places(&self, name: &str) -> (PathBuf, PathBuf) {
         (self.dir.join(format!(".{name}{PARTIAL}")), self.dir.join(name))
     }
 
     /// Removes the oldest captures until there is room for one more of that many bytes; says whether there is.
-    pub(super) fn make_room(&self, bytes: u64) -> io::Result<bool> {
+    pub(crate) fn make_room(&self, bytes: u64) -> io::Result<bool> {
         if bytes > self.max_bytes {
             return Ok(false);
         }
@@ -113,7 +113,7 @@ impl Shelf {
     }
 
     /// Removes a capture: the files that it has as one, then the folder. If there is anything else in it, that remains.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join(name);
         if !fs::symlink_metadata(&dir)?.is_dir() {
             return Ok(());
@@ -132,7 +132,7 @@ impl Shelf {
 }
 
 /// The name of a capture of a process at a time, in nanoseconds since 1970: names sort by time.
-pub(super) fn name(real_nanos: u64, pid: u32) -> String {
+pub(crate) fn name(real_nanos: u64, pid: u32) -> String {
     let at = text::utc::moment(real_nanos.into());
     format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
 }

@@ -13,7 +13,7 @@ const TOGETHER: u64 = 10_000_000;
 
 /// Reason for a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// This request was slow.
     Slow(Slow),
     /// This thread, which writes a ring, was away.
@@ -22,7 +22,7 @@ pub(super) enum Reason {
 
 impl Reason {
     /// Returns the request that was slow, if one was.
-    pub(super) fn slow(&self) -> Option<&Slow> {
+    pub(crate) fn slow(&self) -> Option<&Slow> {
         match self {
             Self::Slow(slow) => Some(slow),
             Self::Away(_) => None,
@@ -30,36 +30,36 @@ impl Reason {
     }
 
     /// Returns whether the request is one that is still open.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.slow().is_some_and(|slow| slow.is_open)
     }
 }
 
 /// A slow request or a time away, on the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Case {
-    pub(super) reason: Reason,
-    pub(super) begin: BootNanos,
-    pub(super) end: BootNanos,
+pub(crate) struct Case {
+    pub(crate) reason: Reason,
+    pub(crate) begin: BootNanos,
+    pub(crate) end: BootNanos,
 }
 
 impl Case {
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.end.0.saturating_sub(self.begin.0)
     }
 }
 
 /// The time that one capture is to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) from: BootNanos,
-    pub(super) until: BootNanos,
+pub(crate) struct Window {
+    pub(crate) from: BootNanos,
+    pub(crate) until: BootNanos,
     /// Latest end of what is of it.
     latest: BootNanos,
     /// The slowest request; without any, the longest time away.
-    pub(super) subject: Case,
+    pub(crate) subject: Case,
     /// Number of other slow requests.
-    pub(super) more: u64,
+    pub(crate) more: u64,
 }
 
 impl Window {
@@ -92,7 +92,7 @@ impl Window {
 
 /// Decides which slow requests and times away get a capture.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     before: u64,
     every: Duration,
     /// The shortest time between captures of requests that are still open on queues of which nothing is known.
@@ -103,26 +103,26 @@ pub(super) struct Gate {
     /// Slow requests since the last capture that got none, and the slowest of them in nanoseconds.
     missed: Missed,
     /// Number of all slow requests.
-    pub(super) slow: u64,
+    pub(crate) slow: u64,
     /// Number of all times away, and nanoseconds of them.
-    pub(super) away: (u64, u64),
+    pub(crate) away: (u64, u64),
 }
 
 /// Slow requests without a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Missed {
-    pub(super) count: u64,
-    pub(super) longest: u64,
+pub(crate) struct Missed {
+    pub(crate) count: u64,
+    pub(crate) longest: u64,
 }
 
 impl Gate {
-    pub(super) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
+    pub(crate) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
         let (last, last_unknown, window, missed) = (None, None, None, Missed::default());
         Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0, away: (0, 0) }
     }
 
     /// Takes a slow request or a time away. `is_free` if a capture can be written now.
-    pub(super) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
+    pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
         match case.reason {
             Reason::Slow(_) => self.slow += 1,
             Reason::Away(_) => self.away = (self.away.0 + 1, self.away.1.saturating_add(case.length())),
@@ -150,17 +150,17 @@ impl Gate {
     }
 
     /// The time for which a capture is to be written.
-    pub(super) fn window(&self) -> Option<&Window> {
+    pub(crate) fn window(&self) -> Option<&Window> {
         self.window.as_ref()
     }
 
     /// Takes it, with what got no capture since the last one.
-    pub(super) fn take(&mut self) -> Option<(Window, Missed)> {
+    pub(crate) fn take(&mut self) -> Option<(Window, Missed)> {
         self.window.take().map(|window| (window, std::mem::take(&mut self.missed)))
     }
 
     /// What got no capture since the last one.
-    pub(super) fn missed(&self) -> Missed {
+    pub(crate) fn missed(&self) -> Missed {
         self.missed
     }
 }

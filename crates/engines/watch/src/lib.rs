@@ -1,0 +1,245 @@
+//! Keeps the last moments of a live trace and of the kernel in memory, and writes captures of slow requests.
+//!
+//! [`watch`] runs until there is a reason to stop. It hands each line to its caller, and notes to an [`Observer`].
+#![forbid(unsafe_code)]
+
+pub mod detect;
+mod kernel;
+mod known;
+mod line;
+mod sample;
+mod shelf;
+mod trace;
+mod watching;
+mod window;
+mod writing;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use capture_recorder::{Kernel, Objects, Rings, SMALL_RING, facts, process_name};
+use errors::usage;
+use host::Watch;
+use objects::ObjectSpec;
+use observer::Observer;
+use requests::Queues;
+use scene::Experience;
+use screen::counted;
+use spdk_trace::{TickRate, Tpoint, TpointSet};
+use text::patterns;
+use text::printable::path as printable;
+use trace_source::cpus;
+
+use detect::Detector;
+use kernel::KernelPast;
+use known::Known;
+use sample::Sampling;
+use shelf::Shelf;
+use trace::Watched;
+pub use watching::Totals;
+use watching::{Setting, Watching};
+use window::Gate;
+use writing::{Desk, Writer};
+
+/// A request is hanging if it has been open for this number of times the time that is slow,
+const OPEN: u32 = 10;
+/// and this long at least.
+const LEAST_OPEN: Duration = Duration::from_secs(1);
+/// The shortest time between captures of requests that hang, if it is not known whether they are to.
+const EVERY_UNKNOWN: Duration = Duration::from_mins(1);
+
+/// What is watched, and what is written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The process.
+    pub pid: u32,
+    /// Kinds of its objects.
+    pub specs: Vec<ObjectSpec>,
+    /// Patterns of the tracepoints that create the requests to watch; all, if there is none.
+    pub tpoints: Vec<String>,
+    /// Folder of the captures, if one is named.
+    pub folder: Option<PathBuf>,
+    /// Number of captures that stay in the folder.
+    pub keep: usize,
+    /// Limit on the bytes of all captures in the folder.
+    pub max_bytes: u64,
+    /// Time from which a request is slow.
+    pub slow: Duration,
+    /// Time before a slow request that its capture has.
+    pub before: Duration,
+    /// Shortest time between two captures.
+    pub every: Duration,
+    /// Time after which the watch ends, if it does by itself.
+    pub after: Option<Duration>,
+    /// Bytes of the ring buffer for the kernel's events; `None` without these.
+    pub kernel_ring: Option<u32>,
+    /// True if probes of the process are attached to.
+    pub has_probes: bool,
+    /// True for lines of JSON.
+    pub as_json: bool,
+}
+
+/// Watches a process until there is a reason to stop. `print` gets a line for each slow request, and says whether somebody reads them.
+///
+/// # Errors
+/// If there is nothing to watch, or the folder cannot be used.
+pub fn watch(
+    options: Options,
+    print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
+    observer: &Observer,
+) -> anyhow::Result<Totals> {
+    let Options { pid, specs, .. } = &options;
+    let (pid, specs) = (*pid, specs.clone());
+    sys::allocator::keep_little();
+    // Before any thread is started: they inherit it.
+    let place = cpus::keep_off(std::iter::once(pid), observer);
+    let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
+    let tpoints = rings.follower.tpoints().all().to_vec();
+    let wanted = wanted(&options.tpoints, &tpoints)?;
+    let dir = options.folder.clone().unwrap_or_else(|| format!("{}.watch", process_name(pid)).into());
+    let shelf = Shelf::open(&dir, options.keep, options.max_bytes)?;
+    shelf.clear_unfinished().with_context(|| format!("reading the folder {}", printable(&dir)))?;
+    let mut meta = facts::gather(pid);
+    // Reading debug information takes its time: nothing else goes on meanwhile.
+    let objects = Objects::start(pid, &specs, options.has_probes, SMALL_RING, observer);
+    let objects = objects.inspect_err(|error| missing(&mut meta, "objects", error, observer)).ok();
+    let kernel = match options.kernel_ring {
+        None => Err(anyhow::anyhow!("--no-kernel was given")),
+        Some(bytes) => Kernel::start(pid, bytes),
+    };
+    let kernel = kernel.inspect_err(|error| missing(&mut meta, "kernel", error, observer)).ok();
+    meta.captured = ::capture::Captured { trace: true, kernel: kernel.is_some(), objects: objects.is_some() };
+    meta.process.trace_file = Some(facts::path(&rings.path));
+    meta.lcores = facts::lcore_threads(rings.follower.lcores(), &meta.process.threads);
+    let lcores = rings.follower.lcores().map(|(lcore, name)| (lcore, name.to_owned())).collect();
+    let known = Known::new(objects, specs.clone(), rings.follower.tpoints(), observer);
+    let setting = options.setting();
+    let slow = ticks(setting.slow, rings.follower.tick_rate());
+    let queues = Queues::new(&specs)?;
+    let source = rings.source.again()?;
+    let trace = Watched::start(rings, place.has_room())?;
+    observer.handle_stop_requests()?;
+    let process = Watch::new(pid, std::iter::empty())?;
+    observer.note(&format!(
+        "watching process {pid} for requests of {} and more: captures go to {}; Ctrl-C ends it",
+        screen::time(setting.slow),
+        printable(&dir)
+    ));
+    // The reader of the rings has its priority by now.
+    place.give_way_for(setting.after);
+    meta.begin = facts::now();
+    let watching = Watching {
+        detector: Detector::new(&tpoints, wanted, queues, slow),
+        gate: Gate::new(setting.before, options.every, EVERY_UNKNOWN),
+        writer: Writer::start(Desk {
+            shelf,
+            source,
+            specs,
+            pid,
+            json: options.as_json,
+            print: Box::new(print),
+            observer: observer.clone(),
+            experience: Experience::default(),
+        })?,
+        kernel: kernel.map(|kernel| KernelPast::new(kernel, pid)),
+        tpoints: tpoints.into_iter().map(|tpoint| (tpoint.id, tpoint.name)).collect(),
+        trace,
+        known,
+        meta,
+        lcores,
+        setting,
+        sampling: Sampling::new(),
+        pending: Vec::new(),
+        observer: observer.clone(),
+    };
+    // What was read to attach is not needed any more.
+    sys::allocator::trim();
+    watching.until_end(&process)
+}
+
+impl Options {
+    fn setting(&self) -> Setting {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let open = (self.slow.saturating_mul(OPEN)).max(LEAST_OPEN);
+        Setting {
+            pid: self.pid,
+            slow: nanos(self.slow),
+            before: nanos(self.before),
+            open: nanos(open),
+            after: self.after,
+        }
+    }
+}
+
+/// A part that there is not.
+fn missing(meta: &mut capture::Meta, part: &str, error: &anyhow::Error, observer: &Observer) {
+    let what = if part == "kernel" { "the kernel's events, so nobody can be blamed" } else { "objects" };
+    observer.note(&format!("not watched: {what}: {}", observer.explain(error)));
+    meta.miss(part, &format!("{error:#}"));
+}
+
+/// A little less than that time by the stated rate, which is rounded: the measured one decides.
+fn ticks(nanos: u64, rate: TickRate) -> u64 {
+    let ticks = rate.ticks(nanos).0;
+    ticks - ticks.div_ceil(100)
+}
+
+/// By tracepoint: whether the objects that it creates are asked for.
+fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointSet>> {
+    if globs.is_empty() {
+        return Ok(None);
+    }
+    let mut wanted = TpointSet::default();
+    for glob in globs {
+        let creating = || tpoints.iter().filter(|tpoint| tpoint.new_object);
+        if !requests::add_matching(&mut wanted, glob, creating())? {
+            let near = patterns::hint(glob, creating().map(|tpoint| tpoint.name.as_str()));
+            let all: Vec<_> = creating().map(|tpoint| tpoint.name.as_str()).collect();
+            let hint = if near.is_empty() { format!("; those that do are {}", all.join(", ")) } else { near };
+            return Err(usage(format!("no tracepoint that creates an object is called {glob}{hint}")));
+        }
+    }
+    Ok(Some(wanted))
+}
+
+/// Reports the end of a watch.
+pub fn report(totals: &Totals, observer: &Observer) {
+    let lost = |lost: u64, thing: &str| {
+        if lost == 0 { "none lost".to_owned() } else { format!("{} lost", counted(lost, thing)) }
+    };
+    let without = match totals.without {
+        0 => String::new(),
+        without => format!(" ({without} slow after the last one)"),
+    };
+    let parts = [
+        format!("{} slow of {}", totals.slow, counted(totals.requests, "request")),
+        counted(totals.captures, "capture") + &without,
+        format!("{}, {}", counted(totals.records, "record"), lost(totals.slots_lost, "slot")),
+        format!("{} of the kernel, {}", counted(totals.events, "event"), lost(totals.events_lost, "event")),
+    ];
+    observer.note(&format!("{}: {}", totals.why, parts.join("; ")));
+    if let (times @ 1.., nanos) = totals.away {
+        observer.note(&format!(
+            "threads that write rings were away {} ({} in all): requests that arrived meanwhile waited unread, and no record shows it",
+            if times == 1 { "once".to_owned() } else { counted(times, "time") },
+            screen::time(nanos)
+        ));
+    }
+    if totals.unsure > 0 {
+        observer.note(&format!(
+            "{} that look slow are not counted: slots were lost meanwhile, so that two requests may look like one",
+            counted(totals.unsure, "request")
+        ));
+    }
+    if totals.slots_lost > 0 {
+        observer.note(
+            "slots were lost because dptrace read the rings too late: keep a CPU free for it, or use larger rings (start the \
+             application with a larger --num-trace-entries)",
+        );
+    }
+    if totals.events_lost > 0 {
+        observer.note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
+    }
+}
