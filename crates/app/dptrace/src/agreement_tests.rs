@@ -64,19 +64,6 @@ impl RealTrace {
 }
 
 /// Returns the requests of hosts as those that take at least a tick.
-pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let queues = Queues::new(&real.specs).unwrap();
-    let mut detector = watch::detect::Detector::new(real.trace.tpoints().all(), None, queues, 1);
-    real.each(|record, context| detector.record(record, context));
-    let (found, first, rate) = (detector.take(), real.first_tpoint(), real.trace.tick_rate());
-    let mut lengths: Vec<u64> =
-        found.iter().filter(|slow| slow.wanted.first == first).map(|slow| rate.nanos(Ticks(slow.length())).0).collect();
-    lengths.sort_unstable();
-    let p99 = lengths[(lengths.len() * 99).div_ceil(100) - 1];
-    Requests { count: lengths.len() as u64, p99, longest: lengths[lengths.len() - 1], slowest: None }
-}
-
-/// Returns the requests of hosts as those that take at least a tick.
 fn watched(real: &RealTrace) -> Requests {
     let queues = Queues::new(&real.specs).unwrap();
     let mut detector = watch::detect::Detector::new(real.trace.tpoints().all(), None, queues, 1);

@@ -1,39 +1,20 @@
 //! `dptrace export`: traces and captures as tables in files of Parquet, for SQL.
 
-mod activities;
-mod consumer;
-mod files;
-mod histograms;
-pub(crate) mod part;
-mod records;
-mod requests;
-mod times;
-
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use scene::Setting;
+use export::{Options, export};
 use screen::counted;
-use spdk_trace::Trace;
 use tables::TABLES;
 use text::printable::path as printable;
-use timeline::first::survey;
-use timeline::inputs::Inputs;
-use timeline::missing;
-use timeline::source::{Source, Ticker};
-use trace_source::warn_problems;
 use whole_file::Batch;
 
-use crate::messages::note;
 use crate::output::Output;
 use crate::terminal;
 use crate::trace::objects::ObjectArgs;
-use consumer::Exporter;
-use files::Place;
-use times::Times;
 
 /// `dptrace export`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -93,10 +74,18 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let mut written: Vec<(&'static str, u64, u64)> = TABLES.map(|table| (table.name, 0, 0)).to_vec();
+    let options = Options {
+        objects: args.objects.sources(),
+        folder: args.parquet.clone(),
+        tables: args.tables.clone(),
+        host: args.host.clone(),
+        at: args.at,
+    };
+    let observer = terminal::observer();
     let (mut stems, mut batch) = (HashSet::new(), Batch::default());
     for path in &args.files {
-        let exported =
-            one(args, path, &mut stems, &mut batch).with_context(|| format!("exporting {}", printable(path)))?;
+        let exported = export(&options, path, &mut stems, &mut batch, &observer)
+            .with_context(|| format!("exporting {}", printable(path)))?;
         for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
             *rows += more_rows;
             *bytes += more_bytes;
@@ -115,75 +104,4 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
 /// Bytes, rounded up to KiB.
 fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
-}
-
-/// Exports one trace or capture; returns rows and bytes of each table, and adds the files to `batch`.
-fn one(
-    args: &ExportArgs,
-    path: &Path,
-    stems: &mut HashSet<String>,
-    batch: &mut Batch,
-) -> anyhow::Result<Vec<(u64, u64)>> {
-    let path = trace_source::named(path, &terminal::observer());
-    let inputs = Inputs::open_for(&path, &args.objects.sources(), &requests::FIELDS, &terminal::observer())?;
-    let source = &inputs.source;
-    let times = Times::of(source, &path, args.at)?;
-    let host = args.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
-    let capture = times.name(&path);
-    if !stems.insert(format!("{host}/{capture}")) {
-        note(&format!("{} was exported already: it is named twice", printable(&path)));
-        return Ok(vec![(0, 0); TABLES.len()]);
-    }
-    let place =
-        Place { dir: args.parquet.clone(), host, capture, access: trace_source::Place::File(path.clone()).access() };
-    let wanted = |name: &str| args.tables.is_empty() || args.tables.iter().any(|table| table == name);
-    left_out(source, wanted);
-    let usual = if source.kernel.is_some() && source.trace.is_some() {
-        let (mut first, _) = survey(&inputs, 0);
-        std::mem::take(&mut first.survey).finish()
-    } else {
-        scene::Usual::default()
-    };
-    let setting = Setting { usual, ..source.setting() };
-    let mut exporter = Exporter::new(source, &times, &place, wanted);
-    // Of a trace in memory, records are written beside all else: that is half of the work.
-    let beside = match (&source.trace, &source.ticker) {
-        (Some(Trace::Raw(trace)), Ticker::Stated(rate)) => {
-            exporter.take_records().map(|records| (records, trace, *rate))
-        }
-        _ => None,
-    };
-    let (passed, records) = std::thread::scope(|scope| {
-        let times = &times;
-        let beside = beside.map(|(records, trace, rate)| scope.spawn(move || records.write_all(trace, rate, times)));
-        let passed = inputs.pass("exporting", setting, &mut exporter);
-        let failed = |_| Err(anyhow::anyhow!("a thread failed"));
-        (passed, beside.map(|thread| thread.join().unwrap_or_else(failed)).transpose())
-    });
-    if source.kernel.is_none() || source.trace.is_none() {
-        warn_problems(&passed.problems, &terminal::observer());
-        missing::report(source, &passed, &inputs.observer);
-    }
-    exporter.finish(records?, batch)
-}
-
-/// The host of a capture; of a trace file, this one.
-fn host_of(meta: Option<&::capture::Meta>) -> String {
-    let noted = meta.map(|meta| meta.machine.hostname.clone()).filter(|name| !name.is_empty());
-    noted.or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// Reports tables that can't be made of this, and why.
-fn left_out(source: &Source, wanted: impl Fn(&str) -> bool) {
-    const OF_KERNEL: [&str; 2] = ["thread_budgets", "kernel_intervals"];
-    let why = "they are made of the kernel's events, which dptrace capture records";
-    let reasons = [(source.kernel.is_none(), true, why), (source.trace.is_none(), false, "there is no trace")];
-    for (_, of_kernel, why) in reasons.into_iter().filter(|(is_missing, ..)| *is_missing) {
-        let names = TABLES.map(|table| table.name).into_iter();
-        let missing = |name: &&str| OF_KERNEL.contains(name) == of_kernel && wanted(name);
-        let names: Vec<&str> = names.filter(missing).collect();
-        if !names.is_empty() {
-            note(&format!("there is no table {}: {why}", names.join(", ")));
-        }
-    }
 }

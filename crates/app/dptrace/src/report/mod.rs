@@ -1,13 +1,5 @@
 //! `dptrace report`: everything about the latency of a trace or a capture as one HTML file, or one chart of it.
 
-mod build;
-mod collect;
-mod facts;
-mod gaps;
-mod spent;
-mod threads;
-mod waterfall;
-
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
@@ -98,7 +90,8 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
     if path.is_none() && std::io::stdout().is_terminal() {
         return Err(usage("the page is no text for a terminal: write it to a file with -o report.html"));
     }
-    let built = build::report(args)?;
+    let slowest = args.slowest as usize;
+    let built = report::build(&args.file, &args.objects.sources(), &args.by, slowest, &terminal::observer())?;
     let bytes = match (&args.svg, &args.png) {
         (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
         (_, Some(_)) => chart(args.chart, &built)?.png()?,

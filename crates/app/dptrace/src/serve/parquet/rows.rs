@@ -1,5 +1,6 @@
 //! A minute as rows.
 
+use export::part::Part;
 use kernel_delay::Place;
 use metrics::bounds;
 use tables::rows;
@@ -7,7 +8,6 @@ use tables::rows;
 use super::super::groups::{Key, StageId, WHOLE};
 use super::super::minute::{Minute, SlowRequest};
 use super::Rows;
-use crate::export::part::Part;
 
 /// What all rows have.
 pub(super) struct Source {

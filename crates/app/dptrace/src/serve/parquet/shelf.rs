@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use export::part::Part;
 use tables::{Table, escaped, hour_of, partition};
 use text::printable::path as printable;
 use text::utc;
 use whole_file::{Access, UNFINISHED};
 
 use super::{Place, WRITTEN};
-use crate::export::part::Part;
 
 /// Rows of a group: few, since memory is dear here.
 const GROUP_ROWS: usize = 1 << 13;

@@ -16,7 +16,7 @@ const MINUTE: i64 = 60_000_000_000;
 const MOST: usize = 65_536;
 
 /// When the minute of a time began.
-pub(super) fn minute_of(utc: i64) -> i64 {
+pub(crate) fn minute_of(utc: i64) -> i64 {
     utc.div_euclid(MINUTE) * MINUTE
 }
 
@@ -53,18 +53,18 @@ fn other(activity: Activity) -> Option<Tid> {
 }
 
 /// Writes each interval.
-pub(super) struct Intervals {
-    pub(super) files: Files,
+pub(crate) struct Intervals {
+    pub(crate) files: Files,
     lcores: HashMap<Tid, i64>,
 }
 
 impl Intervals {
-    pub(super) fn new(files: Files, source: &Source) -> Self {
+    pub(crate) fn new(files: Files, source: &Source) -> Self {
         let lcores = source.lcores.iter().map(|(lcore, tid)| (*tid, i64::from(lcore.0))).collect();
         Self { files, lcores }
     }
 
-    pub(super) fn write(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
         let Interval { from, to, activity } = interval;
         let source = facts.source;
         let (thread, cause) = (source.thread(tid, from), cause(source, activity, from));
@@ -112,18 +112,18 @@ struct Sum {
 }
 
 /// Makes and writes the sums.
-pub(super) struct Budgets {
+pub(crate) struct Budgets {
     files: Files,
     sums: HashMap<What, Sum, RandomState>,
 }
 
 impl Budgets {
-    pub(super) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files) -> Self {
         Self { files, sums: HashMap::default() }
     }
 
     /// Adds an interval to the minutes in which it lies. It counts in the one in which it began.
-    pub(super) fn add(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn add(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
         let Interval { from: seen, to, activity } = interval;
         let (mut from, end) = (facts.times.utc(seen), facts.times.utc(to));
         let cause = cause(facts.source, activity, seen);
@@ -165,7 +165,7 @@ impl Budgets {
     }
 
     /// Writes what is left.
-    pub(super) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
+    pub(crate) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
         self.write(facts)?;
         Ok(self.files)
     }

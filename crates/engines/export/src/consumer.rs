@@ -17,18 +17,18 @@ use super::requests::Requests;
 use super::times::Times;
 
 /// What all tables need to know.
-pub(super) struct Facts<'a> {
-    pub(super) source: &'a Source,
-    pub(super) times: &'a Times,
-    pub(super) hostname: String,
-    pub(super) capture: String,
-    pub(super) pid: Option<i64>,
+pub(crate) struct Facts<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) times: &'a Times,
+    pub(crate) hostname: String,
+    pub(crate) capture: String,
+    pub(crate) pid: Option<i64>,
     /// The names of the threads that write rings.
-    pub(super) threads: HashMap<Lcore, String>,
+    pub(crate) threads: HashMap<Lcore, String>,
 }
 
 /// The consumer: a part for each table, if that was asked for.
-pub(super) struct Exporter<'a> {
+pub(crate) struct Exporter<'a> {
     facts: Facts<'a>,
     requests: Option<Requests>,
     stages: Option<Files>,
@@ -41,7 +41,7 @@ pub(super) struct Exporter<'a> {
 }
 
 impl<'a> Exporter<'a> {
-    pub(super) fn new(source: &'a Source, times: &'a Times, place: &Place, wanted: impl Fn(&str) -> bool) -> Self {
+    pub(crate) fn new(source: &'a Source, times: &'a Times, place: &Place, wanted: impl Fn(&str) -> bool) -> Self {
         let files = |table: &'static Table| wanted(table.name).then(|| Files::new(place.clone(), table));
         let of_kernel = |table| files(table).filter(|_| source.kernel.is_some());
         let pid = source.meta.as_ref().map(|meta| i64::from(meta.process.pid)).filter(|pid| *pid > 0);
@@ -65,7 +65,7 @@ impl<'a> Exporter<'a> {
     }
 
     /// The table of records, for somebody else to write: without the kernel's events nothing else depends on it.
-    pub(super) fn take_records(&mut self) -> Option<Records> {
+    pub(crate) fn take_records(&mut self) -> Option<Records> {
         if self.facts.source.kernel.is_some() { None } else { self.records.take() }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Exporter<'a> {
     }
 
     /// Ends all files, which go to `batch`; returns rows and bytes of each table. `records` are those that somebody else wrote.
-    pub(super) fn finish(self, records: Option<Records>, batch: &mut Batch) -> anyhow::Result<Vec<(u64, u64)>> {
+    pub(crate) fn finish(self, records: Option<Records>, batch: &mut Batch) -> anyhow::Result<Vec<(u64, u64)>> {
         self.failed?;
         let (requests, stages) = (self.requests.map(|it| it.files), self.stages);
         let histograms = self.histograms.map(|it| it.finish(&self.facts)).transpose()?;

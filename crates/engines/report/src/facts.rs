@@ -6,7 +6,7 @@ use timeline::pass::Passed;
 use timeline::source::Source;
 
 /// Each with its name. The text is that of files, and is escaped by the page.
-pub(super) fn facts(source: &Source, passed: &Passed) -> Vec<(String, String)> {
+pub(crate) fn facts(source: &Source, passed: &Passed) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| {
         if !value.is_empty() {

@@ -15,7 +15,7 @@ use super::consumer::Facts;
 use super::files::Files;
 
 /// What is asked of the connection and the device of a request: of each, the first that it has.
-pub(super) const FIELDS: [&[&str]; 5] = [
+pub(crate) const FIELDS: [&[&str]; 5] = [
     &["owner.subnqn", "qpair.subnqn"],
     &["qpair.hostnqn"],
     &["owner.peer"],
@@ -27,16 +27,16 @@ const MOST_DEVICES: usize = 1 << 16;
 
 /// The values of [`FIELDS`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Connection<'a> {
-    pub(super) subnqn: Option<&'a str>,
-    pub(super) hostnqn: Option<&'a str>,
-    pub(super) peer: Option<&'a str>,
-    pub(super) qid: Option<i64>,
-    pub(super) bdev: Option<&'a str>,
+pub(crate) struct Connection<'a> {
+    pub(crate) subnqn: Option<&'a str>,
+    pub(crate) hostnqn: Option<&'a str>,
+    pub(crate) peer: Option<&'a str>,
+    pub(crate) qid: Option<i64>,
+    pub(crate) bdev: Option<&'a str>,
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn of(kept: &'a Kept) -> Self {
+    pub(crate) fn of(kept: &'a Kept) -> Self {
         let value = |at: usize| kept.group.get(at).and_then(|value| value.as_deref());
         Self {
             subnqn: value(0),
@@ -76,18 +76,18 @@ impl Late {
 }
 
 /// Writes requests.
-pub(super) struct Requests {
-    pub(super) files: Files,
+pub(crate) struct Requests {
+    pub(crate) files: Files,
     /// The device of a request, of its parts that have ended.
     devices: HashMap<u64, Box<str>, RandomState>,
 }
 
 impl Requests {
-    pub(super) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files) -> Self {
         Self { files, devices: HashMap::default() }
     }
 
-    pub(super) fn write(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
         let of = Connection::of(&request.kept);
         let known = self.devices.remove(&request.number);
         if let (Some(whole), Some(bdev)) = (request.related_number, of.bdev)
@@ -134,7 +134,7 @@ impl Requests {
 }
 
 /// Writes the stages of a request.
-pub(super) fn stages(files: &mut Files, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+pub(crate) fn stages(files: &mut Files, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
     let source = facts.source;
     let knows_kernel = source.kernel.is_some() && !is_early(request, source);
     for (stage, stage_no) in request.stages.iter().zip(0..) {

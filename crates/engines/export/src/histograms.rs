@@ -59,7 +59,7 @@ impl Histogram {
 }
 
 /// Makes and writes them.
-pub(super) struct Histograms {
+pub(crate) struct Histograms {
     files: Files,
     connections: HashMap<Vec<Option<Box<str>>>, u32, RandomState>,
     counted: HashMap<Whose, Histogram, RandomState>,
@@ -68,12 +68,12 @@ pub(super) struct Histograms {
 }
 
 impl Histograms {
-    pub(super) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Files) -> Self {
         Self { files, connections: HashMap::default(), counted: HashMap::default(), minute: i64::MIN }
     }
 
     /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: not of one that waits by design.
-    pub(super) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+    pub(crate) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
         if excluded(request).is_some() {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Histograms {
     }
 
     /// Writes what is left.
-    pub(super) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
+    pub(crate) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
         self.write(facts)?;
         Ok(self.files)
     }

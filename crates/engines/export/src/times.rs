@@ -5,16 +5,15 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Context as _;
 use errors::usage;
+use observer::Observer;
 use scene::BootNanos;
 use spdk_trace::{Ticks, Trace};
 use text::printable::{self, path as printable};
 use text::utc;
 use timeline::source::{Source, Ticker};
 
-use crate::messages::note;
-
 /// What puts times on UTC.
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Nanoseconds between 1970 and the beginning of the times of the source.
     offset: i64,
     /// When the capture began, or the last record of a trace file was written.
@@ -24,7 +23,7 @@ pub(super) struct Times {
 impl Times {
     /// A capture has noted when it began. A trace file does not say when it was: `at` is when its last record was written, or
     /// else the time of the file's last change.
-    pub(super) fn of(source: &Source, path: &Path, at: Option<i64>) -> anyhow::Result<Self> {
+    pub(crate) fn of(source: &Source, path: &Path, at: Option<i64>, observer: &Observer) -> anyhow::Result<Self> {
         let is_measured = matches!(source.ticker, Ticker::Measured(_)) || source.trace.is_none();
         if let Some(meta) = source.meta.as_ref().filter(|_| is_measured && at.is_none()) {
             let begin = utc::read(&meta.begin.utc).map_err(usage).context("when the capture began")?;
@@ -32,7 +31,7 @@ impl Times {
         }
         let mark = match at {
             Some(at) => at,
-            None => changed(source, path)?,
+            None => changed(source, path, observer)?,
         };
         let last = source.trace.as_ref().map_or(BootNanos(0), |trace| source.ticker.at(last(trace)));
         Ok(Self { offset: mark.wrapping_sub(last.0.cast_signed()), mark })
@@ -40,12 +39,12 @@ impl Times {
 
     /// In nanoseconds since 1970.
     #[inline]
-    pub(super) fn utc(&self, at: BootNanos) -> i64 {
+    pub(crate) fn utc(&self, at: BootNanos) -> i64 {
         self.offset.wrapping_add(at.0.cast_signed())
     }
 
     /// The name of a trace or capture among all that are ever exported of one host: that of its file with a time.
-    pub(super) fn name(&self, path: &Path) -> String {
+    pub(crate) fn name(&self, path: &Path) -> String {
         let name = path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         let name = name.unwrap_or_else(|| "trace".to_owned());
         format!("{}-{}", printable::text(name.as_bytes()), utc::moment(self.mark.into()).strftime("%Y%m%dT%H%M%S.%6fZ"))
@@ -53,7 +52,7 @@ impl Times {
 }
 
 /// When a trace file was last changed; of a capture whose clocks could not be put together, when it ended.
-fn changed(source: &Source, path: &Path) -> anyhow::Result<i64> {
+fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<i64> {
     if let Some(meta) = &source.meta {
         let end = meta.end.as_ref().map_or(&meta.begin, |end| &end.at);
         return utc::read(&end.utc).map_err(usage).context("when the capture ended");
@@ -62,7 +61,7 @@ fn changed(source: &Source, path: &Path) -> anyhow::Result<i64> {
     let changed = path.metadata().and_then(|about| about.modified()).with_context(failed)?;
     let nanos = changed.duration_since(UNIX_EPOCH).ok();
     let nanos = nanos.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_default();
-    note(&format!(
+    observer.note(&format!(
         "a trace file does not say when it was: its last record counts as written when the file was last changed, {}; \
          --at TIME names another time",
         utc::text(nanos.into())

@@ -20,7 +20,7 @@ const FIRST: usize = 5;
 const MOST_CULPRITS: usize = 6;
 
 /// `begin` is the time of the first record, from which times are counted.
-pub(super) fn waterfall(rank: usize, request: &Request<Kept>, source: &Source, begin: BootNanos) -> Waterfall {
+pub(crate) fn waterfall(rank: usize, request: &Request<Kept>, source: &Source, begin: BootNanos) -> Waterfall {
     let by = blamed(request, source);
     let mut culprits: Vec<String> = by
         .iter()

@@ -14,21 +14,21 @@ use super::build::Axis;
 const MOST_HOLES: u64 = 240;
 
 /// A time of which records are missing.
-pub(super) struct Gap {
-    pub(super) from: BootNanos,
-    pub(super) to: BootNanos,
+pub(crate) struct Gap {
+    pub(crate) from: BootNanos,
+    pub(crate) to: BootNanos,
     lcore: Lcore,
 }
 
 /// All of a capture; a trace file does not say when its records were overwritten.
-pub(super) fn of(source: &Source) -> Vec<Gap> {
+pub(crate) fn of(source: &Source) -> Vec<Gap> {
     let Some(Trace::Captured(trace)) = &source.trace else { return Vec::new() };
     let at = |ticks| source.ticker.at(ticks);
     trace.gaps().into_iter().map(|gap| Gap { from: at(gap.from), to: at(gap.to), lcore: gap.lcore }).collect()
 }
 
 /// The same for charts, where near ones are one; and that the trace ended, if the kernel's events went on.
-pub(super) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
+pub(crate) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
     let mut spans: Vec<(u64, u64, Lcore)> = gaps
         .iter()
         .map(|gap| (axis.at(gap.from), axis.at(gap.to), gap.lcore))

@@ -2,8 +2,11 @@
 //! latency`.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use latency::figures::{self, Found};
+use live_objects::ObjectSources;
+use observer::Observer;
 use page::{Activity, Intruder, Report, Verdict};
 use scene::{BootNanos, Setting};
 use spdk_trace::TickRate;
@@ -18,18 +21,27 @@ use timeline::words::Share;
 use trace_source::Place;
 
 use super::collect::Collector;
-use super::{ReportArgs, facts, gaps, spent, waterfall};
-use crate::terminal;
+use super::{facts, gaps, spent, waterfall};
 
 /// Problems of a trace that are named.
 const MOST_PROBLEMS: usize = 8;
 /// Sentences at the top.
 const MOST_VERDICTS: usize = 8;
 
-/// All that is to be shown.
-pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
-    let inputs = Inputs::open(&args.file, &args.objects.sources(), &args.by, &terminal::observer())?;
-    let specs = args.objects.of(&Place::File(args.file.clone())).sources().specs()?;
+/// Reads a capture or a trace and collects the data of its page; `by` are the fields that verdicts are grouped by, and `slowest` the
+/// number of waterfalls.
+///
+/// # Errors
+/// If it cannot be read, or has no such field.
+pub fn build(
+    path: &Path,
+    objects: &ObjectSources,
+    by: &[String],
+    slowest: usize,
+    observer: &Observer,
+) -> anyhow::Result<Report> {
+    let inputs = Inputs::open(path, objects, by, observer)?;
+    let specs = objects.of(&Place::File(path.to_owned())).specs()?;
     let source = &inputs.source;
     let figures = match &source.trace {
         Some(trace) => {
@@ -42,13 +54,13 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
                 inputs.annotator.as_ref(),
                 &specs,
                 counts,
-                &terminal::observer(),
+                observer,
             )?
         }
         None => Found::default(),
     };
-    let title = format!("{} {}", if args.file.is_dir() { "Capture" } else { "Trace" }, printable(&args.file));
-    Ok(passes(&inputs, title, args.slowest as usize, figures))
+    let title = format!("{} {}", if path.is_dir() { "Capture" } else { "Trace" }, printable(path));
+    Ok(passes(&inputs, title, slowest, figures))
 }
 
 /// The rate of the trace's ticks, as `dptrace latency` uses it.
@@ -126,9 +138,9 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
 
 /// The time that the charts show.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
-    pub(super) begin: BootNanos,
-    pub(super) end: BootNanos,
+pub(crate) struct Axis {
+    pub(crate) begin: BootNanos,
+    pub(crate) end: BootNanos,
 }
 
 impl Axis {
@@ -139,12 +151,12 @@ impl Axis {
         Self { begin, end: passed.end.max(begin) }
     }
 
-    pub(super) fn span(self) -> u64 {
+    pub(crate) fn span(self) -> u64 {
         self.end.0 - self.begin.0
     }
 
     /// A time after the begin; before it, 0.
-    pub(super) fn at(self, time: BootNanos) -> u64 {
+    pub(crate) fn at(self, time: BootNanos) -> u64 {
         time.0.clamp(self.begin.0, self.end.0) - self.begin.0
     }
 }

@@ -13,15 +13,15 @@ const MOST_OPEN: usize = 3;
 
 /// Where an export goes.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) dir: PathBuf,
-    pub(super) host: String,
-    pub(super) capture: String,
-    pub(super) access: Access,
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+    pub(crate) host: String,
+    pub(crate) capture: String,
+    pub(crate) access: Access,
 }
 
 /// Writes the rows of one table.
-pub(super) struct Files {
+pub(crate) struct Files {
     place: Place,
     table: &'static Table,
     /// The hours of which files are open, the last one used at the end.
@@ -30,17 +30,17 @@ pub(super) struct Files {
     parts: HashMap<i64, u32>,
     /// The files that are whole.
     done: Batch,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Files {
-    pub(super) fn new(place: Place, table: &'static Table) -> Self {
+    pub(crate) fn new(place: Place, table: &'static Table) -> Self {
         Self { place, table, open: Vec::new(), parts: HashMap::new(), done: Batch::default(), rows: 0, bytes: 0 }
     }
 
     /// Adds a row, which is of that time: nanoseconds since 1970 in UTC.
-    pub(super) fn row(&mut self, at: i64, row: &impl Row) -> anyhow::Result<()> {
+    pub(crate) fn row(&mut self, at: i64, row: &impl Row) -> anyhow::Result<()> {
         let hour = hour_of(at);
         if self.open.last().is_none_or(|(of, _)| *of != hour) {
             self.bring(hour)?;
@@ -77,7 +77,7 @@ impl Files {
     }
 
     /// Ends all files, which go to `batch`; returns the number of rows and bytes.
-    pub(super) fn finish(mut self, batch: &mut Batch) -> anyhow::Result<(u64, u64)> {
+    pub(crate) fn finish(mut self, batch: &mut Batch) -> anyhow::Result<(u64, u64)> {
         for (_, part) in std::mem::take(&mut self.open) {
             self.end(part)?;
         }

@@ -17,18 +17,18 @@ use super::threads::Threads;
 const MOST_CONNECTIONS: usize = 16_384;
 
 /// Passes all on to what `dptrace timeline` makes of it, and keeps what charts need.
-pub(super) struct Collector<'a> {
+pub(crate) struct Collector<'a> {
     source: &'a Source,
-    pub(super) second: Second<'a>,
-    pub(super) heat: Heat,
-    pub(super) threads: Threads,
+    pub(crate) second: Second<'a>,
+    pub(crate) heat: Heat,
+    pub(crate) threads: Threads,
     axis: Axis,
     /// By connection: what the kernel took of its requests, and how long these took.
     lost: HashMap<Box<str>, (Lost, u64), RandomState>,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(first: &mut First<'a>, slowest: usize, axis: Axis) -> Self {
+    pub(crate) fn new(first: &mut First<'a>, slowest: usize, axis: Axis) -> Self {
         let source = first.source;
         Self {
             source,
@@ -41,7 +41,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What the kernel took of each connection's requests; nothing if there are no events of the kernel.
-    pub(super) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
+    pub(crate) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_iter().map(|(name, lost)| (name.into(), lost)).collect()
     }

@@ -15,7 +15,7 @@ use super::threads::kind;
 const MOST: usize = 6;
 
 /// Returns where the time of a verdict's requests went.
-pub(super) fn spent(verdict: &Verdict, source: &Source) -> Spent {
+pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
         causes::of(sum).into_iter().map(|cause| of_kernel(cause, source)).collect()

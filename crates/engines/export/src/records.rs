@@ -1,20 +1,20 @@
 //! Records as rows.
 
 use ::records::arg_object;
+use observer::Observer;
 use scene::BootNanos;
 use spdk_trace::{ObjectName, Poller, RawTrace, Record, TickRate};
 use tables::rows;
 
 use super::files::{Files, Place};
 use super::times::Times;
-use crate::interrupt;
 
 /// Records after which a signal is looked for.
 const PIECE: u32 = 4_096;
 
 /// Writes records.
-pub(super) struct Records {
-    pub(super) files: Files,
+pub(crate) struct Records {
+    pub(crate) files: Files,
     hostname: String,
     capture: String,
     pid: Option<i64>,
@@ -24,19 +24,25 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(files: Files, place: &Place, pid: Option<i64>) -> Self {
+    pub(crate) fn new(files: Files, place: &Place, pid: Option<i64>) -> Self {
         let (hostname, capture) = (place.host.clone(), place.capture.clone());
         Self { files, hostname, capture, pid, args: Vec::new(), names: String::new() }
     }
 
     /// Writes all records of a trace. Its ticks count at that rate.
-    pub(super) fn write_all(mut self, trace: &RawTrace, rate: TickRate, times: &Times) -> anyhow::Result<Self> {
+    pub(crate) fn write_all(
+        mut self,
+        trace: &RawTrace,
+        rate: TickRate,
+        times: &Times,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         let (mut result, mut until_step) = (Ok(()), PIECE);
         trace.for_each(|record| {
             until_step -= 1;
             if until_step == 0 {
                 until_step = PIECE;
-                interrupt::step();
+                observer.step();
             }
             result = self.write(record, times.utc(BootNanos(rate.nanos(record.tsc).0)));
             if result.is_ok() { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(()) }
@@ -45,7 +51,7 @@ impl Records {
     }
 
     /// Writes a record of that time: nanoseconds since 1970.
-    pub(super) fn write(&mut self, record: &Record<'_>, time_ns: i64) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, record: &Record<'_>, time_ns: i64) -> anyhow::Result<()> {
         let (object, related) = (record.object.name(), record.related.map(|related| related.name));
         let names = &mut self.names;
         names.clear();

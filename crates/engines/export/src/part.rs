@@ -10,14 +10,14 @@ use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
 /// A file that is not whole yet. Dropped so, it leaves nothing.
-pub(crate) struct Part {
+pub struct Part {
     writer: TableWriter<BufWriter<WholeFile>>,
     path: PathBuf,
 }
 
 impl Part {
     /// Begins the file `name` of a table in a folder, which is made if it is missing.
-    pub(crate) fn create(dir: &Path, name: &str, table: &'static Table, access: Access) -> anyhow::Result<Self> {
+    pub fn create(dir: &Path, name: &str, table: &'static Table, access: Access) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("creating the folder {}", printable(dir)))?;
         let path = dir.join(format!("{name}.parquet"));
         let file = BufWriter::with_capacity(1 << 16, WholeFile::create(&path, access)?);
@@ -26,17 +26,17 @@ impl Part {
     }
 
     /// With groups of at most this number of rows.
-    pub(crate) fn with_group_rows(self, most: usize) -> Self {
+    pub fn with_group_rows(self, most: usize) -> Self {
         Self { writer: self.writer.with_group_rows(most), ..self }
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, row: &impl Row) -> anyhow::Result<()> {
+    pub fn row(&mut self, row: &impl Row) -> anyhow::Result<()> {
         self.writer.row(row).with_context(|| failed(&self.path))
     }
 
     /// Writes the file's end; returns the file, which has no name yet, and its length.
-    pub(crate) fn finish(self) -> anyhow::Result<(WholeFile, u64)> {
+    pub fn finish(self) -> anyhow::Result<(WholeFile, u64)> {
         let finished = self.writer.finish().and_then(|(out, _)| {
             let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             let length = file.file().metadata()?.len();

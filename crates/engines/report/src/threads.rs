@@ -24,7 +24,7 @@ const MOST_RIVALS: usize = 65_536;
 
 /// Collects them.
 #[derive(Default)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     axis: Option<Axis>,
     column: u64,
     /// The threads that serve requests, by their lcores.
@@ -87,16 +87,16 @@ impl Ord for Ordered {
 }
 
 /// What the page shows of them.
-pub(super) struct Shown {
-    pub(super) lanes: LaneStrip,
-    pub(super) budgets: Vec<Budget>,
-    pub(super) budgets_left_out: u64,
-    pub(super) intruders: Vec<Intruder>,
-    pub(super) intruders_left_out: u64,
+pub(crate) struct Shown {
+    pub(crate) lanes: LaneStrip,
+    pub(crate) budgets: Vec<Budget>,
+    pub(crate) budgets_left_out: u64,
+    pub(crate) intruders: Vec<Intruder>,
+    pub(crate) intruders_left_out: u64,
 }
 
 /// What colours distinguish.
-pub(super) fn kind(activity: Activity) -> Kind {
+pub(crate) fn kind(activity: Activity) -> Kind {
     match activity {
         Activity::Runs => Kind::Ran,
         Activity::Calls(_) => Kind::Call,
@@ -114,7 +114,7 @@ fn place(kind: Kind) -> usize {
 }
 
 impl Threads {
-    pub(super) fn new(source: &Source, axis: Axis) -> Self {
+    pub(crate) fn new(source: &Source, axis: Axis) -> Self {
         let mut lcores: Vec<_> = source.lcores.iter().collect();
         lcores.sort_unstable();
         let mut served: Vec<Tid> = Vec::new();
@@ -136,7 +136,7 @@ impl Threads {
     }
 
     /// Follows which CPU each thread has.
-    pub(super) fn event(&mut self, event: &KernelEvent) {
+    pub(crate) fn event(&mut self, event: &KernelEvent) {
         let (tid, cpu) = match event.kind {
             EventKind::Switch { next, .. } => (next, event.cpu),
             EventKind::Wake { tid, on } => (tid, on),
@@ -157,7 +157,7 @@ impl Threads {
         }
     }
 
-    pub(super) fn interval(&mut self, tid: Tid, interval: Interval) {
+    pub(crate) fn interval(&mut self, tid: Tid, interval: Interval) {
         let Some(axis) = self.axis else { return };
         let lane = self.served.iter().position(|served| *served == tid);
         let thread = self.each.entry(tid).or_default();
@@ -206,7 +206,7 @@ impl Threads {
     }
 
     /// All of it, with names.
-    pub(super) fn finish(mut self, source: &Source, axis: Axis) -> Shown {
+    pub(crate) fn finish(mut self, source: &Source, axis: Axis) -> Shown {
         let (intruders, intruders_left_out) = self.intruders(source);
         let served = std::mem::take(&mut self.served);
         let lanes = served.iter().map(|tid| Lane {

@@ -1,0 +1,121 @@
+//! Requests, stages, intervals and records of a trace or capture as rows of tables.
+#![forbid(unsafe_code)]
+
+mod activities;
+mod consumer;
+mod files;
+mod histograms;
+pub mod part;
+mod records;
+mod requests;
+mod times;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use observer::Observer;
+use scene::Setting;
+use spdk_trace::Trace;
+use tables::TABLES;
+use text::printable::path as printable;
+use timeline::first::survey;
+use timeline::inputs::Inputs;
+use timeline::missing;
+use timeline::source::{Source, Ticker};
+use trace_source::warn_problems;
+use whole_file::Batch;
+
+use consumer::Exporter;
+use files::Place;
+use times::Times;
+
+/// What is exported, and where to.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Files that name objects.
+    pub objects: live_objects::ObjectSources,
+    /// Folder of all tables.
+    pub folder: PathBuf,
+    /// Names of the tables to write; all, if there is none.
+    pub tables: Vec<String>,
+    /// Name of the host, if one is given.
+    pub host: Option<String>,
+    /// Time of the last record of a trace file in nanoseconds since 1970, if it is given.
+    pub at: Option<i64>,
+}
+
+/// Exports one trace or capture; returns rows and bytes of each table, and adds the files to `batch`.
+///
+/// # Errors
+/// If it cannot be read, or a file cannot be made.
+pub fn export(
+    options: &Options,
+    path: &Path,
+    stems: &mut HashSet<String>,
+    batch: &mut Batch,
+    observer: &Observer,
+) -> anyhow::Result<Vec<(u64, u64)>> {
+    let path = trace_source::named(path, observer);
+    let inputs = Inputs::open_for(&path, &options.objects, &requests::FIELDS, observer)?;
+    let source = &inputs.source;
+    let times = Times::of(source, &path, options.at, observer)?;
+    let host = options.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
+    let capture = times.name(&path);
+    if !stems.insert(format!("{host}/{capture}")) {
+        observer.note(&format!("{} was exported already: it is named twice", printable(&path)));
+        return Ok(vec![(0, 0); TABLES.len()]);
+    }
+    let place =
+        Place { dir: options.folder.clone(), host, capture, access: trace_source::Place::File(path.clone()).access() };
+    let wanted = |name: &str| options.tables.is_empty() || options.tables.iter().any(|table| table == name);
+    left_out(source, wanted, observer);
+    let usual = if source.kernel.is_some() && source.trace.is_some() {
+        let (mut first, _) = survey(&inputs, 0);
+        std::mem::take(&mut first.survey).finish()
+    } else {
+        scene::Usual::default()
+    };
+    let setting = Setting { usual, ..source.setting() };
+    let mut exporter = Exporter::new(source, &times, &place, wanted);
+    // Of a trace in memory, records are written beside all else: that is half of the work.
+    let beside = match (&source.trace, &source.ticker) {
+        (Some(Trace::Raw(trace)), Ticker::Stated(rate)) => {
+            exporter.take_records().map(|records| (records, trace, *rate))
+        }
+        _ => None,
+    };
+    let (passed, records) = std::thread::scope(|scope| {
+        let times = &times;
+        let beside =
+            beside.map(|(records, trace, rate)| scope.spawn(move || records.write_all(trace, rate, times, observer)));
+        let passed = inputs.pass("exporting", setting, &mut exporter);
+        let failed = |_| Err(anyhow::anyhow!("a thread failed"));
+        (passed, beside.map(|thread| thread.join().unwrap_or_else(failed)).transpose())
+    });
+    if source.kernel.is_none() || source.trace.is_none() {
+        warn_problems(&passed.problems, observer);
+        missing::report(source, &passed, &inputs.observer);
+    }
+    exporter.finish(records?, batch)
+}
+
+/// The host of a capture; of a trace file, this one.
+fn host_of(meta: Option<&::capture::Meta>) -> String {
+    let noted = meta.map(|meta| meta.machine.hostname.clone()).filter(|name| !name.is_empty());
+    noted.or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Reports tables that can't be made of this, and why.
+fn left_out(source: &Source, wanted: impl Fn(&str) -> bool, observer: &Observer) {
+    const OF_KERNEL: [&str; 2] = ["thread_budgets", "kernel_intervals"];
+    let why = "they are made of the kernel's events, which dptrace capture records";
+    let reasons = [(source.kernel.is_none(), true, why), (source.trace.is_none(), false, "there is no trace")];
+    for (_, of_kernel, why) in reasons.into_iter().filter(|(is_missing, ..)| *is_missing) {
+        let names = TABLES.map(|table| table.name).into_iter();
+        let missing = |name: &&str| OF_KERNEL.contains(name) == of_kernel && wanted(name);
+        let names: Vec<&str> = names.filter(missing).collect();
+        if !names.is_empty() {
+            observer.note(&format!("there is no table {}: {why}", names.join(", ")));
+        }
+    }
+}

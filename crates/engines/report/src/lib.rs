@@ -1,0 +1,12 @@
+//! The data of a report's page: the verdicts and slowest requests of `timeline`, the figures of `latency`, and what charts show.
+#![forbid(unsafe_code)]
+
+mod build;
+mod collect;
+mod facts;
+mod gaps;
+mod spent;
+mod threads;
+mod waterfall;
+
+pub use build::build;
