@@ -1,16 +1,8 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
 mod args;
-mod around;
-mod busiest;
-mod children;
 mod document;
-mod lines;
-mod places;
-mod stamp;
 mod subject;
-mod symbols;
-mod walkers;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -18,32 +10,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use errors::usage;
+use host::stripped;
 use kernel_delay::layout::{STACK_PIECE, armed};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{EventCost, EventList, Events, Header, View, Window, grouped, json, process_sums, report, verdict};
+use kernel_delay::{
+    Around, Before, Children, EventCost, EventList, Events, FunctionNames, Header, StackWalkers, Subject, View, Window,
+    grouped, json, lines, process_sums, report, stamp, started, trigger_places, verdict,
+};
+use observer::Progress;
 use screen::{Screen, counted};
 use symbolize::Warn;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 use text::printable;
 
-use crate::interrupt::{Interrupt, step};
+use crate::interrupt::Interrupt;
 use crate::messages::{note, warn_symbols};
 use crate::output::{self, Output};
 use crate::terminal;
 pub(crate) use args::KernelDelayArgs;
-use around::{Around, Before};
-use children::Children;
-use errors::usage;
-use host::stripped;
-use observer::Progress;
-use stamp::{stamp, started};
-use subject::Subject;
-pub(crate) use subject::check_namespace;
-use symbols::Names;
-use walkers::StackWalkers;
 
 /// What is reported where reading the program's debug information took too long.
 const SHORT: &str =
@@ -56,7 +44,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let (length, interval) = (args.duration.as_nanos() as u64, args.sample_interval.as_nanos() as u64);
     let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
-    let subject = Subject::of(args)?;
+    let subject = subject::of(args)?;
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
@@ -118,7 +106,9 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
         vec![(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)]
     };
     let named = uses.into_iter().filter_map(|(trigger, to)| Some((trigger.as_ref()?, to)));
-    let placed = |(trigger, to)| Ok(PlacedTrigger { trigger, to, places: places::places(subject, trigger)? });
+    let placed = |(trigger, to)| {
+        Ok(PlacedTrigger { trigger, to, places: trigger_places(subject, trigger, &terminal::observer())? })
+    };
     let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
     let (max_threads, count_upcalls) = (args.max_threads, !args.skip_upcall_stats);
     let (pids, children) = (subject.pids.clone(), subject.children);
@@ -131,7 +121,7 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
         triggers,
         count_upcalls,
         page_faults: !args.skip_page_faults,
-        progress: step,
+        observer: terminal::observer(),
     };
     let attached = live::attach(facts, options)?;
     for (trigger, whose) in &attached.triggers {
@@ -236,14 +226,14 @@ impl Run<'_> {
     }
 
     /// Who takes the events out of the ring, where they are wanted, and what the addresses in them are called.
-    fn collector(&mut self) -> anyhow::Result<Option<(Collector, Names)>> {
+    fn collector(&mut self) -> anyhow::Result<Option<(Collector, FunctionNames)>> {
         if self.args.events.syscall_events.is_none() {
             return Ok(None);
         }
         let events = &self.args.events;
         let processes = self.tracer.processes()?;
         let unwinder = self.walkers.as_ref().map(|walkers| walkers.begin(&processes));
-        let names = Names::of(&processes, Arc::clone(&self.warn));
+        let names = FunctionNames::of(&processes, Arc::clone(&self.warn), terminal::observer());
         Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))
     }
 
@@ -362,7 +352,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(&mut self, window: Window, collector: Option<(Collector, Names)>, around: &Around) -> anyhow::Result<()> {
+    fn report(
+        &mut self,
+        window: Window,
+        collector: Option<(Collector, FunctionNames)>,
+        around: &Around,
+    ) -> anyhow::Result<()> {
         let children = self.children.take().map(|children| children.since());
         let mut sample = self.tracer.sample(window)?;
         around.limit(&mut sample);
@@ -438,7 +433,10 @@ impl Run<'_> {
 }
 
 /// Takes the rest of the events. The process is asked once more what it has mapped: it may end soon.
-fn finish((collector, names): (Collector, Names), processes: &[u32]) -> anyhow::Result<(Events, Names)> {
+fn finish(
+    (collector, names): (Collector, FunctionNames),
+    processes: &[u32],
+) -> anyhow::Result<(Events, FunctionNames)> {
     names.renew(processes);
     Ok((collector.finish()?, names))
 }

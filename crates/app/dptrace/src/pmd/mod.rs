@@ -13,9 +13,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use kernel_delay::check_namespace;
 
 use crate::interrupt::Interrupt;
-use crate::kernel_delay::check_namespace;
 use crate::messages::note;
 use crate::output::Output;
 use subject::Subject;

@@ -10,7 +10,7 @@ use text::printable;
 use top::{Part as Spent, Share, Thread};
 
 use super::{Beat, Part};
-use crate::interrupt::step;
+use crate::terminal;
 use crate::timeline::words;
 
 /// The most threads that are measured.
@@ -41,7 +41,7 @@ impl Kernel {
             // They would cost every program of the machine time, for as long as this runs.
             absences: None,
             page_faults: false,
-            progress: step,
+            observer: terminal::observer(),
         };
         Ok(Self { tracer: live::attach(&facts, options)?.tracer })
     }

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use host::Pid;
+use host::family::descendants;
 use host::proc::{Stat, TICK_NANOS, folder};
-use kernel_delay::Sample;
 use serde_json::{Value, json};
 use sys::clock::monotonic_nanos;
 
-use crate::process::descendants;
+use crate::Sample;
 
 /// Children that used less than this part of a CPU are not worth a word.
 const WORTH_A_WORD: f64 = 0.05;
@@ -28,7 +28,7 @@ struct Ticks {
 }
 
 /// The measured processes and those that they have started, before a sample.
-pub(super) struct Children {
+pub struct Children {
     pids: Vec<u32>,
     before: HashMap<u32, Ticks>,
     begun: u64,
@@ -36,7 +36,7 @@ pub(super) struct Children {
 
 /// What the children did in a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Used {
+pub struct Used {
     /// How many there are.
     count: usize,
     /// Their time on a CPU, in nanoseconds, with that of those that have ended.
@@ -47,12 +47,12 @@ pub(super) struct Used {
 
 impl Children {
     /// Reads those of these processes.
-    pub(super) fn read(pids: &[u32]) -> Self {
+    pub fn read(pids: &[u32]) -> Self {
         Self { pids: pids.to_vec(), before: family(pids), begun: monotonic_nanos() }
     }
 
-    /// What they did since then.
-    pub(super) fn since(&self) -> Used {
+    /// Returns what they did since then.
+    pub fn since(&self) -> Used {
         let after = family(&self.pids);
         let is_child = |pid: &u32| !self.pids.contains(pid);
         let count = after.iter().filter(|(pid, ticks)| is_child(pid) && !ticks.is_over).count();
@@ -87,9 +87,9 @@ fn used(pids: &[u32], before: &HashMap<u32, Ticks>, after: &HashMap<u32, Ticks>)
 }
 
 impl Used {
-    /// `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if that is where the work is done. Without
+    /// Returns `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if that is where the work is done. Without
     /// processes to name, only the option is.
-    pub(super) fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
+    pub fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
         let Self { count, nanos, elapsed } = *self;
         let own: u64 = sample.threads.iter().map(|thread| thread.budget.on_cpu()).sum();
         let cpus = nanos as f64 / elapsed.max(1) as f64;
@@ -113,8 +113,8 @@ impl Used {
         Some(format!("{whose} {who} used {much}: {how}"))
     }
 
-    /// For programs.
-    pub(super) fn json(&self) -> Value {
+    /// Returns the same for programs.
+    pub fn json(&self) -> Value {
         json!({ "count": self.count, "cpu_ns": self.nanos })
     }
 }
@@ -122,7 +122,7 @@ impl Used {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_delay::{Budget, ThreadSample};
+    use crate::{Budget, ThreadSample};
 
     fn family(members: &[(u32, u64, u64)]) -> HashMap<u32, Ticks> {
         members.iter().map(|&(pid, own, ended)| (pid, Ticks { own, ended, is_over: false })).collect()

@@ -6,63 +6,66 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use host::Process;
-use kernel_delay::Symbols;
+use observer::Observer;
 use symbolize::{CodeAt, KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols, Warn};
 use text::printable;
+
+use crate::Symbols;
 
 /// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
 /// second and more, and what is read of it stays in memory.
 const LINES: Duration = Duration::from_secs(5);
 
 /// Names of the kernel's functions and of processes'.
-pub(super) struct Names {
+pub struct FunctionNames {
     /// Read when it is first asked for; without addresses for those who may not see them.
     kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
     /// What is known already, by process: the outer functions of most stacks are the same.
     known: RefCell<HashMap<(u32, u64, bool), Lines>>,
+    observer: Observer,
 }
 
 /// The lines for an address; none where there is no code.
 type Lines = Option<Vec<String>>;
 
-impl Names {
+impl FunctionNames {
     /// Reads what the processes have mapped now, and nothing else before it is asked for.
-    pub(super) fn of(pids: &[u32], warn: Warn) -> Self {
+    pub fn of(pids: &[u32], warn: Warn, observer: Observer) -> Self {
         let options = SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() };
         let user = UserSymbols::new(options, warn);
         for &pid in pids {
             user.remember(pid);
         }
-        Self { kernel: OnceCell::new(), user, known: RefCell::default() }
+        Self { kernel: OnceCell::new(), user, known: RefCell::default(), observer }
     }
 
     /// Reads it again, and of those that came meanwhile; what is known of a process that is gone stays.
-    pub(super) fn renew(&self, pids: &[u32]) {
+    pub fn renew(&self, pids: &[u32]) {
         for &pid in pids {
             self.user.remember(pid);
         }
     }
 
     /// Keeps what processes had mapped meanwhile: of some it is all that is known of their libraries.
-    pub(super) fn adopt(&self, seen: Vec<(u32, Process)>) {
+    pub fn adopt(&self, seen: Vec<(u32, Process)>) {
         for (pid, process) in seen {
             self.user.adopt(pid, process);
         }
     }
 
-    /// Whether some of the process's functions lack what was inlined into them.
-    pub(super) fn are_short(&self) -> bool {
+    /// Returns true if some of the process's functions lack what was inlined into them.
+    pub fn are_short(&self) -> bool {
         self.user.is_time_up()
     }
 
-    /// The files whose code has no names because they are stripped.
-    pub(super) fn stripped_files(&self) -> Vec<String> {
+    /// Returns the files whose code has no names because they are stripped.
+    pub fn stripped_files(&self) -> Vec<String> {
         self.user.stripped_files()
     }
 
     fn name(&self, pid: u32, address: u64, caller: bool) -> Lines {
-        crate::interrupt::step();
+        self.observer.step();
         Some(match self.user.known_code(pid, address, caller) {
             CodeAt::Functions(symbols) => {
                 // What was inlined is in the file of the function that it was inlined into.
@@ -110,7 +113,7 @@ fn line(symbol: &Symbol, module: &str) -> String {
 /// How the functions begin that stand between a tracepoint and us in a stack: they are not the thread's.
 const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
-impl Symbols for Names {
+impl Symbols for FunctionNames {
     fn kernel(&self, address: u64) -> Vec<String> {
         let kernel = self.kernel.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         match kernel.code_at(address) {

@@ -3,26 +3,27 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use host::Process;
-use kernel_delay::layout::STACK_DEPTH;
-use kernel_delay::live::Unwinder;
-use kernel_delay::{Stack, StackEnd};
 use symbolize::Warn;
 
+use crate::layout::STACK_DEPTH;
+use crate::live::Unwinder;
+use crate::{Stack, StackEnd};
+
 /// The unwind tables of processes, for all samples of a run.
-pub(super) struct StackWalkers {
+pub struct StackWalkers {
     /// How many bytes of a stack are copied, where it has as many.
     copied: u32,
     walkers: Arc<Mutex<symbolize::StackWalkers>>,
 }
 
 impl StackWalkers {
-    /// Nothing yet.
-    pub(super) fn new(copied: u32, warn: Warn) -> Self {
+    /// Returns walkers that know no process yet.
+    pub fn new(copied: u32, warn: Warn) -> Self {
         Self { copied, walkers: Arc::new(Mutex::new(symbolize::StackWalkers::new(copied, warn))) }
     }
 
-    /// A sample begins: reads what these processes have mapped now. What is returned walks the sample's stacks.
-    pub(super) fn begin(&self, pids: &[u32]) -> Unwinder {
+    /// Begins a sample: reads what these processes have mapped now. What is returned walks the sample's stacks.
+    pub fn begin(&self, pids: &[u32]) -> Unwinder {
         self.walkers.lock().unwrap_or_else(PoisonError::into_inner).begin(pids);
         let (copied, walkers) = (self.copied, Arc::clone(&self.walkers));
         Box::new(move |stack| {
@@ -31,8 +32,8 @@ impl StackWalkers {
         })
     }
 
-    /// What processes had mapped in this sample after they opened libraries.
-    pub(super) fn take_seen(&self) -> Vec<(u32, Process)> {
+    /// Returns what processes had mapped in this sample after they opened libraries.
+    pub fn take_seen(&self) -> Vec<(u32, Process)> {
         self.walkers.lock().unwrap_or_else(PoisonError::into_inner).take_seen()
     }
 }

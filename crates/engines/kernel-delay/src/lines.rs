@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use kernel_delay::ProcessSum;
 use screen::{HEAD, NAME, Screen, wrap};
+
+use crate::ProcessSum;
 
 /// How far the further lines of a verdict are indented.
 const FURTHER: &str = "    ";
 
-/// A line of the verdict: on a terminal it is broken at blanks.
-pub(super) fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
+/// Writes a line of the verdict: on a terminal it is broken at blanks.
+pub fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
     let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
     // The first line has no indent, so that all of them fit.
     // A number stays with its sign: what does not break is put between them meanwhile.
@@ -26,8 +27,8 @@ pub(super) fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &st
 /// How many processes have a line, unless all are asked for.
 const PROCESSES: usize = 10;
 
-/// The sums of several processes, of which the last one is that of all.
-pub(super) fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
+/// Writes the sums of several processes, of which the last one is that of all.
+pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
     let Some((sum, processes)) = sums.split_last().filter(|(_, processes)| !processes.is_empty()) else {
         return Ok(());
     };
@@ -42,8 +43,8 @@ pub(super) fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all
     writeln!(to, "{}", screen.cut(&sum.line()))
 }
 
-/// Lines of a report: on a terminal they are cut.
-pub(super) fn cut(to: &mut impl Write, screen: Screen, text: &str) -> io::Result<()> {
+/// Writes lines of a report: on a terminal they are cut.
+pub fn cut(to: &mut impl Write, screen: Screen, text: &str) -> io::Result<()> {
     if !screen.is_terminal() {
         return to.write_all(text.as_bytes());
     }

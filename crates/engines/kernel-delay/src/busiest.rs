@@ -1,13 +1,11 @@
-//! The busiest processes, for those who name none.
+//! The busiest processes of the machine.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use host::Pid;
-use host::proc::{self, Stat, TICK_NANOS};
-
-use crate::process::command_line;
+use host::proc::{self, Stat, TICK_NANOS, shown_command_line};
 
 /// How long they are watched.
 const WATCHED: Duration = Duration::from_millis(500);
@@ -23,15 +21,14 @@ struct Busy {
     threads: u64,
 }
 
-/// A table of the processes that had a CPU longest in half a second, and how one is chosen.
-pub(super) fn table() -> String {
-    let mut text = String::from("no process was named; the busiest ones:\n       PID   CPU %  THREADS  COMMAND\n");
+/// Returns a table of the processes that had a CPU longest in half a second.
+pub fn busiest_table() -> String {
+    let mut text = String::from("       PID   CPU %  THREADS  COMMAND\n");
     for Busy { pid, percent, threads } in busiest() {
-        let command: String = command_line(pid).chars().take(COMMAND).collect();
+        let command: String = shown_command_line(pid).chars().take(COMMAND).collect();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{pid:>10} {percent:>7.0} {threads:>8}  {command}");
     }
-    text.push_str("choose one: dptrace kernel-delay -p PID, or -p NAME");
     text
 }
 
@@ -69,7 +66,7 @@ mod tests {
 
     #[test]
     fn lines_fit_80_columns_and_this_process_is_not_listed() {
-        let table = table();
+        let table = busiest_table();
         assert!(table.lines().all(|line| screen::columns(line) <= 80), "{table}");
         let own = std::process::id().to_string();
         assert!(!table.lines().any(|line| line.split_whitespace().next() == Some(&own)), "{table}");

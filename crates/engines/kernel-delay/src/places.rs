@@ -4,29 +4,30 @@ use bpf_session::UprobePlace;
 use elf::symbols::Functions;
 use elf::{Aim, Code};
 use errors::usage;
-use host::{Depth, ElfFile, stripped};
-use kernel_delay::live::UserPlaces;
-use kernel_delay::trigger::Trigger;
+use host::{Depth, ElfFile, HostError, stripped};
+use observer::Observer;
 use text::patterns::{nearest, nearest_in_groups};
 use text::printable::path as printable;
 use usdt::UsdtProbes;
 
-use super::subject::Subject;
-use crate::messages::note_left_out;
+use crate::Subject;
+use crate::live::UserPlaces;
+use crate::trigger::Trigger;
 
-/// The places of a trigger in the process's files; none for one of the kernel's.
-pub(super) fn places(subject: &Subject, trigger: &Trigger) -> anyhow::Result<UserPlaces> {
+/// Returns the places of a trigger in the process's files; none for one of the kernel's.
+pub fn trigger_places(subject: &Subject, trigger: &Trigger, observer: &Observer) -> anyhow::Result<UserPlaces> {
     match trigger {
-        Trigger::Usdt { provider, probe } => usdt(subject, provider, probe),
-        Trigger::User { function: name, on_return } => function(subject, name, *on_return),
+        Trigger::Usdt { provider, probe } => usdt(subject, provider, probe, observer),
+        Trigger::User { function: name, on_return } => function(subject, name, *on_return, observer),
         Trigger::Tracepoint { .. } | Trigger::Kernel { .. } => Ok(Vec::new()),
     }
 }
 
 /// A probe's places in all files of the process that have it.
-fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPlaces> {
+fn usdt(subject: &Subject, provider: &str, probe: &str, observer: &Observer) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
-    subject.files()?.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
+    let left_out = |error| note_left_out(error, observer);
+    subject.files()?.for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
         let probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         if let Some(first) = probes.faults.first() {
             broken.get_or_insert_with(|| format!("; {}: left out {first}", printable(file.path())));
@@ -57,9 +58,10 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
 }
 
 /// A function's places in the files of the process: the first file that has it.
-fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<UserPlaces> {
+fn function(subject: &Subject, name: &str, on_return: bool, observer: &Observer) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
-    subject.files()?.for_each(Depth::Whole, note_left_out, |file: &ElfFile| -> anyhow::Result<()> {
+    let left_out = |error| note_left_out(error, observer);
+    subject.files()?.for_each(Depth::Whole, left_out, |file: &ElfFile| -> anyhow::Result<()> {
         if !found.is_empty() {
             return Ok(());
         }
@@ -94,6 +96,11 @@ fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<Us
         return Err(usage(format!("the process has no function {name}{near}{stripped}")));
     }
     Ok(found)
+}
+
+/// Reports that a file is left out.
+fn note_left_out(error: HostError, observer: &Observer) {
+    observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
 }
 
 /// How many names that are near are listed.

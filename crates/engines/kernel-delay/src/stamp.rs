@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use sys::clock::{monotonic_nanos, real_nanos};
 use text::utc;
 
-/// Now: `@2026-06-08T12:17:22.725127 (10:17:22 UTC)`.
-pub(super) fn stamp() -> String {
+/// Returns the present time: `@2026-06-08T12:17:22.725127 (10:17:22 UTC)`.
+pub fn stamp() -> String {
     text(&Zoned::now())
 }
 
-/// The time of day of a moment of the kernel's clock, in UTC (RFC 3339).
-pub(super) fn started(monotonic: u64) -> String {
+/// Returns the time of day of a moment of the kernel's clock, in UTC (RFC 3339).
+pub fn started(monotonic: u64) -> String {
     time_of_day(monotonic, monotonic_nanos(), real_nanos())
 }
 
