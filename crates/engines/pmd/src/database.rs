@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use host::control::Whose;
 use host::{Pid, proc};
-use pmd::{Question, answered_settings};
 
-use super::ask::ask;
+use crate::ask::ask;
+use crate::{Question, answered_settings};
 
 /// Where the database listens if the daemon was not given another place (`ovs-vswitchd(8)`).
 const DEFAULT: &str = "/var/run/openvswitch/db.sock";
 
-/// The settings, where the daemon's database is reached by a socket of this machine, and answers.
-pub(super) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
+/// Returns the settings, where the daemon's database is reached by a socket of this machine, and answers.
+pub(crate) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
     let socket = socket(proc::command_line(Pid(pid)))?;
     answered_settings(&ask(pid, &socket, Whose::User, Question::Settings).ok()?).ok()
 }
 
-/// The socket that the daemon was given: `unix:PATH`, or the usual one if it was given none.
+/// Returns the socket that the daemon was given: `unix:PATH`, or the usual one if it was given none.
 fn socket(words: Vec<Vec<u8>>) -> Option<PathBuf> {
     let words: Vec<Vec<u8>> =
         words.into_iter().skip(1).filter(|word| !word.starts_with(b"-") && !word.is_empty()).collect();

@@ -1,58 +1,62 @@
 //! Joins what was seen: for each thread its slow milliseconds with their causes, its time, and its own figures.
 
+mod json;
+mod text;
+
 use std::collections::HashMap;
 
+use ::text::printable;
 use kernel_events::{Found, ThreadIntervals};
-use pmd::{Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Section, Text, explain, sentence};
-use text::printable;
 use timeline::{Activity, Interrupt, Interval, Tid};
 
-use super::ask::{Answers, Shown};
-use super::sample::Sample;
-use super::subject::{PollThread, Subject};
-use super::telemetry::Ports;
-use crate::timeline::words;
+use crate::ask::{Answers, Shown};
+use crate::subject::PollThread;
+use crate::telemetry::Ports;
+use crate::{
+    Cause, Counters, Explained, Figures, History, Names, OffCpu, Queue, Sample, Section, Subject, Text, explain,
+    sentence,
+};
 
 const MILLISECOND: u64 = 1_000_000;
 /// The system calls that only let time pass.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
 /// All that is reported.
-pub(super) struct Report {
-    pub(super) pid: u32,
+pub struct Report {
+    pub(crate) pid: u32,
     /// How long the threads were looked at, in nanoseconds.
-    pub(super) nanos: u64,
-    pub(super) threads: Vec<ThreadReport>,
+    pub(crate) nanos: u64,
+    pub(crate) threads: Vec<ThreadReport>,
     /// The database's settings: untrusted text.
-    pub(super) settings: Option<Vec<(String, String)>>,
+    pub(crate) settings: Option<Vec<(String, String)>>,
     /// What should be changed, and how.
-    pub(super) advice: Vec<String>,
+    pub(crate) advice: Vec<String>,
     /// What the ports' counters have grown by.
-    pub(super) ports: Ports,
+    pub(crate) ports: Ports,
     /// What is missing, and why.
-    pub(super) notes: Vec<String>,
-    pub(super) names: ThreadNames,
+    pub notes: Vec<String>,
+    pub(crate) names: ThreadNames,
 }
 
 /// What is reported of a thread.
-pub(super) struct ThreadReport {
-    pub(super) thread: PollThread,
+pub(crate) struct ThreadReport {
+    pub(crate) thread: PollThread,
     /// None where the thread has no history of milliseconds.
-    pub(super) slow: Option<Vec<Explained>>,
+    pub(crate) slow: Option<Vec<Explained>>,
     /// The milliseconds of the history that lie in the sample.
-    pub(super) milliseconds: usize,
-    pub(super) holes: usize,
-    pub(super) off: OffCpu,
+    pub(crate) milliseconds: usize,
+    pub(crate) holes: usize,
+    pub(crate) off: OffCpu,
     /// Who had its CPU while it waited, the longest first.
-    pub(super) takers: Vec<(String, u64)>,
-    pub(super) figures: Option<Figures>,
-    pub(super) queues: Vec<Queue>,
-    pub(super) is_isolated: Option<bool>,
+    pub(crate) takers: Vec<(String, u64)>,
+    pub(crate) figures: Option<Figures>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) is_isolated: Option<bool>,
 }
 
 impl ThreadReport {
-    /// The sentence.
-    pub(super) fn sentence(&self, names: &ThreadNames) -> String {
+    /// Returns the sentence.
+    pub(crate) fn sentence(&self, names: &ThreadNames) -> String {
         match &self.slow {
             Some(slow) => sentence(&self.thread.name, slow, names),
             None if self.thread.core.is_some() => {
@@ -67,8 +71,8 @@ impl ThreadReport {
 }
 
 impl Report {
-    /// Of a sample; milliseconds that took longer than `over` are slow.
-    pub(super) fn of(subject: &Subject, sample: Sample, over: u64) -> Self {
+    /// Makes the report of a sample. Milliseconds that took longer than `over` are slow. The caller names interrupts.
+    pub fn of(subject: &Subject, sample: Sample, over: u64, interrupt: fn(Interrupt) -> String) -> Self {
         let Sample { found, answers, offset } = sample;
         let joined = Joined { found: &found, answers: &answers, offset, over };
         let threads: Vec<ThreadReport> = subject.threads.iter().map(|thread| joined.thread(thread)).collect();
@@ -83,9 +87,19 @@ impl Report {
         };
         let advice = advice(&threads, &answers);
         notes.extend(answers.notes);
-        let names = ThreadNames { names: found.names };
+        let names = ThreadNames { names: found.names, interrupt };
         let nanos = found.to.0.saturating_sub(found.from.0);
         Self { pid: subject.pid, nanos, threads, settings: answers.settings, advice, ports, notes, names }
+    }
+
+    /// Returns the report for people.
+    pub fn text(&self) -> String {
+        text::report(self)
+    }
+
+    /// Returns the report for programs: one JSON object, with a line's end.
+    pub fn json(&self) -> String {
+        json::document(self)
     }
 }
 
@@ -222,8 +236,9 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
 }
 
 /// Names of this machine.
-pub(super) struct ThreadNames {
+pub(crate) struct ThreadNames {
     names: HashMap<Tid, [u8; 16]>,
+    interrupt: fn(Interrupt) -> String,
 }
 
 impl Names for ThreadNames {
@@ -236,13 +251,13 @@ impl Names for ThreadNames {
     }
 
     fn interrupt(&self, interrupt: Interrupt) -> String {
-        words::interrupt(interrupt)
+        (self.interrupt)(interrupt)
     }
 }
 
 impl ThreadNames {
-    /// A cause, in words.
-    pub(super) fn cause(&self, cause: Cause) -> String {
+    /// Returns a cause, in words.
+    pub(crate) fn cause(&self, cause: Cause) -> String {
         match cause {
             Cause::Waited(tid) => format!("waited for {}", self.thread(tid)),
             Cause::Stopped => "stopped".to_owned(),

@@ -8,15 +8,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use host::Pid;
 use host::control::{Connection, Listening, SocketKind, Whose};
-use pmd::{Framer, NoAnswer, Question, Text, answered_text, parse};
 use sys::clock::{Moment, monotonic_nanos};
 use text::printable;
 
-use super::database;
-use super::telemetry::Ports;
+use crate::telemetry::Ports;
+use crate::{Framer, NoAnswer, Question, Text, answered_text, database, parse};
 
 /// How long an answer may take.
-pub(super) const LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 /// Time between two questions for the history, which has a second.
 const AGAIN: Duration = Duration::from_millis(800);
 
@@ -25,27 +24,27 @@ const MAX_MILLISECONDS: usize = 4 << 20;
 
 /// What a text says, and when it was asked for, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug)]
-pub(super) struct Shown {
-    pub(super) asked: u64,
-    pub(super) text: Text,
+pub(crate) struct Shown {
+    pub(crate) asked: u64,
+    pub(crate) text: Text,
 }
 
 /// What Open vSwitch and DPDK have answered.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     /// At the begin, and at the end.
-    pub(super) stats: Vec<Shown>,
+    pub(crate) stats: Vec<Shown>,
     /// At the begin, at the end, and in between.
-    pub(super) perf: Vec<Shown>,
-    pub(super) queues: Option<Text>,
+    pub(crate) perf: Vec<Shown>,
+    pub(crate) queues: Option<Text>,
     /// The settings of the database.
-    pub(super) settings: Option<Vec<(String, String)>>,
+    pub(crate) settings: Option<Vec<(String, String)>>,
     /// The counters of DPDK's ports, at the begin and at the end.
-    pub(super) ports: Vec<Ports>,
+    pub(crate) ports: Vec<Ports>,
     /// Cycles of the processor in a second.
-    pub(super) hertz: f64,
+    pub(crate) hertz: f64,
     /// What is missing, and why.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Answers {
@@ -63,15 +62,15 @@ impl Answers {
 }
 
 /// Who is asked.
-pub(super) struct Asked {
-    pub(super) pid: u32,
-    pub(super) control: Option<PathBuf>,
-    pub(super) telemetry: Option<PathBuf>,
+pub(crate) struct Asked {
+    pub(crate) pid: u32,
+    pub(crate) control: Option<PathBuf>,
+    pub(crate) telemetry: Option<PathBuf>,
 }
 
 impl Asked {
-    /// By the sockets at which the process listens.
-    pub(super) fn of(pid: u32, sockets: &[Listening]) -> Self {
+    /// Finds whom to ask by the sockets at which the process listens.
+    pub(crate) fn of(pid: u32, sockets: &[Listening]) -> Self {
         let find = |kind: SocketKind, end: &str| {
             let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
             of_kind
@@ -86,7 +85,7 @@ impl Asked {
     }
 
     /// Begins to ask.
-    pub(super) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
+    pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
         let (end, ends) = channel();
         let asks = std::thread::Builder::new().name("questions".to_owned());
         let thread = asks.spawn(move || self.ask(is_ovs, &ends)).context("starting a thread")?;
@@ -159,30 +158,30 @@ impl Asked {
 }
 
 /// Questions that go on.
-pub(super) struct Asking {
+pub(crate) struct Asking {
     end: Sender<()>,
     thread: JoinHandle<Answers>,
 }
 
 impl Asking {
     /// Lets it ask for what is wanted at the end.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         // It has ended already if nobody receives this.
         let _ = self.end.send(());
     }
 
-    /// Whether all has been asked.
-    pub(super) fn is_over(&self) -> bool {
+    /// Returns true if all has been asked.
+    pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
 
-    pub(super) fn answers(self) -> Answers {
+    pub(crate) fn answers(self) -> Answers {
         self.thread.join().unwrap_or_default()
     }
 }
 
 /// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
-pub(super) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
+pub(crate) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
     let asked = || {
         let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
         connection.send(question.request().as_bytes())?;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use pmd::{Explained, Figures, Queue};
 use screen::{counted, time};
 use text::printable;
 
-use super::report::{Report, ThreadReport};
+use super::{Report, ThreadReport};
+use crate::{Explained, Figures, Queue};
 
 /// The longest stretches that are listed of each thread.
 const LONGEST: usize = 3;
@@ -29,7 +29,7 @@ const SETTINGS: [&str; 13] = [
     "tx-flush-interval",
 ];
 
-/// The report.
+/// Returns the report.
 pub(super) fn report(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.

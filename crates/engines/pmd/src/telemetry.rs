@@ -5,10 +5,10 @@ use std::path::Path;
 
 use host::Pid;
 use host::control::{Connection, SocketKind, Whose};
-use pmd::telemetry;
 use serde_json::Value;
 
-use super::ask::LIMIT;
+use crate::ask::LIMIT;
+use crate::rpc::telemetry;
 
 /// The most ports that are asked for (`RTE_MAX_ETHPORTS` is 32).
 const MOST: usize = 64;
@@ -17,11 +17,11 @@ const COUNTERS: [&str; 5] = ["ipackets", "opackets", "imissed", "ierrors", "rx_n
 
 /// Counters by port and name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ports(pub(super) BTreeMap<u64, BTreeMap<&'static str, u64>>);
+pub(crate) struct Ports(pub(crate) BTreeMap<u64, BTreeMap<&'static str, u64>>);
 
 impl Ports {
-    /// As they are now; none if nobody answers.
-    pub(super) fn read(pid: u32, socket: &Path) -> Option<Self> {
+    /// Reads them as they are now; none if nobody answers.
+    pub(crate) fn read(pid: u32, socket: &Path) -> Option<Self> {
         let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
         // It greets with its version.
         connection.receive(&mut Vec::new()).ok()?;
@@ -40,8 +40,8 @@ impl Ports {
         Some(Self(ports.into_iter().filter_map(counters).collect()))
     }
 
-    /// What they have grown by.
-    pub(super) fn since(&self, before: &Self) -> Self {
+    /// Returns what they have grown by.
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let grown = |(port, after): (&u64, &BTreeMap<&'static str, u64>)| {
             let before = before.0.get(port)?;
             let since = |(name, after): (&&'static str, &u64)| Some((*name, after.checked_sub(*before.get(name)?)?));

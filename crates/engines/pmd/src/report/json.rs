@@ -1,12 +1,12 @@
 //! The report as JSON: one object.
 
-use pmd::{Cause, Explained, Names as _, Reason};
 use serde_json::{Map, Value, json};
 use text::printable;
 
-use super::report::{Report, ThreadNames, ThreadReport};
+use super::{Report, ThreadNames, ThreadReport};
+use crate::{Cause, Explained, Names as _, Reason};
 
-/// The object, with a line's end.
+/// Returns the object, with a line's end.
 pub(super) fn document(report: &Report) -> String {
     let settings = report.settings.as_ref().map(|settings| {
         let pairs = settings.iter().map(|(name, value)| (name.clone(), Value::from(value.clone())));
@@ -43,7 +43,7 @@ fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
         })
     });
     let taker = |(name, nanos): &(String, u64)| json!({"name": name, "ns": nanos});
-    let queue = |queue: &pmd::Queue| json!({"port": queue.port, "queue": queue.queue, "percent": queue.percent});
+    let queue = |queue: &crate::Queue| json!({"port": queue.port, "queue": queue.queue, "percent": queue.percent});
     json!({
         "name": thread.thread.name,
         "tid": thread.thread.tid,

@@ -4,42 +4,36 @@ use errors::usage;
 use host::control::{Listening, listening};
 use host::proc::{name, task, threads};
 use host::{Pid, cpus};
+use observer::Observer;
 use text::printable;
 
-use super::PmdArgs;
-use crate::process::{self, Role, Takes};
-
-const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };
-/// The process that is meant if none is named.
-const DEFAULT_NAME: &str = "ovs-vswitchd";
 /// What the threads of lcores are called: by DPDK since 23.11, since 20.11, and before.
 const LCORES: [&str; 4] = ["dpdk-worker", "rte-worker-", "lcore-worker-", "lcore-slave-"];
 
-/// What was asked for.
-pub(super) struct Subject {
-    pub(super) pid: u32,
+/// A process, and its threads that poll.
+pub struct Subject {
+    pub(crate) pid: u32,
     /// The threads that poll, in the order of their names.
-    pub(super) threads: Vec<PollThread>,
+    pub(crate) threads: Vec<PollThread>,
     /// The sockets at which the process listens.
-    pub(super) sockets: Vec<Listening>,
+    pub(crate) sockets: Vec<Listening>,
 }
 
 /// A thread that polls.
 #[derive(Clone, Debug)]
-pub(super) struct PollThread {
-    pub(super) tid: u32,
+pub(crate) struct PollThread {
+    pub(crate) tid: u32,
     /// As it is shown: `pmd-c01`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The number of its CPU in the texts of Open vSwitch; none of other programs' threads.
-    pub(super) core: Option<u32>,
+    pub(crate) core: Option<u32>,
     /// The CPU that it is pinned to, if it is to one.
-    pub(super) cpu: Option<usize>,
+    pub(crate) cpu: Option<usize>,
 }
 
 impl Subject {
-    /// What the options mean: a process with threads that poll.
-    pub(super) fn of(args: &PmdArgs) -> anyhow::Result<Self> {
-        let pid = pid(args)?;
+    /// Finds the threads of a process that poll, of which there must be some.
+    pub fn of(pid: u32) -> anyhow::Result<Self> {
         let mut found: Vec<PollThread> =
             threads(Pid(pid)).into_iter().filter_map(|tid| poll_thread(pid, tid)).collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -52,22 +46,27 @@ impl Subject {
         let sockets = listening(Pid(pid)).unwrap_or_default();
         Ok(Self { pid, threads: found, sockets })
     }
+
+    /// Keeps the calling thread, and those that it starts, off the CPUs on which threads poll: it would take their time. Other CPUs
+    /// that the process has for itself are free for it, such as that of Open vSwitch's main thread.
+    pub fn keep_off(&self, observer: &Observer) {
+        let Ok(ours) = sys::sched::allowed_cpus() else { return };
+        let polled = |cpu: &usize| self.threads.iter().any(|thread| thread.cpu == Some(*cpu));
+        let others: Vec<usize> = ours.into_iter().filter(|cpu| !polled(cpu)).collect();
+        if others.is_empty() || sys::sched::run_on(&others).is_err() {
+            observer.note(
+                "dptrace itself may run on the CPUs of these threads, since there is no other: it is one of those who take their time",
+            );
+        }
+    }
 }
 
-/// The process. Of several of the name one is meant if it alone has threads that poll: Open vSwitch's monitor has the name, too.
-fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
-    let named = match &args.name {
-        Some(name) => process::all_called(name, ROLE)?,
-        None if args.pid.is_empty() => process::all_called(DEFAULT_NAME, ROLE)?,
-        None => return process::one(&args.pid, ROLE),
-    };
-    let polls = |pid: &u32| threads(Pid(*pid)).into_iter().any(|tid| poll_thread(*pid, tid).is_some());
-    let polling: Vec<u32> = named.iter().copied().filter(polls).collect();
-    let left = if polling.len() == 1 { polling } else { named };
-    let words: Vec<String> = left.iter().map(u32::to_string).collect();
-    process::one(&words, ROLE)
+/// Returns true if a thread of the process polls.
+pub fn polls(pid: u32) -> bool {
+    threads(Pid(pid)).into_iter().any(|tid| poll_thread(pid, tid).is_some())
 }
 
+/// Returns a thread as it is shown, if it polls.
 fn poll_thread(pid: u32, tid: Pid) -> Option<PollThread> {
     let folder = task(Pid(pid), tid);
     let comm = name(&folder)?;
@@ -82,7 +81,7 @@ fn poll_thread(pid: u32, tid: Pid) -> Option<PollThread> {
     Some(PollThread { tid: tid.0, name, core, cpu })
 }
 
-/// The CPU in the name of a PMD thread: `pmd-c01/id:8` (`pmd_thread_name` in `lib/dpif-netdev.c`).
+/// Returns the CPU in the name of a PMD thread: `pmd-c01/id:8` (`pmd_thread_name` in `lib/dpif-netdev.c`).
 fn core_of(name: &str) -> Option<u32> {
     name.strip_prefix("pmd-c")?.split('/').next()?.parse().ok()
 }
