@@ -61,6 +61,7 @@
 //! | `children` | what processes did that the measured ones have started |
 //! | `busiest` | the busiest processes of the machine |
 //! | `stamp` | times of day |
+//! | `sampling` | samples, one after the other |
 //!
 //! [`live`] and what the table has below [`lines`] reads the machine; all else is pure: bytes and numbers in, text out. The command
 //! line, and what is printed where, are the caller's business.
@@ -90,6 +91,7 @@ pub mod programs;
 mod report;
 mod running;
 mod sample;
+mod sampling;
 mod selection;
 mod snapshot;
 mod stacks;
@@ -117,6 +119,7 @@ pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
 pub use running::{Advance, Part, Place, Running};
 pub use sample::{CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot};
+pub use sampling::{Sampler, SamplingOptions, Show, Taken};
 pub use selection::View;
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
