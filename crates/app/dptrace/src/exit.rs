@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use bpf_session::SessionError;
-use cpu_audit::AuditError;
+use cpus::audit::AuditError;
 use errors::{Forbidden, Unsupported, Usage};
 use host::HostError;
 use kernel_delay::DelayError;

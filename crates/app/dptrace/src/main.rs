@@ -6,7 +6,6 @@ mod agreement_tests;
 mod capture;
 mod cli;
 mod completion;
-mod cpu_windows;
 mod cpus;
 mod demo;
 mod doctor;

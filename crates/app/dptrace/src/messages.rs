@@ -83,11 +83,6 @@ pub(crate) fn print_notes() {
     held.into_iter().flatten().filter(|text| seen.insert(text.clone())).for_each(|text| note(&text));
 }
 
-/// Reports what is left out of names and stacks.
-pub(crate) fn warn_symbols() -> symbolize::Warn {
-    std::sync::Arc::new(|warning: &symbolize::Warning| note(&warning.to_string()))
-}
-
 /// Messages contain names of files and text from files, so control characters in them must not reach the terminal. Line ends are
 /// only our own, because paths and names are inserted by [`printable::text`].
 fn print_message(word: &str, colour: AnsiColor, text: &str) {

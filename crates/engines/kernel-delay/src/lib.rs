@@ -52,50 +52,79 @@
 //! | `selection` | which threads are shown, and in which order |
 //! | `upcalls` | packets that the kernel's Open vSwitch sends to user space |
 //! | [`trigger`] | what starts and stops a window |
+//! | [`lines`] | lines of the text as wide as the terminal |
+//! | `subject` | the processes whose threads are accounted for |
+//! | `places` | where in their files a trigger is |
+//! | `walkers` | copied stacks, walked |
+//! | `function_names` | names of the addresses of stacks |
+//! | `around` | circumstances of a window: limits of control groups, the hypervisor |
+//! | `children` | what processes did that the measured ones have started |
+//! | `busiest` | the busiest processes of the machine |
+//! | `stamp` | times of day |
+//! | `sampling` | samples, one after the other |
 //!
-//! All but [`live`] is pure: bytes and numbers in, text out. The command line, what is printed where, names of addresses and
-//! the reading of the process's files are the caller's business.
+//! [`live`] and what the table has below [`lines`] reads the machine; all else is pure: bytes and numbers in, text out. The command
+//! line, and what is printed where, are the caller's business.
 #![forbid(unsafe_code)]
 
+mod around;
 mod budget;
+mod busiest;
 mod by_thread;
+mod children;
 mod columns;
 mod cost;
 mod error;
 mod events;
+mod function_names;
 mod json;
 pub mod layout;
+pub mod lines;
 pub mod live;
 mod names;
 mod number;
 mod percentile;
+mod places;
 mod preemptors;
 mod processes;
 pub mod programs;
 mod report;
 mod running;
 mod sample;
+mod sampling;
 mod selection;
 mod snapshot;
 mod stacks;
+mod stamp;
+mod subject;
 pub mod trigger;
 mod upcalls;
 mod verdict;
+mod walkers;
 
+pub use around::{Around, Before};
 pub use budget::{Budget, CallTime};
+pub use busiest::busiest_table;
+pub use children::{Children, Used};
 pub use cost::EventCost;
 pub use error::DelayError;
 pub use events::{EventList, Events, Limits, split_at_list};
+pub use function_names::FunctionNames;
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
+pub use places::trigger_places;
 pub use preemptors::{Preemptor, Relation};
 pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
 pub use running::{Advance, Part, Place, Running};
 pub use sample::{CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot};
+pub use sampling::{Sampler, SamplingOptions, Show, Taken};
 pub use selection::View;
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
+pub use stamp::{stamp, started};
+pub use subject::{Subject, check_namespace};
 pub use upcalls::Upcalls;
 pub use verdict::verdict;
+pub use walkers::StackWalkers;

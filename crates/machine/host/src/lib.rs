@@ -14,6 +14,7 @@ pub mod control;
 pub mod cpus;
 mod debug_file;
 mod error;
+pub mod family;
 mod file;
 mod files;
 mod foreign;

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use ::text::printable;
 use kernel_text::maps::{Device, Mapping, ProcMaps};
 
 use crate::capabilities::with_file_access;
@@ -21,6 +22,9 @@ const ENDED: &[u8] = b"ZXx";
 
 /// More than a thread's `stat` has: 52 numbers of at most 20 digits, and a name.
 const STAT: usize = 4096;
+
+/// Characters of a command line that are shown.
+const SHOWN: usize = 100;
 
 /// A file of `/proc` as text: what is not UTF-8 in it becomes U+FFFD. For what is between names.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
@@ -298,6 +302,22 @@ pub fn standing(folder: &Path) -> Option<Standing> {
 pub fn command_line(pid: Pid) -> Vec<Vec<u8>> {
     let bytes = fs::read(folder_of(pid).join("cmdline")).unwrap_or_default();
     bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns what a process was started as (proc_pid_cmdline(5)), or what it says that it is, as text for people; its name if it says
+/// nothing. A long text is cut.
+pub fn shown_command_line(pid: u32) -> String {
+    let mut words = command_line(Pid(pid));
+    words.retain(|word| !word.is_empty());
+    let text = printable::text(&words.join(&b' ')).into_owned();
+    if text.trim().is_empty() {
+        let name = name(&task(Pid(pid), Pid(pid)));
+        return name.map(|name| printable::text(&name).into_owned()).unwrap_or_default();
+    }
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 /// A line of a thread's `status` (proc_pid_status(5)) behind its name and colon, by the thread's folder. A name can't begin a

@@ -1,19 +1,19 @@
 //! `dptrace cpus`: the CPUs that a data plane wants for itself.
 
-mod audit;
-mod check;
-mod json;
 mod subject;
-mod text;
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use cpus::audit::Plan;
+use cpus::settings::Checked;
+use screen::Screen;
 
-pub(crate) use audit::thread_facts;
-
-use crate::exit;
-use subject::Subject;
+use crate::interrupt::Interrupt;
+use crate::messages::note;
+use crate::output::Output;
+use crate::{exit, terminal};
 
 /// `dptrace cpus`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -79,11 +79,45 @@ Examples:
   dptrace cpus --check --strict 0 > check.txt || cat check.txt
   dptrace cpus --check --json 0";
 
-/// Runs the command, and gives the exit status.
+/// Runs the command, and returns the exit status.
 pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
     if args.check {
-        return check::run(&Subject::of(args)?, args);
+        return check(args);
     }
-    audit::run(&Subject::of_audit(args)?, args)?;
+    audit(args)?;
     Ok(exit::DONE)
+}
+
+/// Audits the CPUs for the time that was asked for, and prints what came of it.
+fn audit(args: &CpusArgs) -> anyhow::Result<()> {
+    let observer = terminal::observer();
+    let plan = Plan::make(&subject::of_audit(args)?, &observer)?;
+    Interrupt::catch()?;
+    let found = plan.run(args.duration, args.each, &observer)?;
+    let mut output = Output::open(None)?;
+    let printed = if args.json { found.json() } else { found.text(args.summary) };
+    write!(output.buffer, "{printed}")?;
+    output.flush()?;
+    found.notes().iter().for_each(|text| note(text));
+    if !found.end() {
+        note("the kernel does not let go of the programs yet (a CPU may be starved); they end with this process");
+    }
+    Ok(())
+}
+
+/// Checks the settings, prints what was found, and returns the exit status.
+fn check(args: &CpusArgs) -> anyhow::Result<u8> {
+    let subject = subject::of_check(args)?;
+    if !subject.pids.is_empty() {
+        trace_source::cpus::keep_off(subject.pids.iter().copied(), &terminal::observer());
+    }
+    let checked = Checked::of(&subject, &terminal::observer())?;
+    let mut output = Output::open(None)?;
+    if args.json {
+        checked.json(&mut output.buffer)?;
+    } else {
+        checked.text(&mut output.buffer, Screen::stdout())?;
+    }
+    output.flush()?;
+    Ok(if args.strict && checked.is_red() { exit::FAILED } else { exit::DONE })
 }

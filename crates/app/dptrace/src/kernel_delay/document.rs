@@ -2,11 +2,10 @@
 
 use std::io::Write as _;
 
-use kernel_delay::{Events, split_at_list};
+use kernel_delay::{Events, FunctionNames, split_at_list};
 use serde_json::Value;
 use text::printable;
 
-use super::symbols::Names;
 use crate::output::Output;
 
 /// Writes the object, with the events in their place in it, as one line.
@@ -14,7 +13,7 @@ pub(super) fn write(
     output: &mut Output,
     object: &Value,
     events: &mut Events,
-    names: &Names,
+    names: &FunctionNames,
     wanted: impl Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
     let text = printable::json_document(object.to_string());

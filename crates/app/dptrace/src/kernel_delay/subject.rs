@@ -2,17 +2,16 @@
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Child;
 
 use anyhow::{Context as _, anyhow};
-use errors::{unsupported, usage};
-use host::Files;
+use errors::usage;
+use kernel_delay::{Subject, busiest_table, check_namespace};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
 use super::args::KernelDelayArgs;
-use super::busiest;
 use crate::messages::note;
 use crate::output;
 use crate::process::{self, Role, Takes};
@@ -22,70 +21,32 @@ use crate::record::find_program;
 const DEFAULT_NAME: &str = "ovs-vswitchd";
 const ROLE: Role = Role { command: "kernel-delay", takes: Takes::All("measured"), starts: true };
 
-/// The processes.
-pub(super) struct Subject {
-    /// There is at least one.
-    pub(super) pids: Vec<u32>,
-    /// Whether those that they start are accounted for, too.
-    pub(super) children: bool,
-    /// The program of a command.
-    program: Option<PathBuf>,
-    /// It, where it waits to run its program.
-    pub(super) held: Option<HeldChild>,
-}
-
-/// The kernel's programs know processes by their numbers in the first namespace; ours would be others elsewhere.
-pub(crate) fn check_namespace() -> anyhow::Result<()> {
-    match host::system::in_first_pid_namespace() {
-        Some(false) => Err(unsupported(
-            "dptrace runs in a container's namespace of process numbers, where kernel-delay can't distinguish processes; \
-             run it on the host (or with --pid=host)",
-        )),
-        _ => Ok(()),
+/// Returns the processes that the options mean, or one that waits to run the command.
+pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
+    check_namespace()?;
+    if let Some((program, arguments)) = args.command.split_first() {
+        let path = find_program(program)?;
+        output::refuse_inputs(args.output.as_deref(), [("the program to start", path.as_path())])?;
+        let held = HeldChild::spawn(path.as_os_str(), arguments)
+            .with_context(|| format!("starting {}", printable(program)))?;
+        return Ok(Subject::of_command(path, held, args.children));
     }
-}
-
-impl Subject {
-    pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Self> {
-        check_namespace()?;
-        if let Some((program, arguments)) = args.command.split_first() {
-            let path = find_program(program)?;
-            output::refuse_inputs(args.output.as_deref(), [("the program to start", path.as_path())])?;
-            let held = HeldChild::spawn(path.as_os_str(), arguments)
-                .with_context(|| format!("starting {}", printable(program)))?;
-            let pids = vec![held.pid()];
-            return Ok(Self { pids, children: args.children, program: Some(path), held: Some(held) });
-        }
-        let mut pids = if let Some(path) = &args.cgroup {
-            in_group(path)?
-        } else if let Some(name) = &args.name {
-            process::all_called(name, ROLE)?
-        } else {
-            named(args)?
-        };
-        if args.children {
-            pids.extend(process::descendants(&pids));
-        }
-        let mut seen = HashSet::new();
-        pids.retain(|pid| seen.insert(*pid));
-        if pids.len() > 1 && (args.start_trigger.is_some() || args.stop_trigger.is_some()) {
-            return Err(usage(format!("triggers need one process, and these are {}: choose one with -p", pids.len())));
-        }
-        Ok(Self { pids, children: args.children || args.cgroup.is_some(), program: None, held: None })
+    let mut pids = if let Some(path) = &args.cgroup {
+        in_group(path)?
+    } else if let Some(name) = &args.name {
+        process::all_called(name, ROLE)?
+    } else {
+        named(args)?
+    };
+    if args.children {
+        pids.extend(host::family::descendants(&pids));
     }
-
-    /// The process, or the first one.
-    pub(super) fn pid(&self) -> u32 {
-        self.pids.first().copied().unwrap_or_default()
+    let mut seen = HashSet::new();
+    pids.retain(|pid| seen.insert(*pid));
+    if pids.len() > 1 && (args.start_trigger.is_some() || args.stop_trigger.is_some()) {
+        return Err(usage(format!("triggers need one process, and these are {}: choose one with -p", pids.len())));
     }
-
-    /// Its files, for triggers: of a command the program and the libraries that it is going to load.
-    pub(super) fn files(&self) -> anyhow::Result<Files> {
-        match &self.program {
-            Some(program) => Ok(Files::of_program(program)),
-            None => Ok(Files::of_process(self.pid())?.0),
-        }
-    }
+    Ok(Subject::of_processes(pids, args.children || args.cgroup.is_some()))
 }
 
 /// An error if there is no such process, or nothing to be measured of it.
@@ -105,7 +66,10 @@ fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
         return Ok(pids);
     }
     if !process::is_there(DEFAULT_NAME) {
-        return Err(usage(busiest::table()));
+        let table = busiest_table();
+        return Err(usage(format!(
+            "no process was named; the busiest ones:\n{table}choose one: dptrace kernel-delay -p PID, or -p NAME"
+        )));
     }
     process::all_called(DEFAULT_NAME, ROLE)
 }

@@ -1,24 +1,22 @@
 //! `dptrace pmd`: what polling threads of Open vSwitch and DPDK say of themselves, joined with what the kernel did to them.
 
-mod ask;
-mod database;
-mod json;
-mod report;
-mod sample;
-mod subject;
-mod telemetry;
-mod text;
-
 use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Args;
+use kernel_delay::check_namespace;
+use pmd::{Report, Sample, Subject, polls};
 
 use crate::interrupt::Interrupt;
-use crate::kernel_delay::check_namespace;
 use crate::messages::note;
 use crate::output::Output;
-use subject::Subject;
+use crate::process::{self, Role, Takes};
+use crate::terminal;
+use timeline::words;
+
+const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };
+/// The process that is meant if none is named.
+const DEFAULT_NAME: &str = "ovs-vswitchd";
 
 /// `dptrace pmd`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -83,30 +81,29 @@ fn whole_milliseconds(text: &str) -> Result<u64, String> {
 /// Runs the command.
 pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
     check_namespace()?;
-    let subject = Subject::of(args)?;
-    keep_off(&subject);
-    let interrupt = Interrupt::catch()?;
-    let sample = sample::take(&subject, args.duration, interrupt)?;
-    let report = report::Report::of(&subject, sample, args.slow);
+    let observer = terminal::observer();
+    let subject = Subject::of(pid(args)?)?;
+    subject.keep_off(&observer);
+    Interrupt::catch()?;
+    let sample = Sample::take(&subject, args.duration, &observer)?;
+    let report = Report::of(&subject, sample, args.slow, words::interrupt);
     let mut output = Output::open(None)?;
-    let printed = if args.json { json::document(&report) } else { text::report(&report) };
+    let printed = if args.json { report.json() } else { report.text() };
     write!(output.buffer, "{printed}")?;
     output.flush()?;
-    for line in &report.notes {
-        note(line);
-    }
+    report.notes.iter().for_each(|line| note(line));
     Ok(())
 }
 
-/// Keeps this thread, and those that it starts, off the CPUs on which threads poll: it would take their time. Other CPUs that the
-/// process has for itself are free for it, such as that of Open vSwitch's main thread.
-fn keep_off(subject: &Subject) {
-    let Ok(ours) = sys::sched::allowed_cpus() else { return };
-    let polled = |cpu: &usize| subject.threads.iter().any(|thread| thread.cpu == Some(*cpu));
-    let others: Vec<usize> = ours.into_iter().filter(|cpu| !polled(cpu)).collect();
-    if others.is_empty() || sys::sched::run_on(&others).is_err() {
-        note(
-            "dptrace itself may run on the CPUs of these threads, since there is no other: it is one of those who take their time",
-        );
-    }
+/// Returns the process. Of several of the name one is meant if it alone has threads that poll: Open vSwitch's monitor has the name, too.
+fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
+    let named = match &args.name {
+        Some(name) => process::all_called(name, ROLE)?,
+        None if args.pid.is_empty() => process::all_called(DEFAULT_NAME, ROLE)?,
+        None => return process::one(&args.pid, ROLE),
+    };
+    let polling: Vec<u32> = named.iter().copied().filter(|&pid| polls(pid)).collect();
+    let left = if polling.len() == 1 { polling } else { named };
+    let words: Vec<String> = left.iter().map(u32::to_string).collect();
+    process::one(&words, ROLE)
 }

@@ -7,26 +7,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use errors::usage;
-use host::proc::{self, Stat};
-use host::{HostError, Pid, Process};
+use host::family::{ancestors, descendants, parent};
+use host::{HostError, Pid, Process, proc};
 use text::{patterns, printable};
-
-/// How many characters of a command line are shown.
-const SHOWN: usize = 100;
-
-/// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
-pub(crate) fn command_line(pid: u32) -> String {
-    let mut words = proc::command_line(Pid(pid));
-    words.retain(|word| !word.is_empty());
-    let text = printable::text(&words.join(&b' ')).into_owned();
-    if text.trim().is_empty() {
-        return name(pid).map(|name| printable::text(&name).into_owned()).unwrap_or_default();
-    }
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
 
 /// Whether a number is that of a process which has not ended.
 fn is_alive(pid: u32) -> bool {
@@ -142,33 +125,6 @@ fn with_word(wanted: &str) -> Vec<u32> {
     others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
 }
 
-/// Who started this process, and who started that.
-fn ancestors() -> Vec<u32> {
-    let mut found = vec![std::process::id()];
-    while let Some(parent) =
-        found.last().and_then(|&pid| parent(pid)).filter(|parent| *parent != 0 && !found.contains(parent))
-    {
-        found.push(parent);
-    }
-    found
-}
-
-/// What these processes have started, and what those have.
-pub(crate) fn descendants(of: &[u32]) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = others().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let mut found: Vec<u32> = Vec::new();
-    let mut left = of.to_vec();
-    while let Some(parent) = left.pop() {
-        for &(child, _) in parents.iter().filter(|(_, of)| *of == parent) {
-            if !found.contains(&child) {
-                found.push(child);
-                left.push(child);
-            }
-        }
-    }
-    found
-}
-
 /// How many processes this one has started, and those have, without those that started us.
 pub(super) fn children(pid: u32) -> usize {
     let started_us = ancestors();
@@ -195,9 +151,4 @@ pub(crate) fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
         Err(error @ HostError::KernelThread { .. }) => Err(error.into()),
         _ => Ok(()),
     }
-}
-
-/// Who started a process (proc_pid_stat(5), field 4).
-fn parent(pid: u32) -> Option<u32> {
-    Stat::read(&proc::folder(Pid(pid))).ok()?.number(4)?.try_into().ok()
 }

@@ -4,14 +4,14 @@ use anyhow::anyhow;
 use text::{printable, shell};
 
 use super::Role;
-use super::find::{called_in_kernel, command_line, near};
+use super::find::{called_in_kernel, near};
 
 /// How many processes are listed.
 const LISTED: usize = 10;
 
 /// Lines for some of the processes, each with its number and command line.
 fn lines(pids: &[u32]) -> String {
-    let line = |&pid: &u32| match command_line(pid) {
+    let line = |&pid: &u32| match host::proc::shown_command_line(pid) {
         none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
         command => format!("\n  {pid:>7}  {command}"),
     };

@@ -7,7 +7,7 @@ mod words;
 use std::collections::HashSet;
 
 use find::run_same_program;
-pub(crate) use find::{called, check_number, command_line, descendants, is_there};
+pub(crate) use find::{called, check_number, is_there};
 pub(crate) use words::join_pids;
 
 use crate::messages::note;

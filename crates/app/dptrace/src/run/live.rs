@@ -11,7 +11,6 @@ use super::signals::Signals;
 use super::untraced::Untraced;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Output};
-use crate::process;
 use crate::run::engine_error::engine_error;
 
 /// The longest wait for events: how late the end of a process is seen at most.
@@ -41,7 +40,7 @@ impl Live<'_> {
         let attached = self.session.attach().map_err(engine_error)?;
         if self.args.children && attached.is_live {
             // Those that were started while probes were attached.
-            self.session.also_trace(&process::descendants(&self.args.pids)).map_err(engine_error)?;
+            self.session.also_trace(&host::family::descendants(&self.args.pids)).map_err(engine_error)?;
         }
         if attached.is_live {
             // What BEGIN printed stands before what the attached probes print.

@@ -234,7 +234,7 @@ fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
         pids.iter().try_for_each(|&pid| process::check_number(pid, ""))?;
     }
     if children {
-        let started = process::descendants(&pids);
+        let started = host::family::descendants(&pids);
         pids.extend(started.into_iter().filter(|pid| !pids.contains(pid)).collect::<Vec<_>>());
     }
     Ok(pids)

@@ -29,13 +29,13 @@ impl Untraced {
         if let Some(remark) = process::children_left_out(&pids) {
             note(&remark);
         }
-        let known = process::descendants(&pids).into_iter().chain(pids.iter().copied()).collect();
+        let known = host::family::descendants(&pids).into_iter().chain(pids.iter().copied()).collect();
         Some(Self { pids, known })
     }
 
     /// Reports at the end how many of those that were started since live: others may have come and gone.
     pub(super) fn report_later(&self) {
-        let later = process::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
+        let later = host::family::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
         if let Some(remark) = process::started_since(later.count()) {
             note(&remark);
         }

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cpu_audit::{CpuReport, Intruder};
+use cpus::audit::{CpuReport, Intruder, Pollers, Windows, is_of};
 use host::{HostError, Pid, Process};
 use text::printable;
 
 use super::intrusions::Who;
 use super::store::Shared;
-use crate::cpu_windows::{Pollers, Windows, is_of};
 use crate::messages::{explained, note};
 
 /// How often it is looked which CPUs have pollers.
@@ -141,7 +140,7 @@ fn settle(state: &mut State, result: anyhow::Result<()>) {
 }
 
 fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(cpu_audit::AuditError::Unreachable { .. }))
+    matches!(error.downcast_ref(), Some(cpus::audit::AuditError::Unreachable { .. }))
 }
 
 fn end(state: &mut State) {

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
 use kernel_delay::programs::Absences;
-use kernel_delay::{Advance, Running};
+use kernel_delay::{Advance, Running, check_namespace};
 use scene::MIN_AWAY;
 use timeline::source::calls_of_pollers;
 
 use super::LOST;
-use crate::interrupt::step;
-use crate::kernel_delay::check_namespace;
+use crate::terminal;
 
 /// Threads of a process that there is room for.
 const THREADS: u32 = 1024;
@@ -47,7 +46,7 @@ impl Kernel {
             // They would cost every program of the machine time, for as long as this runs.
             page_faults: false,
             absences: Some(Absences { at_least: MIN_AWAY as u32, calls: calls_of_pollers() }),
-            progress: step,
+            observer: terminal::observer(),
         };
         let mut tracer = live::attach(facts, options)?.tracer;
         let running = tracer.begin()?;

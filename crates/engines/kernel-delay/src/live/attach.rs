@@ -1,12 +1,12 @@
 //! All programs, loaded and attached in their order.
 
 use bpf_session::{Features, Scope, Session, SessionError};
+use observer::Observer;
 use sys::process::make_room_for_files;
 use uapi::perf::Counter;
 
 use super::triggers::{self, PlacedTrigger, Prepared};
-use super::upcall_counter;
-use super::{Facts, Tracer};
+use super::{Facts, Tracer, upcall_counter};
 use crate::error::DelayError;
 use crate::layout;
 use crate::names::poll_numbers;
@@ -14,7 +14,6 @@ use crate::programs::{self, Absences, EventOptions, FAULT_TRACEPOINT, Processes,
 use crate::trigger::Trigger;
 
 /// What to attach, and to whom.
-#[derive(Debug)]
 pub struct AttachOptions<'a> {
     /// The processes; there is at least one.
     pub pids: Vec<u32>,
@@ -33,8 +32,8 @@ pub struct AttachOptions<'a> {
     pub absences: Option<Absences>,
     /// Whether page faults have times of their own: each page fault of anybody on the machine is slower meanwhile.
     pub page_faults: bool,
-    /// Called for each step of what can take long, by any thread: who waits for an end knows by that that it comes.
-    pub progress: fn(),
+    /// Learns of each step of what can take long, by any thread: who waits for an end knows by that that it comes.
+    pub observer: Observer,
 }
 
 /// The programs, attached.
@@ -56,7 +55,7 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 }
 
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, absences, page_faults, progress } =
+    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, absences, page_faults, observer } =
         options;
     // Triggers are for one process, which is the first one.
     let pid = pids.first().copied().unwrap_or_default();
@@ -87,7 +86,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
             module.programs.push(program);
         }
     }
-    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), progress)?;
+    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), observer)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bpf_program::event::RING;
 use bpf_session::{RingReader, Session};
+use observer::Observer;
 
 use crate::error::DelayError;
 use crate::events::{Events, Limits};
@@ -35,14 +36,14 @@ impl Collector {
         session: &Session,
         stacks: usize,
         mut unwinder: Option<Unwinder>,
-        progress: fn(),
+        observer: Observer,
     ) -> Result<Self, DelayError> {
         let kept = Kept { events: Events::new(Limits { events: EVENTS, stacks }), wrong: None };
         let kept = Arc::new(Mutex::new(kept));
         let into = Arc::clone(&kept);
         // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
         let keep = move |bytes: &[u8]| -> Option<()> {
-            progress();
+            observer.step();
             let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
             let added = match &mut unwinder {
                 Some(unwinder) => kept.events.add(bytes, Some(unwinder.as_mut())),

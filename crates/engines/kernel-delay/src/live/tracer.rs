@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bpf_program::Module;
 use bpf_session::{Features, Map, Session};
+use observer::Observer;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::collector::{Collector, Unwinder};
@@ -76,8 +77,8 @@ pub struct Tracer {
     pids: Vec<u32>,
     /// Whether there is a map of them, which those that they start are in, too.
     several: bool,
-    /// See [`AttachOptions::progress`](super::AttachOptions::progress).
-    progress: fn(),
+    /// See [`AttachOptions::observer`](super::AttachOptions::observer).
+    observer: Observer,
     /// The program that looks at who runs on a CPU.
     peek: Option<usize>,
     pub(super) number: u16,
@@ -103,7 +104,7 @@ impl Tracer {
         several: bool,
         module: &Module,
         features: Features,
-        progress: fn(),
+        observer: Observer,
     ) -> Result<Self, DelayError> {
         let session = Session::load(module, features)?;
         let peek = module.programs.iter().position(|program| program.name == PEEK);
@@ -111,7 +112,7 @@ impl Tracer {
             session,
             pids,
             several,
-            progress,
+            observer,
             peek,
             number: 0,
             are_32_bit: HashSet::new(),
@@ -321,7 +322,7 @@ impl Tracer {
 
     /// Who takes the events of a window out of the ring. There is room for this many different stacks.
     pub fn collector(&self, stacks: usize, unwinder: Option<Unwinder>) -> Result<Collector, DelayError> {
-        Collector::start(&self.session, stacks, unwinder, self.progress)
+        Collector::start(&self.session, stacks, unwinder, self.observer.clone())
     }
 
     /// What was lost.
@@ -341,7 +342,7 @@ impl Tracer {
 
     /// What `/proc` says of a thread.
     pub(super) fn read(&self, pid: u32, tid: u32) -> ProcThread {
-        (self.progress)();
+        self.observer.step();
         ProcThread::read(pid, tid, self.are_32_bit.contains(&pid))
     }
 

@@ -1,5 +1,5 @@
 //! How a machine is set up for CPUs on which threads poll: what the kernel says in /proc and /sys, as data. What that means is
-//! for `cpu-settings` to say.
+//! for `cpus` to say.
 //!
 //! Each reader takes the folder in which /proc and /sys are, so that it can be tested on made trees.
 

@@ -68,7 +68,7 @@ pub(super) const PARTS: &[Part] = &[
             "crates/bpf/",
             "crates/formats/bt-lang/",
             "crates/script/",
-            "crates/engines/cpu-audit/",
+            "crates/engines/cpus/",
             "crates/app/demo-target/",
             "crates/app/dptrace/",
             "crates/machine/host/",
@@ -179,7 +179,7 @@ pub(super) const PARTS: &[Part] = &[
             "crates/bpf/",
             "crates/formats/bt-lang/",
             "crates/script/",
-            "crates/engines/cpu-audit/",
+            "crates/engines/cpus/",
             "crates/app/dptrace/",
             "crates/machine/host/",
             "crates/engines/kernel-",
@@ -195,7 +195,7 @@ pub(super) const PARTS: &[Part] = &[
         about: "threads of the real-time class, in a virtual machine",
         limit: Duration::from_mins(30),
         packages: &["qemu-system-x86"],
-        paths: &["crates/engines/cpu-audit/", "crates/app/dptrace/src/cpus/"],
+        paths: &["crates/engines/cpus/", "crates/app/dptrace/src/cpus/"],
         body: |deadline| xtask(&["vm", "6.12", "--starve", "--only", "cpus"], deadline),
     },
 ];
@@ -315,7 +315,7 @@ mod tests {
         };
         assert_eq!(touched("Cargo.lock"), ["deny", "dist"]);
         assert_eq!(touched("crates/formats/ctf/src/lib.rs"), ["peers", "fuzz"]);
-        assert_eq!(touched("crates/engines/cpu-audit/src/model.rs"), ["truth", "kernels", "starve"]);
+        assert_eq!(touched("crates/engines/cpus/src/audit/model.rs"), ["truth", "kernels", "starve"]);
         assert!(touched("docs/trace.md").is_empty());
     }
 }

@@ -57,7 +57,7 @@ const TESTS: [KernelTests; 3] = [
 /// The tests that starve a CPU. The gate runs none of this module's that guests can run.
 const STARVING: KernelTests = KernelTests {
     name: "injected",
-    package: "cpu-audit",
+    package: "cpus",
     target: "it",
     prefix: "injected::",
     about: "`cpus`, beside a thread with `SCHED_FIFO`",

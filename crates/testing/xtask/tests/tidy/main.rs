@@ -61,12 +61,12 @@ const OPENERS: &[(&str, &str)] = &[
 
 /// The files outside of `host` that name a path of `/proc` or `/sys`, and why.
 const NAMERS: &[(&str, &str)] = &[
-    ("cpu-settings/src/boot.rs", "findings name settings; nothing is opened"),
-    ("cpu-settings/src/devices.rs", "findings name settings; nothing is opened"),
-    ("cpu-settings/src/hardware.rs", "findings name settings; nothing is opened"),
-    ("cpu-settings/src/memory.rs", "findings name settings; nothing is opened"),
-    ("cpu-settings/src/processes.rs", "findings name settings; nothing is opened"),
-    ("cpu-settings/src/scheduling.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/boot.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/devices.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/hardware.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/memory.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/processes.rs", "findings name settings; nothing is opened"),
+    ("cpus/src/settings/scheduling.rs", "findings name settings; nothing is opened"),
     ("dptrace/src/manual/facts.rs", "man pages name them; nothing is opened"),
     ("sys/src/cpus.rs", "the calls of sys would be unsound with a wrong number of CPUs"),
 ];
@@ -189,14 +189,14 @@ fn files_are_short() {
 /// The files that name a real-time class, and why. Whoever uses one on a small machine stops what keeps it alive.
 const REAL_TIME: &[(&str, &str)] = &[
     ("bt-compiler/src/headers.rs", "constants for scripts"),
-    ("cpu-audit/src/model.rs", "reports"),
-    ("cpu-audit/tests/it/common/mod.rs", "in guests only, which it asserts"),
-    ("cpu-audit/tests/it/injected.rs", "reasons for the deep check"),
-    ("cpu-settings/src/pollers.rs", "findings"),
-    ("cpu-settings/src/scheduling.rs", "findings"),
-    ("cpu-settings/src/tests.rs", "findings"),
+    ("cpus/src/audit/model.rs", "reports"),
+    ("cpus/tests/it/common/mod.rs", "in guests only, which it asserts"),
+    ("cpus/tests/it/injected.rs", "reasons for the deep check"),
+    ("cpus/src/settings/pollers.rs", "findings"),
+    ("cpus/src/settings/scheduling.rs", "findings"),
+    ("cpus/src/settings/tests.rs", "findings"),
     ("demo-target/src/inject/schedule.rs", "bursts with bounds"),
-    ("dptrace/src/cpus/audit.rs", "reports"),
+    ("cpus/src/audit/names.rs", "reports"),
     ("host/src/machine.rs", "names of policies"),
     ("host/src/settings/tests.rs", "names of policies"),
     ("sys/src/sched.rs", "the call"),

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use cpu_audit::{CpuReport, Intruder, Victim};
+use cpus::audit::{CpuReport, Intruder, Pollers, USUAL, Victim, Windows, is_of};
 use host::{Pid, proc};
 use text::printable;
 use top::{Cpu, Share, Taker, Use};
 
 use super::{Beat, Part};
-use crate::cpu_windows::{Pollers, USUAL, Windows, is_of};
 use crate::messages::note;
 
 /// Intruders and victims of a CPU, at most.
@@ -124,7 +123,7 @@ fn taker(who: &Intruder, still: Option<u64>) -> Taker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpu_audit::ThreadFacts;
+    use cpus::audit::ThreadFacts;
 
     fn thread(name: &str, pid: u32, total: u64) -> Intruder {
         let facts = ThreadFacts { process: (pid, "p\u{1b}".into()), policy: "nice 0".into(), ..ThreadFacts::default() };
@@ -143,8 +142,8 @@ mod tests {
         }
     }
 
-    fn share(what: &'static str, total: u64) -> cpu_audit::Share {
-        cpu_audit::Share { what, count: 1, total, longest: 0 }
+    fn share(what: &'static str, total: u64) -> cpus::audit::Share {
+        cpus::audit::Share { what, count: 1, total, longest: 0 }
     }
 
     #[test]

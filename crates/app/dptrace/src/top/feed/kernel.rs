@@ -11,7 +11,7 @@ use timeline::words;
 use top::{Part as Spent, Share, Thread};
 
 use super::{Beat, Part};
-use crate::interrupt::step;
+use crate::terminal;
 
 /// The most threads that are measured.
 const MAX_THREADS: u32 = 4096;
@@ -41,7 +41,7 @@ impl Kernel {
             // They would cost every program of the machine time, for as long as this runs.
             absences: None,
             page_faults: false,
-            progress: step,
+            observer: terminal::observer(),
         };
         Ok(Self { tracer: live::attach(&facts, options)?.tracer })
     }

@@ -1,0 +1,138 @@
+//! Names for what an audit has found, second by second: little is kept, and little is read for each of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use host::KernelSymbols;
+
+use super::names::thread_facts;
+use super::{Names, ThreadFacts};
+
+/// Functions that are remembered, and asked for at once.
+const FUNCTIONS: usize = 4096;
+/// Threads that are remembered: of more, all are asked for anew.
+const THREADS: usize = 512;
+/// Threads that are asked for in one window: some files of `/proc` each.
+const ASKED: u32 = 16;
+/// The time between two readings of the kernel's functions, which take a tenth of a second: it doubles up to the most.
+const PAUSE: Duration = Duration::from_secs(5);
+const MOST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Names that were asked for, and those that were found.
+pub(super) struct FewNames {
+    functions: RefCell<HashMap<u64, String>>,
+    unknown: RefCell<BTreeSet<u64>>,
+    threads: RefCell<HashMap<u32, Option<ThreadFacts>>>,
+    may_ask: Cell<u32>,
+    /// When the kernel's functions may be read again, and how long after that.
+    next: Option<Instant>,
+    pause: Duration,
+}
+
+impl Default for FewNames {
+    fn default() -> Self {
+        Self {
+            functions: RefCell::default(),
+            unknown: RefCell::default(),
+            threads: RefCell::default(),
+            may_ask: Cell::new(ASKED),
+            next: None,
+            pause: PAUSE,
+        }
+    }
+}
+
+impl FewNames {
+    /// A window is over.
+    pub(super) fn begin_window(&self) {
+        self.may_ask.set(ASKED);
+    }
+
+    /// Looks up what was asked for and is not known, if it is time to; whether there are new names.
+    pub(super) fn learn(&mut self) -> bool {
+        let unknown = self.unknown.get_mut();
+        let now = Instant::now();
+        if unknown.is_empty() || self.next.is_some_and(|next| now < next) {
+            return false;
+        }
+        self.next = Some(now + self.pause);
+        self.pause = (self.pause * 2).min(MOST_PAUSE);
+        let unknown = std::mem::take(unknown);
+        let mut found = KernelSymbols::code_of(&unknown).unwrap_or_default();
+        let functions = self.functions.get_mut();
+        if functions.len() >= FUNCTIONS {
+            functions.clear();
+        }
+        // What is in no function stays an address: it is not asked for again.
+        let named =
+            unknown.into_iter().map(|address| (address, found.remove(&address).unwrap_or_else(|| hex(address))));
+        functions.extend(named);
+        true
+    }
+}
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+impl Names for FewNames {
+    fn function(&self, address: u64) -> String {
+        if let Some(name) = self.functions.borrow().get(&address) {
+            return name.clone();
+        }
+        let mut unknown = self.unknown.borrow_mut();
+        if unknown.len() < FUNCTIONS {
+            unknown.insert(address);
+        }
+        hex(address)
+    }
+
+    fn affinity(&self, _interrupt: u64) -> Option<String> {
+        None
+    }
+
+    fn thread(&self, tid: u32) -> Option<ThreadFacts> {
+        let mut threads = self.threads.borrow_mut();
+        if let Some(known) = threads.get(&tid) {
+            return known.clone();
+        }
+        let left = self.may_ask.get().checked_sub(1)?;
+        self.may_ask.set(left);
+        if threads.len() >= THREADS {
+            threads.clear();
+        }
+        let facts = thread_facts(tid);
+        threads.insert(tid, facts.clone());
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_get_their_names_a_moment_later() {
+        let mut names = FewNames::default();
+        assert!(!names.learn(), "nothing was asked for");
+        assert_eq!(names.function(0x10), "0x10");
+        assert!(names.learn() && !names.learn());
+        assert_eq!(names.function(0x10), "0x10", "there is no function");
+        assert!(names.unknown.borrow().is_empty());
+    }
+
+    #[test]
+    fn few_threads_are_asked_for_at_a_time() {
+        let names = FewNames::default();
+        let own = std::process::id();
+        assert_eq!(names.thread(own).map(|facts| facts.process.0), Some(own));
+        (0..ASKED).for_each(|n| drop(names.thread(u32::MAX - n)));
+        assert_eq!(names.may_ask.get(), 0);
+        assert!(names.thread(own).is_some(), "it is known");
+        names.threads.borrow_mut().clear();
+        assert!(names.thread(own).is_none());
+        names.begin_window();
+        assert!(names.thread(own).is_some());
+    }
+}

@@ -1,0 +1,365 @@
+//! An audit that goes on: programs attached, windows begun and ended.
+
+use std::collections::HashMap;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use bpf_program::wire::{WrongSize, read_key, read_value, read_values};
+use bpf_session::{Features, Map, RingReader, Session};
+use sys::clock::monotonic_nanos;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::audit::error::AuditError;
+use crate::audit::facts::Facts;
+use crate::audit::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, TALLIES, Tally, Waiting, kind};
+use crate::audit::programs::{self, Setting};
+use crate::audit::sums::{CpuSums, Sums, since};
+
+/// The bytes of the ring for single ones.
+const RING_BYTES: u32 = 1 << 20;
+/// How often a map is tried that has just changed.
+const BATCHES: usize = 64;
+
+/// What is to be audited.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The CPUs.
+    pub cpus: Vec<u32>,
+    /// Each one that took at least this many nanoseconds is handed out.
+    pub each: Option<u64>,
+}
+
+/// A thread that could run and did not when the audit began, as `/proc` has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StuckThread {
+    /// Its number.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// For which CPU it waits.
+    pub cpu: u32,
+    /// Its name.
+    pub name: Vec<u8>,
+}
+
+/// The programs, attached.
+pub struct Audit {
+    session: Session,
+    reader: Option<RingReader<Result<Episode, WrongSize>>>,
+    cpus: Vec<u32>,
+    /// The program with which an audit begins; the next ones are that with which it ends, and that with which a window turns.
+    start: usize,
+    /// When it began, in nanoseconds of the monotonic clock: nothing is known of what was before.
+    began: u64,
+    /// The states at the last turn, and stacks that were read already.
+    turns: Turns,
+}
+
+/// What is kept from one turn to the next.
+#[derive(Default)]
+struct Turns {
+    states: HashMap<u32, State>,
+    stacks: HashMap<u64, Vec<u64>>,
+    skipped: u64,
+}
+
+impl Audit {
+    /// Attaches the programs, and begins the windows of the CPUs. The calling thread, and those that it starts, should not run
+    /// on one of these.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not take the programs: it is too old, or the rights are missing. A CPU is not there.
+    pub fn start(facts: &Facts, options: &Options) -> Result<Self, AuditError> {
+        let possible = host::cpus::possible().map_err(|source| AuditError::Map { name: STATES, source })?;
+        let features = Features::detect()?;
+        let ring_bytes = if options.each.is_some() { RING_BYTES } else { 0 };
+        let setting = Setting { facts, exchange: features.exchange, each: options.each, ring_bytes };
+        let module = programs::module(&setting, u32::try_from(possible).unwrap_or(u32::MAX))?;
+        let mut session = Session::load(&module, features)?;
+        let reader = match options.each {
+            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_episode(bytes)))?),
+            None => None,
+        };
+        let start = module.programs.len().saturating_sub(3);
+        for (index, program) in module.programs.iter().enumerate().take(start) {
+            match program.target {
+                Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
+                None => session.attach_raw_tracepoint(index, &program.name)?,
+            }
+        }
+        let audit = Self {
+            session,
+            reader,
+            cpus: options.cpus.clone(),
+            start,
+            began: monotonic_nanos(),
+            turns: Turns::default(),
+        };
+        audit.run_on_all(audit.start)?;
+        Ok(audit)
+    }
+
+    /// Enters threads that could run and did not when it began. One that has run since then is not entered again by that.
+    ///
+    /// # Errors
+    ///
+    /// The map does not take them.
+    pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), AuditError> {
+        let map = self.map(layout::WAITING)?;
+        for StuckThread { tid, pid, cpu, name } in threads {
+            let mut waiting = Waiting { cpu: *cpu, tgid: *pid, since: self.began, ..Waiting::default() };
+            waiting.name.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
+            map.insert(&tid.to_ne_bytes(), waiting.as_bytes()).map_err(failed(layout::WAITING))?;
+        }
+        Ok(())
+    }
+
+    /// The threads that wait for one of the CPUs at present.
+    ///
+    /// # Errors
+    ///
+    /// The map can't be read.
+    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, AuditError> {
+        self.pairs(layout::WAITING)
+    }
+
+    /// Forgets that a thread waits: `/proc` shows that it does not.
+    ///
+    /// # Errors
+    ///
+    /// The map can't be changed.
+    pub fn forget(&self, tid: u32) -> Result<(), AuditError> {
+        self.map(layout::WAITING)?.delete(&tid.to_ne_bytes()).map(drop).map_err(failed(layout::WAITING))
+    }
+
+    /// The work items that are queued and not begun, by their address.
+    ///
+    /// # Errors
+    ///
+    /// The map can't be read.
+    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, AuditError> {
+        let mut queued: Vec<(u64, Queued)> = self.pairs(layout::QUEUED)?;
+        queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
+        Ok(queued)
+    }
+
+    /// Single ones of the length that was asked for, as they come.
+    ///
+    /// # Errors
+    ///
+    /// What came is none: a mistake of ours.
+    pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, AuditError> {
+        let Some(reader) = &self.reader else {
+            std::thread::sleep(at_most);
+            return Ok(Vec::new());
+        };
+        let mut all = reader.next(at_most);
+        for _ in 0..BATCHES {
+            let more = reader.next(Duration::ZERO);
+            if more.is_empty() {
+                break;
+            }
+            all.extend(more);
+        }
+        Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// All single ones that are left, after [`Audit::stop`].
+    ///
+    /// # Errors
+    ///
+    /// What came is none: a mistake of ours.
+    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, AuditError> {
+        let mut all = Vec::new();
+        if let Some(reader) = self.reader.take() {
+            reader.finish(|batch| all.extend(batch));
+        }
+        Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// The states of the CPUs at present; they change while they are read.
+    ///
+    /// # Errors
+    ///
+    /// The map can't be read.
+    pub fn states(&self) -> Result<Vec<(u32, State)>, AuditError> {
+        self.cpus.iter().map(|&cpu| Ok((cpu, self.state(cpu)?))).collect()
+    }
+
+    /// Ends the windows, and reads what came of them. Then nothing of ours runs on the CPUs but a comparison at each event, until
+    /// [`Audit::close`].
+    ///
+    /// # Errors
+    ///
+    /// A map can't be read.
+    pub fn stop(&self) -> Result<Sums, AuditError> {
+        self.run_on_all(self.start + 1)?;
+        let mut sums = Sums {
+            tallies: self.pairs::<Key, Tally>(TALLIES)?.into_iter().collect(),
+            waiting: self.waiting()?,
+            queued: self.queued()?,
+            skipped: self.session.misses(),
+            ..Sums::default()
+        };
+        let numbers = self.map(STACKS)?.keys().map_err(failed(STACKS))?;
+        for number in numbers {
+            let key: u32 = read_key(STACKS, &number)?;
+            sums.stacks.insert(key.into(), self.stack(key)?);
+        }
+        for &cpu in &self.cpus {
+            let state = self.state(cpu)?;
+            sums.close(cpu, state);
+        }
+        Ok(sums)
+    }
+
+    /// Ends the windows and begins the next ones without a gap, and reads what came of those that ended: since the last turn, or the
+    /// begin. Each CPU takes an interrupt for it, which is counted. Tallies are read a moment after that, and belong to the
+    /// windows in whose turn they are read.
+    ///
+    /// # Errors
+    ///
+    /// A map can't be read, or a CPU is gone.
+    pub fn turn(&mut self) -> Result<Sums, AuditError> {
+        self.run_on_all(self.start + 2)?;
+        let misses = self.session.misses();
+        let mut sums = Sums {
+            tallies: self.take_tallies()?,
+            waiting: self.waiting()?,
+            queued: self.queued()?,
+            skipped: misses.saturating_sub(std::mem::replace(&mut self.turns.skipped, misses)),
+            ..Sums::default()
+        };
+        sums.stacks = self.known_stacks(&sums)?;
+        for &cpu in &self.cpus {
+            let state = self.state(cpu)?;
+            let before = self.turns.states.insert(cpu, state);
+            sums.cpus.push(CpuSums { cpu, state: since(&state, before.as_ref()) });
+        }
+        Ok(sums)
+    }
+
+    /// The CPUs that are audited.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// Begins the window of one more CPU.
+    ///
+    /// # Errors
+    ///
+    /// The CPU is not there.
+    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+        if self.cpus.contains(&cpu) {
+            return Ok(());
+        }
+        // It may have been audited before.
+        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(failed(STATES))?;
+        self.turns.states.remove(&cpu);
+        if !self.session.run_on(self.start, cpu) {
+            return Err(AuditError::Unreachable { cpu });
+        }
+        self.cpus.push(cpu);
+        Ok(())
+    }
+
+    /// Ends the window of a CPU: what came of it since the last turn is not read.
+    ///
+    /// # Errors
+    ///
+    /// A map can't be changed.
+    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+        self.cpus.retain(|&audited| audited != cpu);
+        // One that is not there any more is not audited either.
+        self.session.run_on(self.start + 1, cpu);
+        let left = self.waiting()?.into_iter().filter(|(_, waiting)| waiting.cpu == cpu);
+        left.map(|(tid, _)| tid).try_for_each(|tid| self.forget(tid))
+    }
+
+    /// Detaches the programs. If the kernel does not let go of them in time, because a grace period does not end while a CPU is
+    /// starved, the rest is left to the end of this process. Returns whether all are detached.
+    pub fn close(self, at_most: Duration) -> bool {
+        let (done, wait) = channel();
+        let Self { session, reader, .. } = self;
+        drop(reader);
+        let closer = std::thread::Builder::new().name("detach".into()).spawn(move || {
+            drop(session);
+            // SANITY: nobody waits any more if it took too long.
+            let _ = done.send(());
+        });
+        closer.is_ok() && wait.recv_timeout(at_most).is_ok()
+    }
+
+    fn run_on_all(&self, program: usize) -> Result<(), AuditError> {
+        let gone = self.cpus.iter().find(|&&cpu| !self.session.run_on(program, cpu));
+        gone.map_or(Ok(()), |&cpu| Err(AuditError::Unreachable { cpu }))
+    }
+
+    /// Reads all tallies and takes them out, so that the map has room for what comes. An event in between is in the sums of its
+    /// kind only.
+    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, AuditError> {
+        let map = self.map(TALLIES)?;
+        let mut tallies = HashMap::new();
+        for key in map.keys().map_err(failed(TALLIES))? {
+            if let Some(value) = map.lookup(&key).map_err(failed(TALLIES))? {
+                map.delete(&key).map_err(failed(TALLIES))?;
+                tallies.insert(read_key(TALLIES, &key)?, read_value(TALLIES, &value)?);
+            }
+        }
+        Ok(tallies)
+    }
+
+    /// The stacks of those who queued work; each is read once.
+    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, AuditError> {
+        let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
+        let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
+        for number in of_tallies.chain(of_queued).filter_map(|stack| u32::try_from(stack).ok()) {
+            if !self.turns.stacks.contains_key(&number.into()) {
+                let frames = self.stack(number)?;
+                self.turns.stacks.insert(number.into(), frames);
+            }
+        }
+        Ok(self.turns.stacks.clone())
+    }
+
+    /// The callers of a stack; none of one that is not there.
+    fn stack(&self, number: u32) -> Result<Vec<u64>, AuditError> {
+        let frames = self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(failed(STACKS))?.unwrap_or_default();
+        let frames: Vec<u64> = read_values(STACKS, &frames)?;
+        Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())
+    }
+
+    fn state(&self, cpu: u32) -> Result<State, AuditError> {
+        let bytes = self.map(STATES)?.lookup(&cpu.to_ne_bytes()).map_err(failed(STATES))?;
+        Ok(read_value(STATES, &bytes.unwrap_or_default())?)
+    }
+
+    fn map(&self, name: &'static str) -> Result<&Map, AuditError> {
+        self.session.map(name).ok_or_else(|| failed(name)(std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// All that is in a map.
+    fn pairs<K: zerocopy::FromBytes, V: zerocopy::FromBytes>(
+        &self,
+        name: &'static str,
+    ) -> Result<Vec<(K, V)>, AuditError> {
+        let map = self.map(name)?;
+        let mut pairs = Vec::new();
+        for key in map.keys().map_err(failed(name))? {
+            // One may go while they are read.
+            if let Some(value) = map.lookup(&key).map_err(failed(name))? {
+                pairs.push((read_key(name, &key)?, read_value(name, &value)?));
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+fn failed(name: &'static str) -> impl Fn(std::io::Error) -> AuditError {
+    move |source| AuditError::Map { name, source }
+}
+
+fn read_episode(bytes: &[u8]) -> Result<Episode, WrongSize> {
+    Episode::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<Episode>()))
+}

@@ -1,0 +1,209 @@
+//! One audit: what runs on the CPUs, and what waits for them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use ::text::printable;
+use errors::usage;
+use host::busy::{self, BusyThread};
+use kernel_text::cpus::CpuSet;
+use observer::Observer;
+use sys::clock::monotonic_nanos;
+
+use super::layout::Episode;
+use super::names::KernelNames;
+use super::pollers::pollers;
+use super::windows::{DETACH, LONG, stuck};
+use super::{Audit, CpuReport, Facts, Names as _, Options, Sums, json, report, text};
+use crate::Subject;
+
+/// Time between two checks of what waits, and of whether to end.
+const LOOK: Duration = Duration::from_millis(100);
+/// The most single ones that are kept: 7 MiB of them.
+pub(super) const MOST_EACH: usize = 100_000;
+
+/// An audit that has not begun: its CPUs are known, and the calling thread is off them.
+pub struct Plan {
+    cpus: Vec<u32>,
+    /// Threads of the processes that were named.
+    threads: Option<BTreeSet<u32>>,
+    facts: Facts,
+}
+
+/// Results of an audit.
+pub struct Found {
+    pub(super) cpus: Vec<CpuReport>,
+    /// Nanoseconds that a hypervisor had of each CPU, in steps of ten milliseconds.
+    pub(super) stolen: HashMap<u32, u64>,
+    /// Single ones, in the order of time.
+    pub(super) each: Singles,
+    pub(super) sums: Sums,
+    pub(super) names: KernelNames,
+    /// What this kernel can't show.
+    pub(super) missing: Vec<&'static str>,
+    /// The programs, which are attached until [`Found::end`].
+    audit: Audit,
+}
+
+/// Single ones: the first that came, up to [`MOST_EACH`].
+#[derive(Default)]
+pub(super) struct Singles {
+    /// Those.
+    pub(super) kept: Vec<Episode>,
+    /// How many more came, by CPU.
+    pub(super) left_out: HashMap<u32, u64>,
+}
+
+impl Singles {
+    fn add(&mut self, more: Vec<Episode>) {
+        for episode in more {
+            if self.kept.len() < MOST_EACH {
+                self.kept.push(episode);
+            } else {
+                *self.left_out.entry(episode.key.cpu).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Finds the CPUs of the subject, or those of the pollers of its processes or of all; keeps the calling thread off them; and
+    /// reads what the programs must know of this kernel.
+    pub fn make(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
+        let cpus: Vec<u32> = match &subject.cpus {
+            Some(cpus) => cpus.iter().collect(),
+            None => cpus_of(&pollers(&subject.pids), subject, observer)?,
+        };
+        let threads = subject.threads();
+        keep_off(&cpus, observer);
+        Ok(Self { cpus, threads, facts: Facts::read()? })
+    }
+
+    /// Audits the CPUs for this time. Single ones are kept if they take at least `each` nanoseconds.
+    pub fn run(self, duration: Duration, each: Option<u64>, observer: &Observer) -> anyhow::Result<Found> {
+        let Self { cpus, threads, facts } = self;
+        let names = KernelNames::default();
+        let mut audit = Audit::start(&facts, &Options { cpus: cpus.clone(), each })?;
+        names.read_meanwhile();
+        let before = busy::stolen();
+        audit.add_stuck(&stuck(&audit, &cpus)?)?;
+        let mut each = watch(&audit, duration, &names, observer)?;
+        let mut sums = audit.stop()?;
+        each.add(audit.rest_of_each()?);
+        each.kept.sort_by_key(|episode| episode.began);
+        sums.waiting.retain(|(tid, waits)| monotonic_nanos().saturating_sub(waits.since) < LONG || busy::is_busy(*tid));
+        let after = busy::stolen();
+        let stolen = |cpu: u32| (cpu, after.get(&cpu).unwrap_or(&0).saturating_sub(*before.get(&cpu).unwrap_or(&0)));
+        Ok(Found {
+            cpus: report(&sums, threads.as_ref(), &names),
+            stolen: cpus.iter().map(|&cpu| stolen(cpu)).map(|(cpu, ticks)| (cpu, ticks * 10_000_000)).collect(),
+            each,
+            sums,
+            names,
+            missing: facts.missing().into_iter().map(|(_, what)| what).collect(),
+            audit,
+        })
+    }
+}
+
+impl Found {
+    /// Returns the report for people; `summary` is one line for each CPU.
+    pub fn text(&self, summary: bool) -> String {
+        text::report(self, summary)
+    }
+
+    /// Returns the report for programs: one JSON object on each line.
+    pub fn json(&self) -> String {
+        json::lines(self)
+    }
+
+    /// Returns what the report lacks, each with its reason.
+    pub fn notes(&self) -> Vec<String> {
+        let missing = self.missing.iter().map(|missing| format!("this kernel does not show {missing}"));
+        let blind = self.names.is_blind().then(|| {
+            "functions of the kernel have no names: /proc/kallsyms hides them; root sees them, or with kernel.kptr_restrict=0"
+                .to_owned()
+        });
+        missing.chain(blind).collect()
+    }
+
+    /// Detaches the programs; returns whether the kernel has let go of all of them in time.
+    pub fn end(self) -> bool {
+        self.audit.close(DETACH)
+    }
+}
+
+/// Returns the CPUs of the pollers.
+fn cpus_of(pollers: &[BusyThread], subject: &Subject, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+    let mut cpus: BTreeSet<u32> = pollers.iter().map(|poller| poller.cpu).collect();
+    cpus.extend(subject.pinned());
+    if cpus.is_empty() {
+        return Err(usage("no thread is on its CPU all the time: list the CPUs, as in 2-5,8"));
+    }
+    for BusyThread { tid, cpu, name, .. } in pollers {
+        observer.note(&format!("CPU {cpu}: {} [{tid}] is on it all the time", printable::text(name)));
+    }
+    Ok(cpus.into_iter().collect())
+}
+
+/// Keeps this thread, and those that it starts, off the CPUs.
+fn keep_off(cpus: &[u32], observer: &Observer) {
+    let Ok(ours) = sys::sched::allowed_cpus() else { return };
+    let others: Vec<usize> =
+        ours.into_iter().filter(|&cpu| !cpus.iter().any(|&audited| audited as usize == cpu)).collect();
+    let set: CpuSet = cpus.iter().copied().collect();
+    if others.is_empty() || sys::sched::run_on(&others).is_err() {
+        observer.note(&format!(
+            "dptrace itself may run on CPU {set}, since there is no other: it is one of those that are listed"
+        ));
+    }
+}
+
+/// Takes single ones until the end, and reports what waits for long.
+fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Observer) -> anyhow::Result<Singles> {
+    let (end, mut reported, mut each) = (Instant::now() + duration, HashSet::new(), Singles::default());
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        if observer.is_stop_requested() {
+            break;
+        }
+        each.add(audit.each(left.min(LOOK))?);
+        let now = monotonic_nanos();
+        for (tid, waits) in audit.waiting()? {
+            let nanos = now.saturating_sub(waits.since);
+            if nanos >= LONG && !busy::is_busy(tid) {
+                audit.forget(tid)?;
+            } else if nanos >= LONG && reported.insert((tid.into(), i128::from(waits.since))) {
+                let name = waits.name.split(|&byte| byte == 0).next().unwrap_or_default();
+                let (name, time) = (printable::text(name), screen::time(nanos));
+                observer.note(&format!("CPU {}: {name} [{tid}] could run and does not, for {time} now", waits.cpu));
+            }
+        }
+        for (_, item) in audit.queued()? {
+            let nanos = now.saturating_sub(item.since);
+            // Many of one function may wait: the report has how many.
+            if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
+                let (function, time) = (names.function(item.function), screen::time(nanos));
+                observer.note(&format!("CPU {}: work {function} is queued and not begun, for {time} now", item.cpu));
+            }
+        }
+    }
+    Ok(each)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::audit::layout::Key;
+
+    use super::*;
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted_by_cpu() {
+        let of =
+            |cpu: u32, count: usize| vec![Episode { key: Key { cpu, ..Key::default() }, ..Episode::default() }; count];
+        let mut singles = Singles::default();
+        singles.add(of(0, MOST_EACH - 1));
+        assert!(singles.left_out.is_empty());
+        singles.add([of(1, 3), of(0, 1)].concat());
+        assert_eq!((singles.kept.len(), singles.left_out), (MOST_EACH, [(1, 2), (0, 1)].into()));
+    }
+}

@@ -1,0 +1,114 @@
+//! What the checks found, as text and as JSON.
+
+use std::io::{self, Write};
+
+use kernel_text::cpus::CpuSet;
+use screen::{GOOD, HEAD, QUIET, Screen, Style, WARN, WRONG, wrap};
+use serde_json::json;
+use text::printable;
+
+use super::{Finding, Level, Poller, Subject};
+
+/// The columns in front of a reason: the level and the key.
+const MARGIN: usize = 24;
+/// The columns that a reason has at least.
+const LEAST: usize = 30;
+
+/// What was checked, and what was found.
+pub struct Checked {
+    pub(super) cpus: CpuSet,
+    pub(super) pollers: Vec<Poller>,
+    /// The worst first.
+    pub(super) findings: Vec<Finding>,
+    /// Nanoseconds for which the machine was watched.
+    pub(super) window: u64,
+}
+
+impl Checked {
+    /// Returns true if a finding is red.
+    pub fn is_red(&self) -> bool {
+        self.findings.iter().any(|finding| finding.level == Level::Red)
+    }
+
+    /// Writes a list for people.
+    pub fn text(&self, to: &mut impl Write, screen: Screen) -> io::Result<()> {
+        let counts = [Level::Red, Level::Yellow, Level::Unknown, Level::Green].map(|level| {
+            let count = self.findings.iter().filter(|finding| finding.level == level).count();
+            format!("{count} {}", level.as_str())
+        });
+        let title = format!("CPU {}: {}", self.cpus, counts.join(", "));
+        writeln!(to, "{}", screen.paint(HEAD, title))?;
+        for poller in &self.pollers {
+            let pinned = if poller.is_pinned { ", pinned" } else { "" };
+            let share = poller.share.map_or(String::new(), |share| format!(", {share}% of its time"));
+            writeln!(
+                to,
+                "  poller {} [{}] on CPU {}{pinned}, {}{share}",
+                poller.name, poller.tid, poller.cpu, poller.policy
+            )?;
+        }
+        if self.pollers.is_empty() {
+            writeln!(to, "  no thread polls there")?;
+        }
+        writeln!(to)?;
+        self.findings.iter().try_for_each(|finding| print(finding, to, screen))
+    }
+
+    /// Writes one object for what was checked, then one for each finding.
+    pub fn json(&self, to: &mut impl Write) -> io::Result<()> {
+        let pollers: Vec<_> = self
+            .pollers
+            .iter()
+            .map(|it| {
+                json!({ "pid": it.pid, "tid": it.tid, "name": it.name, "cpu": it.cpu, "pinned": it.is_pinned, "policy": it.policy,
+                    "share_percent": it.share })
+            })
+            .collect();
+        let checked =
+            json!({ "type": "checked", "cpus": self.cpus.to_string(), "window_ns": self.window, "pollers": pollers });
+        writeln!(to, "{checked}")?;
+        for it in &self.findings {
+            let (interrupts, tid) = match &it.subject {
+                Subject::Interrupts(numbers) => (Some(numbers), None),
+                Subject::Thread(tid) => (None, Some(tid)),
+                Subject::Machine => (None, None),
+            };
+            let (setting, value) = it.setting.clone().unzip();
+            let finding = json!({ "type": "finding", "key": it.key.as_str(), "level": it.level.as_str(), "cpus": it.cpus.to_string(),
+                "reason": it.reason, "setting": setting, "value": value, "change": it.change, "interrupts": interrupts, "tid": tid });
+            writeln!(to, "{}", printable::json_document(finding.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one finding: level, key and reason; the setting and its value; the lines that change it, whole, so that they can be pasted.
+fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<()> {
+    let width = screen.width().map_or(usize::MAX, |width| width.saturating_sub(MARGIN).max(LEAST));
+    let mut lines = wrap(&finding.reason, width).into_iter();
+    let (level, key) = (finding.level.as_str(), finding.key.as_str());
+    let first = lines.next().unwrap_or_default();
+    writeln!(to, "{:<7} {key:<15} {first}", screen.paint(style(finding.level), level))?;
+    for line in lines {
+        writeln!(to, "{:MARGIN$}{line}", "")?;
+    }
+    // What is as it should be needs no more.
+    if finding.level == Level::Green {
+        return Ok(());
+    }
+    if let Some((setting, value)) = &finding.setting {
+        writeln!(to, "{:MARGIN$}{}", "", screen.paint(QUIET, format!("{setting}: {value}")))?;
+    }
+    for line in &finding.change {
+        writeln!(to, "{:MARGIN$}> {line}", "")?;
+    }
+    Ok(())
+}
+
+fn style(level: Level) -> Style {
+    match level {
+        Level::Red => WRONG,
+        Level::Yellow | Level::Unknown => WARN,
+        Level::Green => GOOD,
+    }
+}

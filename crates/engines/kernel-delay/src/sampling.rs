@@ -1,0 +1,404 @@
+//! Samples, one after the other: their windows begin and end by the clock or by triggers, and each is handed on with what is known
+//! of it.
+
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use observer::{Observer, Progress};
+use screen::counted;
+use symbolize::Warn;
+use sys::clock::monotonic_nanos;
+use sys::process::{HeldChild, PidFd};
+
+use crate::layout::armed;
+use crate::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, WindowState};
+use crate::programs::{EventOptions, TriggerUse};
+use crate::trigger::Trigger;
+use crate::{
+    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window, grouped, stamp,
+    trigger_places,
+};
+
+/// Time between two checks of the processes and of requests to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How samples are made.
+#[derive(Clone, Debug)]
+pub struct SamplingOptions {
+    /// Number of samples.
+    pub count: u32,
+    /// Nanoseconds of a window, if no trigger stops it.
+    pub length: u64,
+    /// Nanoseconds between two samples.
+    pub interval: u64,
+    /// The event that starts a sample, instead of the clock.
+    pub start_trigger: Option<Trigger>,
+    /// The event that stops a sample, instead of the clock.
+    pub stop_trigger: Option<Trigger>,
+    /// Nanoseconds that a window has at least: shorter ones are left out.
+    pub at_least: u64,
+    /// System calls that are shown one by one, if any.
+    pub events: Option<EventOptions>,
+    /// Number of different stacks that are kept.
+    pub max_stacks: usize,
+    /// Number of threads that there is room for.
+    pub max_threads: u32,
+    /// True if upcalls of Open vSwitch are counted.
+    pub count_upcalls: bool,
+    /// True if page faults have times of their own.
+    pub page_faults: bool,
+    /// True if what happens meanwhile is reported, too.
+    pub debug: bool,
+}
+
+/// A sample, with what is known of its window.
+pub struct Taken {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// Its begin and its end.
+    pub window: Window,
+    /// The threads.
+    pub sample: Sample,
+    /// Limits and stolen time.
+    pub around: Around,
+    /// What the processes did that are not measured, if they were read.
+    pub children: Option<Used>,
+    /// The first of the processes that were asked for.
+    pub pid: u32,
+    /// All processes.
+    pub processes: Vec<u32>,
+    /// Single system calls, if they are wanted, and the names for them.
+    pub events: Option<(Events, FunctionNames)>,
+    /// Everything that was lost up to now.
+    pub lost: Lost,
+    /// Number of events that were lost in this sample.
+    pub lost_events: u64,
+}
+
+/// The side that shows samples as they come.
+pub trait Show {
+    /// Shows one line about what happens: a window begins, ends, or is left out; or an empty one between two samples.
+    fn line(&mut self, line: &str) -> anyhow::Result<()>;
+
+    /// Shows a sample.
+    fn sample(&mut self, taken: Taken) -> anyhow::Result<()>;
+}
+
+/// The attached programs, and the samples that are made with them.
+pub struct Sampler {
+    options: SamplingOptions,
+    observer: Observer,
+    tracer: Tracer,
+    /// Those that were asked for.
+    processes: Vec<PidFd>,
+    /// True if the processes that the others start are measured, too.
+    measures_children: bool,
+    /// Samples that were made, and windows that were shorter than wanted.
+    made: u32,
+    skipped: u32,
+    /// Events that were lost before the present sample.
+    lost_events: u64,
+    /// None where stacks are not copied.
+    walkers: Option<StackWalkers>,
+    /// What reports what is left out of stacks: each text once, in whatever sample.
+    warn: Warn,
+    /// What the processes that are not measured had used before the present sample, if they were read.
+    children: Option<Children>,
+}
+
+impl Sampler {
+    /// Attaches the programs to the processes.
+    pub fn attach(subject: &Subject, options: SamplingOptions, observer: Observer) -> anyhow::Result<Self> {
+        let begun = monotonic_nanos();
+        let wanted: Vec<&Trigger> = [&options.start_trigger, &options.stop_trigger].into_iter().flatten().collect();
+        let facts = Facts::read(&wanted)?;
+        let processes = hold(&subject.pids)?;
+        let tracer = attach(subject, &options, &facts, &observer)?;
+        let notes = observer.clone();
+        let warn = symbolize::once(Arc::new(move |warning: &symbolize::Warning| notes.note(&warning.to_string())));
+        let copied = options.events.as_ref().map_or(0, |events| events.copied);
+        let walkers = (copied > 0).then(|| StackWalkers::new(copied, Arc::clone(&warn)));
+        let sampler = Self {
+            options,
+            observer,
+            tracer,
+            processes,
+            measures_children: subject.children,
+            made: 0,
+            skipped: 0,
+            lost_events: 0,
+            walkers,
+            warn,
+            children: None,
+        };
+        sampler.debug(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
+        Ok(sampler)
+    }
+
+    /// Makes the samples; the process that waits to be started is let go in the first one.
+    pub fn run(&mut self, held: Option<HeldChild>, show: &mut impl Show) -> anyhow::Result<Option<Child>> {
+        let mut held = held;
+        let mut child = None;
+        while self.made < self.options.count {
+            if self.made > 0 {
+                self.wait_until(monotonic_nanos() + self.options.interval)?;
+            }
+            if self.is_over()? && held.is_none() {
+                break;
+            }
+            self.tracer.prepare()?;
+            let before = Before::read(&self.tracer.processes()?);
+            let collector = self.collector()?;
+            self.children = self.unmeasured()?;
+            let begun = self.begin(show)?;
+            if let Some(held) = held.take() {
+                child = Some(held.go().context("starting the command")?);
+            }
+            let Some(window) = self.window(begun, show)? else { break };
+            self.tracer.close(&window)?;
+            if window.length() < self.options.at_least {
+                self.skipped += 1;
+                show.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
+                continue;
+            }
+            self.made += 1;
+            let around = before.since(&self.tracer.processes()?);
+            let taken = self.taken(window, collector, around)?;
+            show.sample(taken)?;
+            if self.made < self.options.count {
+                show.line("")?;
+            }
+        }
+        self.warn_missing()?;
+        Ok(child)
+    }
+
+    /// Returns what was lost.
+    pub fn lost(&self) -> anyhow::Result<Lost> {
+        Ok(self.tracer.lost()?)
+    }
+
+    /// Says what was left out, and why there are fewer samples than were asked for.
+    fn warn_missing(&self) -> anyhow::Result<()> {
+        let (made, wanted) = (self.made, self.options.count);
+        if self.skipped > 0 {
+            let windows = counted(self.skipped.into(), "window");
+            let were = if self.skipped == 1 { "was" } else { "were" };
+            self.observer.note(&format!("{windows} {were} shorter than --trigger-delta and left out"));
+        }
+        if made >= wanted {
+            return Ok(());
+        }
+        let why = if self.have_ended()? { "the process has ended" } else { "it was interrupted" };
+        let waiting = if self.options.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
+        self.observer.note(&format!("{made} of {}: {why}{waiting}", counted(wanted.into(), "sample")));
+        Ok(())
+    }
+
+    /// Starts to take the events out of the ring, if they are wanted, and reads what the addresses in them are called.
+    fn collector(&mut self) -> anyhow::Result<Option<(Collector, FunctionNames)>> {
+        if self.options.events.is_none() {
+            return Ok(None);
+        }
+        let processes = self.tracer.processes()?;
+        let unwinder = self.walkers.as_ref().map(|walkers| walkers.begin(&processes));
+        let names = FunctionNames::of(&processes, Arc::clone(&self.warn), self.observer.clone());
+        Ok(Some((self.tracer.collector(self.options.max_stacks, unwinder)?, names)))
+    }
+
+    /// Reads the children, if they are not measured. Once is enough, and between triggers there is no time for it.
+    fn unmeasured(&self) -> anyhow::Result<Option<Children>> {
+        let options = &self.options;
+        let has_trigger = options.start_trigger.is_some() || options.stop_trigger.is_some();
+        if self.measures_children || self.made > 0 || has_trigger {
+            return Ok(None);
+        }
+        Ok(Some(Children::read(&self.tracer.processes()?)))
+    }
+
+    /// Opens a window, or gives that to the start trigger.
+    fn begin(&mut self, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
+        let length = self.options.stop_trigger.is_none().then_some(self.options.length);
+        if self.options.start_trigger.is_some() {
+            self.tracer.arm(length)?;
+            self.debug("waiting for the start trigger");
+            return Ok(None);
+        }
+        let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
+        let opened = self.tracer.open(length, armed)?;
+        // What is let go, or waits for our line, must find the window open.
+        sleep_until(opened.start);
+        show.line(&format!("# Start sampling {}", stamp()))?;
+        self.debug("a window is open");
+        Ok(Some(opened))
+    }
+
+    /// Waits for the end of a window, and for its begin if a trigger has that; none if no trigger came.
+    fn window(&mut self, begun: Option<Window>, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
+        if begun.is_none() {
+            self.until(|state| state.has_begun)?;
+            let WindowState { window, has_begun, .. } = self.tracer.window()?;
+            if !has_begun {
+                return Ok(None);
+            }
+            show.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
+        }
+        let stops = self.options.stop_trigger.is_some();
+        let whole = match begun.filter(|_| !stops) {
+            Some(opened) => self.wait_until(opened.stop)?,
+            None => {
+                self.until(|state| if stops { state.is_stopped } else { state.window.stop <= monotonic_nanos() })?
+            }
+        };
+        if self.have_ended()? {
+            self.tracer.wait_for_last()?;
+        }
+        let window = if whole { self.tracer.window()?.window } else { self.tracer.cut()? };
+        sleep_until(window.stop);
+        let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };
+        show.line(&format!("# Stop sampling {trigger}{}", stamp()))?;
+        Ok(Some(window))
+    }
+
+    /// Reads what the threads did in a window that is over, and all that is known of it.
+    fn taken(
+        &mut self,
+        window: Window,
+        collector: Option<(Collector, FunctionNames)>,
+        around: Around,
+    ) -> anyhow::Result<Taken> {
+        let children = self.children.take().map(|children| children.since());
+        let mut sample = self.tracer.sample(window)?;
+        around.limit(&mut sample);
+        let processes = self.tracer.processes()?;
+        let events = collector.map(|events| finish(events, &processes)).transpose()?;
+        if let (Some((_, names)), Some(walkers)) = (&events, &self.walkers) {
+            names.adopt(walkers.take_seen());
+        }
+        let lost = self.tracer.lost()?;
+        let lost_events = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
+        let (number, pid) = (self.made, self.tracer.pid());
+        Ok(Taken { number, window, sample, around, children, pid, processes, events, lost, lost_events })
+    }
+
+    /// Waits until something is so; false if there is a reason not to.
+    fn until(&self, is_so: impl Fn(&WindowState) -> bool) -> anyhow::Result<bool> {
+        let mut progress = Progress::new(&self.observer);
+        loop {
+            if is_so(&self.tracer.window()?) {
+                return Ok(true);
+            }
+            progress.show(|since| format!("waiting for the trigger, {} s so far (Ctrl-C ends it)", since.as_secs()));
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits for a moment; false if there is a reason not to.
+    fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
+        let expected = Duration::from_nanos(moment.saturating_sub(monotonic_nanos()));
+        let mut progress = Progress::expected(&self.observer, expected);
+        loop {
+            let left = moment.saturating_sub(monotonic_nanos());
+            if left == 0 {
+                return Ok(true);
+            }
+            progress.show(|_| format!("sampling, {:.1} s left", left as f64 / 1e9));
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(POLL_INTERVAL.min(Duration::from_nanos(left)));
+        }
+    }
+
+    /// Returns true if all processes that were asked for have ended.
+    fn have_ended(&self) -> anyhow::Result<bool> {
+        for process in &self.processes {
+            if !process.has_ended()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_over(&self) -> anyhow::Result<bool> {
+        Ok(self.observer.is_stop_requested() || self.have_ended()?)
+    }
+
+    fn debug(&self, text: &str) {
+        if self.options.debug {
+            self.observer.note(text);
+        }
+    }
+}
+
+/// Holds the processes, so that their ends are seen.
+fn hold(pids: &[u32]) -> anyhow::Result<Vec<PidFd>> {
+    let mut held: Vec<PidFd> = Vec::new();
+    for &pid in pids {
+        match PidFd::open(pid) {
+            Ok(process) => held.push(process),
+            // Of several, one may have ended meanwhile.
+            Err(error) if pids.len() == 1 => {
+                return Err(anyhow::Error::new(error).context(format!("no process has the pid {pid}")));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(held)
+}
+
+/// Finds the triggers in the process, and attaches all programs.
+fn attach(subject: &Subject, options: &SamplingOptions, facts: &Facts, observer: &Observer) -> anyhow::Result<Tracer> {
+    // Two programs at one place would start and stop at the same hit.
+    let uses = if options.start_trigger == options.stop_trigger {
+        vec![(&options.start_trigger, TriggerUse::Both)]
+    } else {
+        vec![(&options.start_trigger, TriggerUse::Start), (&options.stop_trigger, TriggerUse::Stop)]
+    };
+    let named = uses.into_iter().filter_map(|(trigger, to)| Some((trigger.as_ref()?, to)));
+    let placed = |(trigger, to)| Ok(PlacedTrigger { trigger, to, places: trigger_places(subject, trigger, observer)? });
+    let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
+    let attach = AttachOptions {
+        pids: subject.pids.clone(),
+        children: subject.children,
+        absences: None,
+        max_threads: options.max_threads,
+        events: options.events.clone(),
+        triggers,
+        count_upcalls: options.count_upcalls,
+        page_faults: options.page_faults,
+        observer: observer.clone(),
+    };
+    let attached = live::attach(facts, attach)?;
+    for (trigger, whose) in &attached.triggers {
+        observer.note(&format!("the trigger {trigger} fires for {whose}"));
+    }
+    if let Some(why) = &attached.uncounted_upcalls {
+        observer.note(&format!("Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"));
+    }
+    if let Some(why) = &attached.unseen_faults {
+        observer.note(&format!(
+            "page faults can't be seen and are part of the threads' own code (--skip-page-faults says no more): {why}"
+        ));
+    }
+    Ok(attached.tracer)
+}
+
+/// Takes the rest of the events. The process is asked once more what it has mapped: it may end soon.
+fn finish(
+    (collector, names): (Collector, FunctionNames),
+    processes: &[u32],
+) -> anyhow::Result<(Events, FunctionNames)> {
+    names.renew(processes);
+    Ok((collector.finish()?, names))
+}
+
+/// Waits for a moment that is very near.
+fn sleep_until(moment: u64) {
+    std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
+}

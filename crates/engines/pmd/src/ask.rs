@@ -1,0 +1,210 @@
+//! Asks Open vSwitch while the sample is taken, in a thread of its own: who does not answer keeps nobody from the rest.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use host::Pid;
+use host::control::{Connection, Listening, SocketKind, Whose};
+use sys::clock::{Moment, monotonic_nanos};
+use text::printable;
+
+use crate::telemetry::Ports;
+use crate::{Framer, NoAnswer, Question, Text, answered_text, database, parse};
+
+/// How long an answer may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(2);
+/// Time between two questions for the history, which has a second.
+const AGAIN: Duration = Duration::from_millis(800);
+
+/// Limit on the milliseconds that are kept of all answers, of about 60 bytes each.
+const MAX_MILLISECONDS: usize = 4 << 20;
+
+/// What a text says, and when it was asked for, in nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) asked: u64,
+    pub(crate) text: Text,
+}
+
+/// What Open vSwitch and DPDK have answered.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// At the begin, and at the end.
+    pub(crate) stats: Vec<Shown>,
+    /// At the begin, at the end, and in between.
+    pub(crate) perf: Vec<Shown>,
+    pub(crate) queues: Option<Text>,
+    /// The settings of the database.
+    pub(crate) settings: Option<Vec<(String, String)>>,
+    /// The counters of DPDK's ports, at the begin and at the end.
+    pub(crate) ports: Vec<Ports>,
+    /// Cycles of the processor in a second.
+    pub(crate) hertz: f64,
+    /// What is missing, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Answers {
+    /// Returns whether more of the history is kept; if not, a note says so.
+    fn has_room(&mut self) -> bool {
+        let kept: usize = self.perf.iter().map(|shown| shown.text.milliseconds()).sum();
+        let has_room = kept < MAX_MILLISECONDS;
+        if !has_room {
+            let note =
+                format!("{kept} milliseconds of the daemon's history are kept, and no more: use a shorter sample");
+            self.notes.push(note);
+        }
+        has_room
+    }
+}
+
+/// Who is asked.
+pub(crate) struct Asked {
+    pub(crate) pid: u32,
+    pub(crate) control: Option<PathBuf>,
+    pub(crate) telemetry: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Finds whom to ask by the sockets at which the process listens.
+    pub(crate) fn of(pid: u32, sockets: &[Listening]) -> Self {
+        let find = |kind: SocketKind, end: &str| {
+            let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
+            of_kind
+                .find(|socket| socket.path.to_str().is_some_and(|path| path.ends_with(end)))
+                .map(|socket| socket.path.clone())
+        };
+        Self {
+            pid,
+            control: find(SocketKind::Stream, ".ctl"),
+            telemetry: find(SocketKind::Packets, "/dpdk_telemetry.v2"),
+        }
+    }
+
+    /// Begins to ask.
+    pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
+        let (end, ends) = channel();
+        let asks = std::thread::Builder::new().name("questions".to_owned());
+        let thread = asks.spawn(move || self.ask(is_ovs, &ends)).context("starting a thread")?;
+        Ok(Asking { end, thread })
+    }
+
+    fn ask(&self, is_ovs: bool, ends: &Receiver<()>) -> Answers {
+        let mut answers = Answers::default();
+        let begin = Moment::now(monotonic_nanos);
+        answers.ports.extend(self.ports());
+        let mut is_there = is_ovs;
+        if is_ovs && self.control.is_none() {
+            answers.notes.push(
+                "no control socket (*.ctl) is open in the process, or it can't be seen: its own figures are missing"
+                    .to_owned(),
+            );
+            is_there = false;
+        }
+        is_there = is_there && self.figures(&mut answers);
+        while ends.recv_timeout(AGAIN) == Err(RecvTimeoutError::Timeout) {
+            is_there = is_there && answers.has_room() && self.show(Question::Perf, &mut answers);
+        }
+        if is_ovs && self.control.is_some() {
+            // One that did not answer may do so now.
+            if self.figures(&mut answers) {
+                self.show(Question::Queues, &mut answers);
+            }
+            answers.settings = database::settings(self.pid);
+        }
+        answers.ports.extend(self.ports());
+        let end = Moment::now(monotonic_nanos);
+        answers.hertz =
+            end.ticks.saturating_sub(begin.ticks) as f64 / (end.nanos.saturating_sub(begin.nanos).max(1) as f64 / 1e9);
+        answers.notes.dedup();
+        answers
+    }
+
+    fn figures(&self, answers: &mut Answers) -> bool {
+        self.show(Question::Stats, answers) && self.show(Question::Perf, answers)
+    }
+
+    /// Asks for a text; false if there is no answer, so that there is no use in asking soon again.
+    fn show(&self, question: Question, answers: &mut Answers) -> bool {
+        let Some(path) = &self.control else { return false };
+        let asked = monotonic_nanos();
+        let answer = ask(self.pid, path, Whose::Process, question);
+        let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
+            Ok(text) => parse(&text),
+            Err(why) => {
+                let path = printable::path(path);
+                let note = format!("{path} does not answer ({why}): the daemon's own figures of that time are missing");
+                if !answers.notes.contains(&note) {
+                    answers.notes.push(note);
+                }
+                return false;
+            }
+        };
+        match question {
+            Question::Perf => answers.perf.push(Shown { asked, text }),
+            Question::Stats => answers.stats.push(Shown { asked, text }),
+            Question::Queues => answers.queues = Some(text),
+            Question::Settings => {}
+        }
+        true
+    }
+
+    fn ports(&self) -> Option<Ports> {
+        Ports::read(self.pid, self.telemetry.as_deref()?)
+    }
+}
+
+/// Questions that go on.
+pub(crate) struct Asking {
+    end: Sender<()>,
+    thread: JoinHandle<Answers>,
+}
+
+impl Asking {
+    /// Lets it ask for what is wanted at the end.
+    pub(crate) fn end(&self) {
+        // It has ended already if nobody receives this.
+        let _ = self.end.send(());
+    }
+
+    /// Returns true if all has been asked.
+    pub(crate) fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub(crate) fn answers(self) -> Answers {
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
+pub(crate) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
+    let asked = || {
+        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;
+        connection.send(question.request().as_bytes())?;
+        let (mut answer, mut framer) = (Vec::new(), Framer::default());
+        loop {
+            if connection.receive(&mut answer)? == 0 {
+                return Ok(answer);
+            }
+            if let Some(end) = framer.end(&answer) {
+                answer.truncate(end);
+                return Ok(answer);
+            }
+        }
+    };
+    asked().map_err(|error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::TimedOut => format!("nothing came within {} s", LIMIT.as_secs()),
+        _ => error.to_string(),
+    })
+}
+
+fn refused(why: NoAnswer) -> String {
+    match why {
+        NoAnswer::Malformed => "its answer can't be read".to_owned(),
+        NoAnswer::Refused(text) => printable::text(text.as_bytes()).into_owned(),
+    }
+}

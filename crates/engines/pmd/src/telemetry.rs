@@ -1,0 +1,52 @@
+//! The counters of DPDK's ports, by its telemetry socket (`lib/telemetry`; a message for a message).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use host::Pid;
+use host::control::{Connection, SocketKind, Whose};
+use serde_json::Value;
+
+use crate::ask::LIMIT;
+use crate::rpc::telemetry;
+
+/// The most ports that are asked for (`RTE_MAX_ETHPORTS` is 32).
+const MOST: usize = 64;
+/// The counters that are read (`struct rte_eth_stats`).
+const COUNTERS: [&str; 5] = ["ipackets", "opackets", "imissed", "ierrors", "rx_nombuf"];
+
+/// Counters by port and name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ports(pub(crate) BTreeMap<u64, BTreeMap<&'static str, u64>>);
+
+impl Ports {
+    /// Reads them as they are now; none if nobody answers.
+    pub(crate) fn read(pid: u32, socket: &Path) -> Option<Self> {
+        let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
+        // It greets with its version.
+        connection.receive(&mut Vec::new()).ok()?;
+        let ask = |question: &str| -> Option<Value> {
+            connection.send(question.as_bytes()).ok()?;
+            let mut answer = Vec::new();
+            connection.receive(&mut answer).ok()?;
+            telemetry(&answer)
+        };
+        let ports: Vec<u64> = ask("/ethdev/list")?.as_array()?.iter().filter_map(Value::as_u64).take(MOST).collect();
+        let counters = |port: u64| {
+            let stats = ask(&format!("/ethdev/stats,{port}"))?;
+            let counter = |name: &'static str| Some((name, stats.get(name)?.as_u64()?));
+            Some((port, COUNTERS.into_iter().filter_map(counter).collect()))
+        };
+        Some(Self(ports.into_iter().filter_map(counters).collect()))
+    }
+
+    /// Returns what they have grown by.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let grown = |(port, after): (&u64, &BTreeMap<&'static str, u64>)| {
+            let before = before.0.get(port)?;
+            let since = |(name, after): (&&'static str, &u64)| Some((*name, after.checked_sub(*before.get(name)?)?));
+            Some((*port, after.iter().filter_map(since).collect()))
+        };
+        Self(self.0.iter().filter_map(grown).collect())
+    }
+}
