@@ -16,7 +16,7 @@ mod summary;
 
 pub use clocks::reading;
 pub use folder::{Folder, check_room, process_name};
-pub use kernel::{Kernel, plain};
+pub use kernel::Kernel;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};
 pub use rings::Rings;

@@ -32,3 +32,11 @@ pub use error::EventsError;
 pub use facts::Facts;
 pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
 pub use recorder::{Recorded, Recorder, Totals};
+
+/// What a user can do about it is known of the error that another one passes on.
+pub fn plain(error: EventsError) -> anyhow::Error {
+    match error {
+        EventsError::Session(error) => error.into(),
+        other => other.into(),
+    }
+}

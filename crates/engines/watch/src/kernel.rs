@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use capture::{EventsWriter, NamedThread};
-use capture_recorder::{Kernel, facts, plain};
+use capture_recorder::{Kernel, facts};
 use kernel_events::{Recorded, Recorder, Totals};
 use scene::{Activities, Away, AwayTracker, BootNanos, Cpu, EventKind, KernelEvent, Tid};
 use timeline::source::calls_of_pollers;
@@ -98,7 +98,7 @@ impl KernelPast {
 
     /// Takes over what has come, and drops what is older than that.
     pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
-        let events = self.recorder.next(at_most).map_err(plain)?;
+        let events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
         self.events += events.len() as u64;
         self.lost += events.iter().map(lost).sum::<u64>();
         self.absences.take_in(&events);
@@ -138,7 +138,7 @@ impl KernelPast {
 
     /// Detaches the programs.
     pub(crate) fn finish(self) -> anyhow::Result<Totals> {
-        self.recorder.finish().map(|(_, totals)| totals).map_err(plain)
+        self.recorder.finish().map(|(_, totals)| totals).map_err(kernel_events::plain)
     }
 }
 

@@ -179,7 +179,7 @@ fn c_definitions() {
         "struct a { int m[2][3]; } __attribute__((packed, aligned(8)));",
         "(struct a packed (aligned 8) (m (array (array int 3) 2)))",
     );
-    check("enum e { A, B = 1 << 2, };", "(enum e A B=(<< 1 2))");
+    check("enum e { A, B = 1 << 2};", "(enum e A B=(<< 1 2))");
     check("typedef struct { int a; } foo_t;", "(typedef foo_t (struct (a int)))");
     check(
         "#include <a.h>\n#define N (1 + 2) // c\n#ifdef X\n",
