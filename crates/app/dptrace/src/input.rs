@@ -9,11 +9,11 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use errors::usage;
 use host::user_file;
+use process_selector::{Role, Takes};
 use text::printable::path as printable;
 use trace_source::{Loaded, NAME_BASE, Piped, Place, SHM, named, trace_of, traces, what_is_there};
 
 use crate::messages::note;
-use crate::process::{self, Role, Takes};
 use crate::terminal;
 
 /// What could not be done.
@@ -65,7 +65,8 @@ impl InputArgs {
         let bare = self.bare_process().map(|word| vec![word.to_owned()]);
         let words = bare.as_ref().unwrap_or(&self.pid);
         let role = Role { command, takes: Takes::One, starts: false };
-        let pid = if words.is_empty() { None } else { Some(process::one(words, role)?) };
+        let pid =
+            if words.is_empty() { None } else { Some(process_selector::one(words, role, &terminal::observer())?) };
         match (pid, &self.app) {
             (Some(pid), None) => Ok(Input { place: Place::File(trace_of(pid)?), process: Some(pid) }),
             _ => Ok(Input { place: self.place(pid)?, process: None }),
@@ -77,7 +78,7 @@ impl InputArgs {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return Some(path.clone());
         }
-        let pid = process::meant(&self.pid);
+        let pid = process_selector::meant(&self.pid);
         match (&self.app, pid) {
             (None, Some(pid)) => trace_of(pid).ok(),
             (app, _) => {
@@ -93,7 +94,8 @@ impl InputArgs {
     /// The word in the place of a file, if there is none of that name, but a process.
     fn bare_process(&self) -> Option<&str> {
         let word = self.file.as_ref()?.to_str()?;
-        (word != "-" && !word.contains('/') && !Path::new(word).exists() && process::is_there(word)).then_some(word)
+        (word != "-" && !word.contains('/') && !Path::new(word).exists() && process_selector::is_there(word))
+            .then_some(word)
     }
 
     /// Where the trace is, if no process was named in its place.

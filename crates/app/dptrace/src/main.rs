@@ -26,7 +26,6 @@ mod mistyped;
 mod objects_command;
 mod output;
 mod pmd;
-mod process;
 mod record;
 mod report;
 mod rights;
@@ -103,7 +102,7 @@ fn words() -> Called {
         messages::set_bpftrace_compat();
         return Called::of(words);
     }
-    Called::Run(process::join_pids(words))
+    Called::Run(process_selector::join_pids(words))
 }
 
 /// Runs a command, and gives the exit status: that of `run` may be its script's.

@@ -9,11 +9,11 @@ use clap::Args;
 use errors::usage;
 use host::{HostError, Pid, Process};
 use live_objects::probes::RING_BYTES;
+use process_selector::{Role, Takes};
 use text::shell;
 use trace_source::cpus;
 
 use crate::messages::note;
-use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::{rights, terminal};
 
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     if words.is_empty() {
         return Err(usage("nothing to capture: give -p PID or -p NAME"));
     }
-    let pid = process::one(&words, ROLE)?;
+    let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
     check_process(pid)?;
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;

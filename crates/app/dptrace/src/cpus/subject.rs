@@ -3,10 +3,11 @@
 use cpus::Subject;
 use errors::usage;
 use kernel_text::cpus::CpuSet;
+use process_selector::{Role, Takes};
 use text::printable;
 
 use super::CpusArgs;
-use crate::process::{self, Role, Takes};
+use crate::terminal;
 
 const ROLE: Role = Role { command: "cpus", takes: Takes::All("checked"), starts: false };
 
@@ -23,9 +24,9 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
 pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
     let cpus = args.cpus.as_deref().map(list).transpose()?;
     let pids = match &args.name {
-        Some(name) => process::all_called(name, ROLE)?,
+        Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,
         None if args.pid.is_empty() => Vec::new(),
-        None => process::all(&args.pid, ROLE)?,
+        None => process_selector::all(&args.pid, ROLE, &terminal::observer())?,
     };
     Ok(Subject { cpus, pids })
 }

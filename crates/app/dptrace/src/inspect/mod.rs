@@ -14,14 +14,14 @@ use clap::Args;
 use host::{Pid, Process, ProcessMemory, user_file};
 use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
 use objects::layouts::SpdkVersion;
+use process_selector::{Role, Takes};
 use symbolize::{DebugFolders, ProcessVariables};
 use text::printable;
 use typeinfo::TypeStore;
 
 use crate::exit::{DONE, FAILED, NOT_PERMITTED, USAGE};
 use crate::messages::note;
-use crate::output;
-use crate::process::{self, Role, Takes};
+use crate::{output, terminal};
 use layout::Layout;
 use print::Printer;
 
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     }
 
     // The memory first: it identifies the process, so that all that follows is of the same one.
-    let pid = Pid(process::one(&args.pid, ROLE)?);
+    let pid = Pid(process_selector::one(&args.pid, ROLE, &terminal::observer())?);
     let memory = ProcessMemory::open(pid)?;
     let process = Process::open(pid)?;
     process.is_first_thread()?;

@@ -8,14 +8,14 @@ use std::process::Child;
 use anyhow::{Context as _, anyhow};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
+use process_selector::{Role, Takes};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
 use super::args::KernelDelayArgs;
 use crate::messages::note;
-use crate::output;
-use crate::process::{self, Role, Takes};
 use crate::record::find_program;
+use crate::{output, terminal};
 
 /// The process that people ask about who name none.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
@@ -34,7 +34,7 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     let mut pids = if let Some(path) = &args.cgroup {
         in_group(path)?
     } else if let Some(name) = &args.name {
-        process::all_called(name, ROLE)?
+        process_selector::all_called(name, ROLE, &terminal::observer())?
     } else {
         named(args)?
     };
@@ -51,27 +51,27 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
 
 /// An error if there is no such process, or nothing to be measured of it.
 fn check(pid: u32) -> anyhow::Result<()> {
-    process::check_number(pid, ", and --thread for its name")
+    process_selector::check_number(pid, ", and --thread for its name")
 }
 
 /// The processes of `-p` and of the words, or of the name that is meant if there is none.
 fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
     let words = [args.pid.as_slice(), &args.processes].concat();
     if !words.is_empty() {
-        let pids = process::all(&words, ROLE)?;
+        let pids = process_selector::all(&words, ROLE, &terminal::observer())?;
         // One of a name may have ended by now, which is no mistake.
-        if process::are_numbers(&words) {
+        if process_selector::are_numbers(&words) {
             pids.iter().try_for_each(|&pid| check(pid))?;
         }
         return Ok(pids);
     }
-    if !process::is_there(DEFAULT_NAME) {
+    if !process_selector::is_there(DEFAULT_NAME) {
         let table = busiest_table();
         return Err(usage(format!(
             "no process was named; the busiest ones:\n{table}choose one: dptrace kernel-delay -p PID, or -p NAME"
         )));
     }
-    process::all_called(DEFAULT_NAME, ROLE)
+    process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())
 }
 
 /// The processes of a control group, without this one.

@@ -6,11 +6,12 @@ use std::path::Path;
 use anyhow::Context as _;
 use errors::usage;
 use host::Files;
+use process_selector::{Role, Takes};
 use text::patterns::{NamePattern, PatternError, ProbePattern};
 use text::printable::path as printable;
 
 use super::ListArgs;
-use crate::process::{self, Role, Takes};
+use crate::terminal;
 
 /// The resolved request.
 pub(super) struct Request {
@@ -40,10 +41,11 @@ impl Request {
         let mut path = if args.pid.is_empty() && !args.tracepoints { words.next() } else { None };
         let mut pids = args.pid.clone();
         if let Some(word) = path.and_then(process_for) {
-            if word.contains(['*', '?', ':']) && !process::is_there(word) {
+            if word.contains(['*', '?', ':']) && !process_selector::is_there(word) {
                 return Err(nowhere(word));
             }
-            let pid = process::one(&[word], ROLE).with_context(|| format!("there is no file {word}"))?;
+            let pid = process_selector::one(&[word], ROLE, &terminal::observer())
+                .with_context(|| format!("there is no file {word}"))?;
             (path, pids) = (None, vec![pid.to_string()]);
         }
         let typed = words.next().map(pattern_text).transpose()?;
@@ -85,7 +87,7 @@ fn nowhere(pattern: &str) -> anyhow::Error {
 
 fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
     match path.map(Path::new) {
-        _ if !pids.is_empty() => Ok(Files::of_process(process::one(pids, ROLE)?)?),
+        _ if !pids.is_empty() => Ok(Files::of_process(process_selector::one(pids, ROLE, &terminal::observer())?)?),
         Some(path) => Ok((Files::of_path(path), printable(path))),
         None => Err(usage("nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints")),
     }

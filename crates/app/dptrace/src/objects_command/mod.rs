@@ -11,13 +11,13 @@ use errors::usage;
 use live_objects::rpc::Answers;
 use live_objects::{Finder, Snapshot, read_files};
 use objects::{ObjectSpec, built_in};
+use process_selector::{Role, Takes};
 use screen::counted;
 use whole_file::Access;
 
 use crate::messages::note;
 use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
-use crate::process::{self, Role, Takes};
 use crate::terminal;
 
 /// `dptrace objects`, as typed.
@@ -72,7 +72,7 @@ impl ObjectsArgs {
     fn process(&self) -> (Vec<String>, Option<&str>) {
         let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
         match self.name.as_deref() {
-            Some(word) if self.pid.is_empty() && !self.list && !is_spec(word) && process::is_there(word) => {
+            Some(word) if self.pid.is_empty() && !self.list && !is_spec(word) && process_selector::is_there(word) => {
                 (vec![word.to_owned()], None)
             }
             name => (self.pid.clone(), name),
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
         };
         return meta::objects(name, form, path);
     }
-    let pid = process::one(&pids, ROLE)?;
+    let pid = process_selector::one(&pids, ROLE, &terminal::observer())?;
     let specs = specs(args, name)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use kernel_delay::check_namespace;
 use pmd::{Report, Sample, Subject, polls};
+use process_selector::{Role, Takes};
+use timeline::words;
 
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::Output;
-use crate::process::{self, Role, Takes};
 use crate::terminal;
-use timeline::words;
 
 const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };
 /// The process that is meant if none is named.
@@ -98,12 +98,12 @@ pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
 /// Returns the process. Of several of the name one is meant if it alone has threads that poll: Open vSwitch's monitor has the name, too.
 fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
     let named = match &args.name {
-        Some(name) => process::all_called(name, ROLE)?,
-        None if args.pid.is_empty() => process::all_called(DEFAULT_NAME, ROLE)?,
-        None => return process::one(&args.pid, ROLE),
+        Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,
+        None if args.pid.is_empty() => process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())?,
+        None => return process_selector::one(&args.pid, ROLE, &terminal::observer()),
     };
     let polling: Vec<u32> = named.iter().copied().filter(|&pid| polls(pid)).collect();
     let left = if polling.len() == 1 { polling } else { named };
     let words: Vec<String> = left.iter().map(u32::to_string).collect();
-    process::one(&words, ROLE)
+    process_selector::one(&words, ROLE, &terminal::observer())
 }

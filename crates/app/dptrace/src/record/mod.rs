@@ -14,6 +14,7 @@ use host::{Files, Pid, Process, Watch};
 use live_objects::probes::{AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals};
 use live_objects::{Finder, Opening, Session};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
+use process_selector::{Role, Takes};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use text::printable::path as printable;
@@ -22,7 +23,6 @@ use whole_file::{Access, WholeFile};
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::{self, Output};
-use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::{exit, terminal};
 
@@ -232,7 +232,7 @@ impl<'a> Subject<'a> {
     fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
         let words = [args.pid.as_slice(), &args.process].concat();
         if !words.is_empty() {
-            let pid = process::one(&words, ROLE)?;
+            let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
             let (files, name) = Files::of_process(pid)?;
             Process::open(Pid(pid))?.is_first_thread()?;
             return Ok(Self { pid: Some(pid), files, name, command: None });

@@ -6,10 +6,11 @@ use std::time::Duration;
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 use errors::usage;
+use process_selector::{Role, Takes};
 
 use super::{asked, bundled};
 use crate::messages::is_bpftrace_compat;
-use crate::process::{self, Role, Takes};
+use crate::terminal;
 
 const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };
 
@@ -183,7 +184,8 @@ impl RunArgs {
         // A misspelt script is no reason to list all processes of a name.
         asked::check(&args)?;
         args.follow_forks |= args.children;
-        let is_several = |word: &&String| !is_bpftrace_compat() && (args.children || !process::is_number(word));
+        let is_several =
+            |word: &&String| !is_bpftrace_compat() && (args.children || !process_selector::is_number(word));
         if let Some(word) = args.pid.as_ref().filter(is_several) {
             args.pids = processes(word, args.children)?;
         }
@@ -196,7 +198,7 @@ impl RunArgs {
             return None;
         }
         match self.words.as_slice() {
-            [pid, _script, ..] if process::is_number(pid) && !Path::new(pid).exists() => Some(0),
+            [pid, _script, ..] if process_selector::is_number(pid) && !Path::new(pid).exists() => Some(0),
             [script, process]
                 if !process.starts_with('-') && !is_bpftrace_compat() && bundled::takes_no_words(script) =>
             {
@@ -228,10 +230,10 @@ impl RunArgs {
 
 /// The processes that `-p` means, and with `--children` those that they have started.
 fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
-    let mut pids = process::all(&[word], ROLE)?;
+    let mut pids = process_selector::all(&[word], ROLE, &terminal::observer())?;
     // One of a name may have ended by now, which is no mistake.
-    if process::are_numbers(&[word]) {
-        pids.iter().try_for_each(|&pid| process::check_number(pid, ""))?;
+    if process_selector::are_numbers(&[word]) {
+        pids.iter().try_for_each(|&pid| process_selector::check_number(pid, ""))?;
     }
     if children {
         let started = host::family::descendants(&pids);

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::options::RunArgs;
 use crate::messages::{is_bpftrace_compat, note};
-use crate::process;
 
 /// Processes whose children are not traced.
 pub(super) struct Untraced {
@@ -26,7 +25,7 @@ impl Untraced {
             ([], None) => return None,
             (pids, _) => pids.to_vec(),
         };
-        if let Some(remark) = process::children_left_out(&pids) {
+        if let Some(remark) = process_selector::children_left_out(&pids) {
             note(&remark);
         }
         let known = host::family::descendants(&pids).into_iter().chain(pids.iter().copied()).collect();
@@ -36,7 +35,7 @@ impl Untraced {
     /// Reports at the end how many of those that were started since live: others may have come and gone.
     pub(super) fn report_later(&self) {
         let later = host::family::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
-        if let Some(remark) = process::started_since(later.count()) {
+        if let Some(remark) = process_selector::started_since(later.count()) {
             note(&remark);
         }
     }

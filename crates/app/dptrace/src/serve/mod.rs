@@ -1,49 +1,17 @@
 //! `dptrace serve`: what requests and threads take, for Prometheus, all the time.
 
-mod audit;
-mod cells;
-mod connections;
-mod find;
-mod follow;
-mod groups;
-mod http;
-mod intrusions;
-mod kernel;
-mod limits;
-mod minute;
-mod naming;
-mod page;
-mod parquet;
-mod stages;
-mod store;
-mod targets;
-mod threads;
-
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use errors::usage;
 use host::user_file;
-use requests::CONNECTION;
-use text::printable;
-
-use crate::interrupt::Interrupt;
-use crate::messages::note;
-use find::{Finder, Wanted};
-use http::{Server, Token};
-use limits::{CLIENTS, Limits};
-use parquet::{Place, Tables};
-#[cfg(test)]
-pub(crate) use stages::requests_of;
-use store::Shared;
-use sys::clock::real_nanos;
-use targets::{Setting, Targets};
+use serve::{Limits, Options, Place, Token, Wanted};
 use text::printable::path as printable;
-use text::utc;
+
+use crate::terminal;
 
 /// `dptrace serve`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -141,88 +109,24 @@ Examples:
   curl -s http://127.0.0.1:9470/metrics
   curl -s http://127.0.0.1:9470/connections";
 
-/// What is lost is counted by these words.
-const LOST: [&str; 6] = ["slots", "requests", "threads", "preemptors", "interrupts", "programs"];
-/// Their places.
-const LOST_SLOTS: usize = 0;
-const LOST_REQUESTS: usize = 1;
-
-/// The percentiles that are shown.
-const QUANTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
-
-/// Time between two looks for processes.
-const LOOK: Duration = Duration::from_secs(2);
-/// The time of threads is read this often, if nobody asks for it.
-const ADVANCE: Duration = Duration::from_secs(5);
-/// Time between two looks for a signal.
-const STEP: Duration = Duration::from_millis(50);
 /// The most bytes of a token's file.
 const MOST_TOKEN: u64 = 4096;
 
 /// Runs the command.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let limits = args.limits()?;
-    sys::allocator::keep_little();
     let token = args.token_file.as_deref().map(token).transpose()?;
-    let listener = listen(&args.listen)?;
-    let specs = objects::built_in()?.into_iter().filter(|spec| spec.name == CONNECTION).collect();
-    let shared = Arc::new(Shared::new(limits, real_nanos(), args.parquet.is_some()));
-    let tables = args.tables(&shared)?;
-    let setting = Setting { specs, probes: !args.no_probes, kernel: !args.no_kernel };
-    let targets = Arc::new(Targets::new(setting, Arc::clone(&shared)));
-    let address = listener.local_addr().context("the address that was bound")?;
-    if !address.ip().is_loopback() && token.is_none() {
-        note(&format!(
-            "listening on {address} without a password: whoever reaches this address reads the names of hosts and subsystems; \
-             --token-file asks for a token, and a proxy in front of it can have TLS (docs/serve.md)"
-        ));
-    }
-    let interrupt = Interrupt::catch()?;
-    Server::new(listener, token, Arc::clone(&shared), Arc::clone(&targets)).start()?;
-    note(&format!("listening on http://{address}/metrics; Ctrl-C ends it"));
-    note(&format!(
-        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} processes, {CLIENTS} clients at a time; \
-         what is idle for {} s is forgotten",
-        limits.series(),
-        limits.connections,
-        limits.with_stages,
-        limits.threads,
-        limits.cpus,
-        limits.targets,
-        limits.forget
-    ));
-    let mut finder = Finder::new(args.wanted());
-    // Seconds are those of UTC, so that minutes are.
-    let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
-    let (mut looked, mut second) = (None::<Instant>, Instant::now().checked_sub(since).unwrap_or_else(Instant::now));
-    while !interrupt.is_requested() {
-        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            looked = Some(Instant::now());
-            targets.update(finder.look());
-        }
-        if second.elapsed() >= Duration::from_secs(1) {
-            second += Duration::from_secs(1);
-            let now = real_nanos();
-            // The time of threads is counted in its minute.
-            let is_due = tables.is_some() && shared.lock().ends_turn(now);
-            targets.advance(if is_due { Duration::ZERO } else { ADVANCE });
-            let minute = shared.lock().second(now);
-            if let (Some(tables), Some(minute)) = (&tables, minute) {
-                tables.write(minute);
-            }
-            // After a standstill, such as that of a machine that slept, seconds are not made up for.
-            second = second.max(Instant::now().checked_sub(Duration::from_secs(2)).unwrap_or(second));
-        }
-        std::thread::sleep(STEP);
-    }
-    targets.stop();
-    if let Some(tables) = tables {
-        targets.advance(Duration::ZERO);
-        let minute = shared.lock().last(real_nanos());
-        tables.write(minute);
-        tables.finish();
-    }
-    Ok(())
+    let options = Options {
+        build: (env!("CARGO_PKG_VERSION"), env!("DPTRACE_COMMIT")),
+        listener: listen(&args.listen)?,
+        token,
+        limits,
+        wanted: args.wanted(),
+        has_kernel: !args.no_kernel,
+        has_probes: !args.no_probes,
+        tables: args.place(),
+    };
+    serve::serve(options, &terminal::observer())
 }
 
 impl ServeArgs {
@@ -234,20 +138,11 @@ impl ServeArgs {
         }
     }
 
-    /// Begins to write tables, if that was asked for.
-    fn tables(&self, shared: &Arc<Shared>) -> anyhow::Result<Option<Tables>> {
-        let Some(dir) = &self.parquet else { return Ok(None) };
+    /// Returns where tables are written, if that was asked for.
+    fn place(&self) -> Option<Place> {
+        let dir = self.parquet.clone()?;
         let host = self.host.clone().or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned());
-        let place = Place { dir: dir.clone(), host, keep_bytes: self.keep_bytes };
-        let run = format!("serve-{}", utc::moment(real_nanos().into()).strftime("%Y%m%dT%H%M%S.%6fZ"));
-        let tables = Tables::start(&place, run, Arc::clone(shared)).context("--parquet")?;
-        note(&format!(
-            "tables of host {} by the minute below {}; the oldest files are removed beyond {} MiB (--keep-bytes)",
-            printable::text(place.host.as_bytes()),
-            printable(dir),
-            self.keep_bytes >> 20
-        ));
-        Ok(Some(tables))
+        Some(Place { dir, host, keep_bytes: self.keep_bytes })
     }
 
     fn limits(&self) -> anyhow::Result<Limits> {

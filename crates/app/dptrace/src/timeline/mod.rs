@@ -15,7 +15,6 @@ use trace_source::Place;
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
 use crate::output::{self, Output};
-use crate::process;
 use crate::terminal::{self, READING};
 use crate::trace::objects::ObjectArgs;
 
@@ -129,7 +128,7 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
 /// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
 fn is_process(word: &str) -> bool {
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process::is_there(word))
+    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
 }
 
 /// What to do with a process, where only what was captured of it can be read.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use errors::usage;
 use host::{HostError, Pid, Process};
+use process_selector::{Role, Takes};
 use screen::Screen;
 use sys::process::PidFd;
 use text::printable;
@@ -18,7 +19,6 @@ use trace_source::cpus;
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
 use crate::output::Output;
-use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 #[cfg(test)]
 pub(crate) use feed::requests_of;
@@ -188,7 +188,7 @@ impl Subject {
 /// The process that is meant.
 fn find(args: &TopArgs) -> anyhow::Result<u32> {
     if let Some(name) = &args.name {
-        return match process::all_called(name, ROLE)?.as_slice() {
+        return match process_selector::all_called(name, ROLE, &crate::terminal::observer())?.as_slice() {
             [pid] => Ok(*pid),
             pids => Err(usage(format!("{} processes are called {name}: choose one with -p PID", pids.len()))),
         };
@@ -197,7 +197,7 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
     if words.is_empty() {
         return Err(usage("nothing to look at: give -p PID or -p NAME"));
     }
-    process::one(&words, ROLE)
+    process_selector::one(&words, ROLE, &crate::terminal::observer())
 }
 
 /// That there is such a process. If we may not look into it, its trace may be readable all the same.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 use errors::usage;
+use process_selector::{Role, Takes};
 use watch::Options;
 
 use crate::capture::{bytes, check_process};
-use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::{interrupt, terminal};
 
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
     if words.is_empty() {
         return Err(usage("nothing to watch: give -p PID or -p NAME"));
     }
-    let pid = process::one(&words, ROLE)?;
+    let pid = process_selector::one(&words, ROLE, &terminal::observer())?;
     check_process(pid)?;
     let observer = terminal::observer();
     let print = |line: &str| {

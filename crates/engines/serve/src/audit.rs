@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use cpus::audit::{CpuReport, Intruder, Pollers, Windows, is_of};
 use host::{HostError, Pid, Process};
+use observer::Observer;
 use text::printable;
 
 use super::intrusions::Who;
 use super::store::Shared;
-use crate::messages::{explained, note};
 
 /// How often it is looked which CPUs have pollers.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The audit, if there are pollers.
-pub(super) struct Auditor {
+pub(crate) struct Auditor {
     shared: Arc<Shared>,
     /// The most CPUs.
     most: usize,
@@ -40,7 +40,7 @@ struct State {
 
 impl Auditor {
     /// Nothing is attached until a process has pollers.
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let most = shared.lock().limits.cpus;
         Self { shared, most, state: Mutex::default(), begins: AtomicBool::new(false) }
     }
@@ -50,7 +50,7 @@ impl Auditor {
     }
 
     /// These processes are followed: now and then their pollers are looked for.
-    pub(super) fn update(self: &Arc<Self>, pids: Vec<u32>) {
+    pub(crate) fn update(self: &Arc<Self>, pids: Vec<u32>) {
         let mut state = self.lock();
         if self.most == 0 || state.has_failed || self.begins.load(Ordering::Acquire) {
             return;
@@ -62,7 +62,7 @@ impl Auditor {
             state.pids = pids;
             state.looked = None;
             if state.pids.is_empty() {
-                end(&mut state);
+                end(&mut state, &self.shared.observer);
             }
             return;
         }
@@ -73,14 +73,18 @@ impl Auditor {
         let found = pollers.cpus(pids);
         state.looked = Some(Instant::now());
         if found.len() > self.most && !std::mem::replace(&mut state.is_full, true) {
-            note(&format!("{} CPUs have pollers: {} of them are audited (--cpus)", found.len(), self.most));
+            self.shared.observer.note(&format!(
+                "{} CPUs have pollers: {} of them are audited (--cpus)",
+                found.len(),
+                self.most
+            ));
         }
         let cpus: BTreeSet<u32> = found.into_iter().take(self.most).collect();
         if cpus.is_empty() {
-            end(&mut state);
+            end(&mut state, &self.shared.observer);
         } else if let Some(windows) = &mut state.windows {
             let chosen = windows.choose(&cpus);
-            settle(&mut state, chosen);
+            settle(&mut state, chosen, &self.shared.observer);
         } else {
             drop(state);
             self.begin(cpus);
@@ -91,18 +95,18 @@ impl Auditor {
     fn begin(self: &Arc<Self>, cpus: BTreeSet<u32>) {
         self.begins.store(true, Ordering::Release);
         let this = Arc::clone(self);
-        super::targets::spawn("audit", move || {
+        super::targets::spawn("audit", &self.shared.observer, move || {
             let begun = Windows::begin(cpus.into_iter().collect());
             let mut state = this.lock();
             state.turned = Some(Instant::now());
             let begun = begun.map(|windows| state.windows = Some(windows));
-            settle(&mut state, begun);
+            settle(&mut state, begun, &this.shared.observer);
             this.begins.store(false, Ordering::Release);
         });
     }
 
     /// Counts what was taken since the last time, if that is so long ago.
-    pub(super) fn advance(&self, at_least: Duration) {
+    pub(crate) fn advance(&self, at_least: Duration) {
         let mut state = self.lock();
         if state.turned.is_some_and(|turned| turned.elapsed() < at_least) {
             return;
@@ -117,25 +121,25 @@ impl Auditor {
         state.turned = Some(Instant::now());
         match turned {
             // A CPU may be gone: the next look finds those that are there.
-            Err(error) if state.windows.is_some() && is_unreachable(&error) => end(&mut state),
-            result => settle(&mut state, result),
+            Err(error) if state.windows.is_some() && is_unreachable(&error) => end(&mut state, &self.shared.observer),
+            result => settle(&mut state, result, &self.shared.observer),
         }
     }
 
     /// Detaches what is attached.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut state = self.lock();
         state.has_failed = true;
-        end(&mut state);
+        end(&mut state, &self.shared.observer);
     }
 }
 
 /// If it can't go on, it ends, with a message.
-fn settle(state: &mut State, result: anyhow::Result<()>) {
+fn settle(state: &mut State, result: anyhow::Result<()>, observer: &Observer) {
     if let Err(error) = result {
-        note(&format!("the CPUs of pollers are not audited: {}", explained(&error)));
+        observer.note(&format!("the CPUs of pollers are not audited: {}", observer.explain(&error)));
         state.has_failed = true;
-        end(state);
+        end(state, observer);
     }
 }
 
@@ -143,11 +147,11 @@ fn is_unreachable(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cpus::audit::AuditError::Unreachable { .. }))
 }
 
-fn end(state: &mut State) {
+fn end(state: &mut State, observer: &Observer) {
     if let Some(windows) = state.windows.take()
         && !windows.end()
     {
-        note(
+        observer.note(
             "the kernel does not let go of the audit's programs yet (a CPU may be starved); they end with this process",
         );
     }

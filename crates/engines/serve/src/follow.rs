@@ -12,6 +12,7 @@ use capture_recorder::{Objects, SMALL_RING};
 use host::Watch;
 use live_objects::{Session, annotate_quietly};
 use objects::{Annotator, ObjectSpec};
+use observer::Observer;
 use records::Context;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
@@ -22,8 +23,6 @@ use super::naming::Naming;
 use super::stages::{Now, Stages};
 use super::store::Shared;
 use super::{LOST_REQUESTS, LOST_SLOTS};
-use crate::messages::{explained, note};
-use crate::terminal;
 
 /// The longest wait for records, after which it is seen whether the process still lives.
 const WAIT: Duration = Duration::from_millis(250);
@@ -41,17 +40,17 @@ const MEASURED: Duration = Duration::from_secs(1);
 const LONG_AGO: u64 = 60;
 
 /// What is to be followed.
-pub(super) struct Following<'a> {
-    pub(super) pid: u32,
-    pub(super) path: &'a Path,
+pub(crate) struct Following<'a> {
+    pub(crate) pid: u32,
+    pub(crate) path: &'a Path,
     /// The name under which it is counted.
-    pub(super) process: &'a str,
+    pub(crate) process: &'a str,
     /// Whether what is in the rings now counts.
-    pub(super) from_beginning: bool,
-    pub(super) probes: bool,
-    pub(super) is_prompt: bool,
+    pub(crate) from_beginning: bool,
+    pub(crate) probes: bool,
+    pub(crate) is_prompt: bool,
     /// Set while it is being followed.
-    pub(super) reads: &'a AtomicBool,
+    pub(crate) reads: &'a AtomicBool,
 }
 
 /// A trace that is being followed.
@@ -72,6 +71,7 @@ struct Trace {
 struct Known {
     session: Option<Session>,
     annotator: Annotator,
+    observer: Observer,
 }
 
 /// The rate of the ticks, measured for as long as it takes.
@@ -83,7 +83,7 @@ struct Rate {
 }
 
 /// Follows it until the process ends, `stop` is set, or the trace can't be read any more, which is an error.
-pub(super) fn follow(
+pub(crate) fn follow(
     what: &Following<'_>,
     specs: &[ObjectSpec],
     shared: &Shared,
@@ -98,15 +98,15 @@ pub(super) fn follow(
     annotator.extend_from(Ticks(sys::clock::ticks()));
     // Before the first record is read: what was found names all that come from then on.
     let session =
-        Objects::start(what.pid, specs, what.probes, SMALL_RING, &terminal::observer()).map(|objects| objects.session);
+        Objects::start(what.pid, specs, what.probes, SMALL_RING, &shared.observer).map(|objects| objects.session);
     if let Err(error) = &session {
-        note(&format!(
+        shared.observer.note(&format!(
             "process {}: connections have only the names that its trace has: {}",
             what.pid,
-            explained(error)
+            shared.observer.explain(error)
         ));
     }
-    let mut known = Known { session: session.ok(), annotator };
+    let mut known = Known { session: session.ok(), annotator, observer: shared.observer.clone() };
     let mut trace = Trace::start(source, follower, what).with_context(failing)?;
     let writers = trace.follower.lcores().map(|(lcore, name)| thread_name(lcore, name));
     shared.lock().threads.write_trace(what.process, writers);
@@ -234,7 +234,7 @@ impl Known {
 impl Drop for Known {
     fn drop(&mut self) {
         if let Some((_, Some(Err(error)))) = self.session.take().map(Session::finish) {
-            note(&format!("objects: {error}"));
+            self.observer.note(&format!("objects: {error}"));
         }
     }
 }

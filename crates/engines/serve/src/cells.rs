@@ -8,23 +8,23 @@ use super::limits::STAGES;
 
 /// One of the longest times lately.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slow {
-    pub(super) nanos: u64,
-    pub(super) utc: u64,
-    pub(super) name: ObjectName,
+pub(crate) struct Slow {
+    pub(crate) nanos: u64,
+    pub(crate) utc: u64,
+    pub(crate) name: ObjectName,
 }
 
 /// The times of one stage of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Cell {
-    pub(super) total: Coarse,
-    pub(super) recent: Recent,
+pub(crate) struct Cell {
+    pub(crate) total: Coarse,
+    pub(crate) recent: Recent,
     /// The slowest of this turn, and of the one before.
     slowest: [Option<Slow>; 2],
 }
 
 impl Cell {
-    pub(super) fn recent(&mut self, nanos: u64, finished: &Finished<'_>) {
+    pub(crate) fn recent(&mut self, nanos: u64, finished: &Finished<'_>) {
         self.recent.add(nanos);
         if self.slowest[0].is_none_or(|slowest| slowest.nanos <= nanos) {
             self.slowest[0] = Some(Slow { nanos, utc: finished.utc, name: finished.name });
@@ -47,21 +47,21 @@ impl Cell {
     }
 
     /// The slowest time of the last half minute.
-    pub(super) fn slowest(&self) -> Option<Slow> {
+    pub(crate) fn slowest(&self) -> Option<Slow> {
         self.slowest.into_iter().flatten().max_by_key(|slow| slow.nanos)
     }
 }
 
 /// The stages of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Cells {
+pub(crate) struct Cells {
     cells: Vec<(StageId, Cell)>,
     /// By stage: which of them it is, plus one.
     places: Vec<u8>,
 }
 
 impl Cells {
-    pub(super) fn of(&mut self, stage: StageId) -> &mut Cell {
+    pub(crate) fn of(&mut self, stage: StageId) -> &mut Cell {
         let at = usize::from(stage);
         if at >= self.places.len() {
             self.places.resize(at + 1, 0);
@@ -83,31 +83,31 @@ impl Cells {
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (StageId, &Cell)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StageId, &Cell)> {
         self.cells.iter().map(|(stage, cell)| (*stage, cell))
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         other.iter().for_each(|(stage, cell)| self.of(stage).merge(cell));
     }
 
-    pub(super) fn merge_totals(&mut self, other: &Self) {
+    pub(crate) fn merge_totals(&mut self, other: &Self) {
         other.iter().for_each(|(stage, cell)| self.of(stage).merge_total(cell));
     }
 
     /// The stage under which this one counts here, if it was ever seen.
-    pub(super) fn place(&self, stage: StageId) -> Option<StageId> {
+    pub(crate) fn place(&self, stage: StageId) -> Option<StageId> {
         let place = self.places.get(usize::from(stage)).filter(|place| **place > 0)?;
         self.cells.get(usize::from(*place) - 1).map(|(stage, _)| *stage)
     }
 
     /// Forgets what was counted long ago.
-    pub(super) fn forget_totals(&mut self) {
+    pub(crate) fn forget_totals(&mut self) {
         self.cells.iter_mut().for_each(|(_, cell)| cell.total = Coarse::default());
     }
 
     /// Ends a turn of what is recent.
-    pub(super) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         self.cells.iter_mut().for_each(|(_, cell)| cell.turn());
     }
 }

@@ -2,19 +2,19 @@
 //! belongs to the stage between their tracepoints. Here it counts when the object is over.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
+use objects::{Annotator, ObjectSpec};
 use records::Context;
 use requests::Excluded;
 use scene::{Life, Lives};
-use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint};
+use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use timeline::words::kind;
 
 use super::groups::{Finished, Groups, Stage, StageId, WHOLE};
 use super::naming::{Named, Naming, unknown};
-#[cfg(test)]
-use crate::agreement_tests::{RealTrace, Requests};
 
 /// Objects that are followed; of more, those that began longest ago are no longer.
 const MOST_LIVES: usize = 1 << 15;
@@ -55,24 +55,24 @@ struct Found {
 
 /// What was counted beside the times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aside {
+pub(crate) struct Aside {
     /// Requests that wait by design.
-    pub(super) excluded: u64,
+    pub(crate) excluded: u64,
     /// Objects in whose time slots were lost.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
 }
 
 /// When ticks were which time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Now {
-    pub(super) ticks: Ticks,
+pub(crate) struct Now {
+    pub(crate) ticks: Ticks,
     /// Nanoseconds since 1970.
-    pub(super) utc: u64,
-    pub(super) rate: TickRate,
+    pub(crate) utc: u64,
+    pub(crate) rate: TickRate,
 }
 
 /// Follows all objects of a trace.
-pub(super) struct Stages {
+pub(crate) struct Stages {
     lives: Lives<Seen>,
     naming: Naming,
     names: Vec<(u16, String)>,
@@ -84,7 +84,7 @@ pub(super) struct Stages {
 
 impl Stages {
     /// For a trace with these tracepoints.
-    pub(super) fn new(tpoints: &[Tpoint], naming: Naming) -> Self {
+    pub(crate) fn new(tpoints: &[Tpoint], naming: Naming) -> Self {
         Self {
             lives: Lives::new(tpoints),
             naming,
@@ -96,12 +96,12 @@ impl Stages {
     }
 
     /// More is known of connections now.
-    pub(super) fn renew(&mut self) {
+    pub(crate) fn renew(&mut self) {
         self.naming.renew();
     }
 
     /// Takes the next record in the order of time.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         record: &Record<'_>,
         context: &Context<'_>,
@@ -162,12 +162,12 @@ impl Stages {
     }
 
     /// How many objects are over and not counted yet.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.found.objects.len()
     }
 
     /// Counts what was found.
-    pub(super) fn count(&mut self, groups: &mut Groups, now: Now) -> Aside {
+    pub(crate) fn count(&mut self, groups: &mut Groups, now: Now) -> Aside {
         let found = std::mem::take(&mut self.found);
         let (mut begin, mut stages) = (0, Vec::new());
         for over in &found.objects {
@@ -198,7 +198,7 @@ impl Stages {
     }
 
     /// Drops what is followed for nothing, when there is much: objects of which no end came.
-    pub(super) fn forget(&mut self, before: Ticks) {
+    pub(crate) fn forget(&mut self, before: Ticks) {
         if self.lives.len() > MOST_LIVES {
             self.lives.forget(before);
         }
@@ -224,26 +224,35 @@ fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), f
     groups.stage(&format!("{from} -> {to}"), kind(&first))
 }
 
-/// Returns the requests of hosts as histograms and exemplars have them.
-#[cfg(test)]
-pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let (tpoints, rate) = (real.trace.tpoints().all(), real.trace.tick_rate());
+/// Returns the times of a trace's requests over one transport, and the slowest of them with its name, as exemplars have it: for the test
+/// that holds all commands to one answer.
+#[doc(hidden)]
+pub fn requests_of(
+    trace: &Trace,
+    annotator: &Annotator,
+    specs: &[ObjectSpec],
+    transport: &str,
+) -> anyhow::Result<(metrics::Histogram, Option<(u64, String)>)> {
+    let (tpoints, rate) = (trace.tpoints().all(), trace.tick_rate());
     let limits =
         super::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
     let mut groups = Groups::new(limits);
-    let mut stages = Stages::new(tpoints, Naming::new(&real.specs, tpoints).unwrap());
-    real.each(|record, context| stages.record(record, context, |key| groups.id(key)));
+    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
+    let context = Context { rate, annotator: Some(annotator) };
+    trace.for_each(|record| {
+        stages.record(record, &context, |key| groups.id(key));
+        ControlFlow::Continue(())
+    });
     stages.count(&mut groups, Now { ticks: Ticks(0), utc: 0, rate });
     groups.second();
     let (mut times, mut slowest) = (metrics::Histogram::default(), None);
-    for group in groups.shown().into_iter().filter(|group| group.key.transport == "TCP") {
+    for group in groups.shown().into_iter().filter(|group| group.key.transport == transport) {
         for (_, cell) in group.cells.iter().filter(|(id, _)| *id == WHOLE) {
             times.merge(&cell.recent.all());
             slowest = slowest.max(cell.slowest().map(|slow| (slow.nanos, slow.name.to_string())));
         }
     }
-    let (longest, name) = slowest.unwrap();
-    Requests { count: times.count(), p99: times.quantile(0.99).unwrap(), longest, slowest: Some(name) }
+    Ok((times, slowest))
 }
 
 #[cfg(test)]
@@ -252,7 +261,6 @@ mod tests {
     use spdk_trace::RawTrace;
     use testkit::{Era, Workload};
 
-    use super::super::limits::Limits;
     use super::*;
     use latency::figures::figures;
 
@@ -262,7 +270,8 @@ mod tests {
         let load = Workload { requests: 3_000, connections: 8, ..Workload::new(Era::F) };
         let trace = spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
         let (specs, tpoints, rate) = (built_in().unwrap(), trace.tpoints().all(), trace.tick_rate());
-        let limits = Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
+        let limits =
+            crate::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
         let mut groups = Groups::new(limits);
         let mut stages = Stages::new(tpoints, Naming::new(&specs, tpoints).unwrap());
         let context = Context { rate, annotator: None };

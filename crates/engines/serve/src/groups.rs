@@ -16,61 +16,61 @@ use super::limits::{Limits, STAGE_NAMES};
 use super::minute::{SlowRequest, Slowest};
 
 /// A connection's number. It is never another one's.
-pub(super) type GroupId = u32;
+pub(crate) type GroupId = u32;
 /// All that have no place.
-pub(super) const OTHER: GroupId = 0;
+pub(crate) const OTHER: GroupId = 0;
 /// A stage's number.
-pub(super) type StageId = u16;
+pub(crate) type StageId = u16;
 /// A request from its first record to its last.
-pub(super) const WHOLE: StageId = 0;
+pub(crate) const WHOLE: StageId = 0;
 /// Stages that have no name of their own.
-pub(super) const OTHER_STAGE: StageId = 1;
+pub(crate) const OTHER_STAGE: StageId = 1;
 
 /// Whose requests these are. Empty is what is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) subnqn: String,
-    pub(super) hostnqn: String,
-    pub(super) transport: String,
+pub(crate) struct Key {
+    pub(crate) subnqn: String,
+    pub(crate) hostnqn: String,
+    pub(crate) transport: String,
 }
 
 /// A request that is over.
 #[derive(Debug)]
-pub(super) struct Finished<'a> {
-    pub(super) group: GroupId,
+pub(crate) struct Finished<'a> {
+    pub(crate) group: GroupId,
     /// When, in nanoseconds since 1970.
-    pub(super) utc: u64,
-    pub(super) name: ObjectName,
+    pub(crate) utc: u64,
+    pub(crate) name: ObjectName,
     /// The largest size of its records.
-    pub(super) size: u32,
+    pub(crate) size: u32,
     /// Its stages. Of a request, [`WHOLE`] is the last.
-    pub(super) stages: &'a [Stage],
+    pub(crate) stages: &'a [Stage],
 }
 
 /// One stage of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stage {
-    pub(super) id: StageId,
+pub(crate) struct Stage {
+    pub(crate) id: StageId,
     /// Its length in nanoseconds.
-    pub(super) nanos: u64,
+    pub(crate) nanos: u64,
     /// Who wrote the record at its end; of a whole request, the first one.
-    pub(super) lcore: Lcore,
+    pub(crate) lcore: Lcore,
 }
 
 /// What a stage is called.
 #[derive(Clone, Debug)]
-pub(super) struct StageName {
-    pub(super) name: String,
+pub(crate) struct StageName {
+    pub(crate) name: String,
     /// What kind of object has it, such as `TCP_REQ`.
-    pub(super) kind: String,
+    pub(crate) kind: String,
 }
 
 /// By stage: recent times, and the slowest of them.
-pub(super) type Rest = HashMap<StageId, (Histogram, Option<Slow>), RandomState>;
+pub(crate) type Rest = HashMap<StageId, (Histogram, Option<Slow>), RandomState>;
 
 /// What is shown of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     /// It is to be decided at the end of this second.
     New,
     /// Nothing: what it does goes to `other`.
@@ -83,11 +83,11 @@ pub(super) enum State {
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) key: Arc<Key>,
-    pub(super) state: State,
-    pub(super) requests: u64,
-    pub(super) cells: Cells,
+pub(crate) struct Group {
+    pub(crate) key: Arc<Key>,
+    pub(crate) state: State,
+    pub(crate) requests: u64,
+    pub(crate) cells: Cells,
     /// Requests of this second.
     did: u64,
     /// Seconds without any.
@@ -96,7 +96,7 @@ pub(super) struct Group {
 
 /// All connections.
 #[derive(Debug)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     limits: Limits,
     ids: HashMap<Arc<Key>, GroupId, RandomState>,
     known: HashMap<GroupId, Group, RandomState>,
@@ -106,13 +106,13 @@ pub(super) struct Groups {
     detailed: Places<GroupId>,
     stages: Vec<StageName>,
     /// The slowest requests of this minute, if somebody keeps them.
-    pub(super) slowest: Slowest,
+    pub(crate) slowest: Slowest,
     /// How often connections were forgotten: then numbers that somebody has noted may be nobody's.
-    pub(super) forgotten: u64,
+    pub(crate) forgotten: u64,
 }
 
 impl Groups {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let other = || "other".to_owned();
         let key = Key { subnqn: other(), hostnqn: other(), transport: String::new() };
         Self {
@@ -133,7 +133,7 @@ impl Groups {
     }
 
     /// The number of a connection; that of `other` if too many are known.
-    pub(super) fn id(&mut self, key: Key) -> GroupId {
+    pub(crate) fn id(&mut self, key: Key) -> GroupId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
@@ -150,7 +150,7 @@ impl Groups {
     }
 
     /// The number of a stage of objects of that kind.
-    pub(super) fn stage(&mut self, name: &str, kind: &str) -> StageId {
+    pub(crate) fn stage(&mut self, name: &str, kind: &str) -> StageId {
         if let Some(at) = self.stages.iter().position(|it| it.name == name) {
             return at as StageId;
         }
@@ -162,17 +162,17 @@ impl Groups {
     }
 
     /// What a stage is called.
-    pub(super) fn stage_name(&self, stage: StageId) -> &str {
+    pub(crate) fn stage_name(&self, stage: StageId) -> &str {
         self.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str())
     }
 
     /// All stages, by their numbers.
-    pub(super) fn stage_names(&self) -> &[StageName] {
+    pub(crate) fn stage_names(&self) -> &[StageName] {
         &self.stages
     }
 
     /// Counts a request, or another object that belongs to one.
-    pub(super) fn finish(&mut self, finished: &Finished<'_>) {
+    pub(crate) fn finish(&mut self, finished: &Finished<'_>) {
         let other = &mut self.other;
         let group = self.known.get_mut(&finished.group);
         let whole = finished.stages.last().filter(|stage| stage.id == WHOLE);
@@ -200,7 +200,7 @@ impl Groups {
     }
 
     /// Ends a second: places are given, and taken from those that were idle for long.
-    pub(super) fn second(&mut self) {
+    pub(crate) fn second(&mut self) {
         let changes = self.listed.turn(self.known.iter().map(|(id, group)| (*id, group.did)));
         changes.dropped.iter().for_each(|id| self.forget(*id));
         let listed = &self.listed;
@@ -236,12 +236,12 @@ impl Groups {
     }
 
     /// Ends a turn of what is recent.
-    pub(super) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         self.known.values_mut().chain([&mut self.other]).for_each(|group| group.cells.turn());
     }
 
     /// What is recent of all connections whose histograms are in `other`, with its own: by the stages of `other`.
-    pub(super) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> Rest {
         let of = |cell: &Cell| (cell.recent.all(), cell.slowest());
         let mut rest: Rest = self.other.cells.iter().map(|(stage, cell)| (stage, of(cell))).collect();
         for group in self.known.values().filter(|group| group.state == State::Listed) {
@@ -259,12 +259,12 @@ impl Groups {
     }
 
     /// Whether it is the one that stands for all others.
-    pub(super) fn is_other(&self, group: &Group) -> bool {
+    pub(crate) fn is_other(&self, group: &Group) -> bool {
         std::ptr::eq(group, &raw const self.other)
     }
 
     /// The times of the last turns, with the present one, of each connection and stage: each time is in one of them.
-    pub(super) fn newest(&self, turns: usize) -> Vec<(Arc<Key>, StageId, Histogram)> {
+    pub(crate) fn newest(&self, turns: usize) -> Vec<(Arc<Key>, StageId, Histogram)> {
         let mut newest = Vec::new();
         for group in self.known.values().chain([&self.other]) {
             let of = |(stage, cell): (StageId, &Cell)| (Arc::clone(&group.key), stage, cell.recent.newest(turns));
@@ -274,7 +274,7 @@ impl Groups {
     }
 
     /// All that are shown, in the order of their names, and `other` at the end.
-    pub(super) fn shown(&self) -> Vec<&Group> {
+    pub(crate) fn shown(&self) -> Vec<&Group> {
         let is_shown = |group: &&Group| matches!(group.state, State::Listed | State::Detailed);
         let mut shown: Vec<&Group> = self.known.values().filter(is_shown).collect();
         shown.sort_by(|a, b| a.key.cmp(&b.key));
@@ -323,8 +323,8 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::STAGES;
     use super::*;
+    use crate::limits::STAGES;
 
     const LIMITS: Limits = Limits { connections: 5, with_stages: 2, threads: 1, targets: 1, cpus: 1, forget: 3 };
     const NAME: ObjectName = ObjectName { prefix: 'r', number: 1 };

@@ -11,24 +11,24 @@ use spdk_trace::ObjectName;
 use super::groups::{Finished, Key, Stage, StageId, StageName};
 
 /// Requests of a minute that are written: the slowest ones.
-pub(super) const SLOWEST: usize = 50;
+pub(crate) const SLOWEST: usize = 50;
 /// Sums of threads that are kept: of more, what is new is left out, and counted.
 const SUMS: usize = 1 << 14;
 
 /// A request that was slow.
 #[derive(Clone, Debug)]
-pub(super) struct SlowRequest {
-    pub(super) key: Arc<Key>,
-    pub(super) name: ObjectName,
+pub(crate) struct SlowRequest {
+    pub(crate) key: Arc<Key>,
+    pub(crate) name: ObjectName,
     /// When it began, in nanoseconds since 1970.
-    pub(super) begin: u64,
-    pub(super) nanos: u64,
-    pub(super) size: u32,
-    pub(super) stages: Vec<Stage>,
+    pub(crate) begin: u64,
+    pub(crate) nanos: u64,
+    pub(crate) size: u32,
+    pub(crate) stages: Vec<Stage>,
 }
 
 impl SlowRequest {
-    pub(super) fn of(key: Arc<Key>, finished: &Finished<'_>, nanos: u64) -> Self {
+    pub(crate) fn of(key: Arc<Key>, finished: &Finished<'_>, nanos: u64) -> Self {
         let begin = finished.utc.saturating_sub(nanos);
         Self { key, name: finished.name, begin, nanos, size: finished.size, stages: finished.stages.to_vec() }
     }
@@ -36,7 +36,7 @@ impl SlowRequest {
 
 /// The slowest requests of a minute, if they are kept.
 #[derive(Debug, Default)]
-pub(super) struct Slowest {
+pub(crate) struct Slowest {
     is_kept: bool,
     requests: Vec<SlowRequest>,
     /// Where the shortest of them is, and its time, once there is no more room.
@@ -46,12 +46,12 @@ pub(super) struct Slowest {
 impl Slowest {
     /// Whether a request that took this long is one of them.
     #[inline]
-    pub(super) fn wants(&self, nanos: u64) -> bool {
+    pub(crate) fn wants(&self, nanos: u64) -> bool {
         self.is_kept && self.shortest.is_none_or(|(_, shortest)| nanos > shortest)
     }
 
     /// Adds one that is wanted.
-    pub(super) fn add(&mut self, request: SlowRequest) {
+    pub(crate) fn add(&mut self, request: SlowRequest) {
         match self.shortest {
             Some((at, _)) => self.requests[at] = request,
             None => self.requests.push(request),
@@ -70,31 +70,31 @@ impl Slowest {
 
 /// Whose time it was, where it went, and by whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Doing {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) thread: String,
-    pub(super) place: Place,
-    pub(super) by: String,
+pub(crate) struct Doing {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) thread: String,
+    pub(crate) place: Place,
+    pub(crate) by: String,
 }
 
 /// A minute, or what was seen of it.
 #[derive(Debug)]
-pub(super) struct Minute {
+pub(crate) struct Minute {
     /// When it began, in nanoseconds since 1970.
-    pub(super) begin: u64,
-    pub(super) times: Vec<(Arc<Key>, StageId, Histogram)>,
-    pub(super) stages: Vec<StageName>,
-    pub(super) slowest: Vec<SlowRequest>,
+    pub(crate) begin: u64,
+    pub(crate) times: Vec<(Arc<Key>, StageId, Histogram)>,
+    pub(crate) stages: Vec<StageName>,
+    pub(crate) slowest: Vec<SlowRequest>,
     /// Nanoseconds.
-    pub(super) threads: Vec<(Doing, u64)>,
+    pub(crate) threads: Vec<(Doing, u64)>,
     /// Sums of threads for which there was no room.
-    pub(super) left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 /// Keeps the present minute.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     is_kept: bool,
     quarter: u64,
     /// When the minute began, in nanoseconds since 1970, and turns since then.
@@ -109,7 +109,7 @@ const MINUTE: u64 = 60_000_000_000;
 
 /// What the end of a second is, beside that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Second,
     Turn,
     /// A turn, too, with the number of turns that are to be written.
@@ -118,24 +118,24 @@ pub(super) enum End {
 
 impl Keeper {
     /// Minutes are those of UTC; the first one is not whole.
-    pub(super) fn new(utc: u64, is_kept: bool) -> Self {
+    pub(crate) fn new(utc: u64, is_kept: bool) -> Self {
         let threads = HashMap::default();
         Self { is_kept, quarter: utc / TURN, begin: utc - utc % MINUTE, turns: 0, threads, left_out: 0 }
     }
 
     /// The slowest requests of a new program.
-    pub(super) fn slowest(&self) -> Slowest {
+    pub(crate) fn slowest(&self) -> Slowest {
         Slowest { is_kept: self.is_kept, ..Slowest::default() }
     }
 
     /// Whether a turn ends with the second that ended now.
-    pub(super) fn ends_turn(&self, utc: u64) -> bool {
+    pub(crate) fn ends_turn(&self, utc: u64) -> bool {
         utc / TURN != self.quarter
     }
 
     /// What ends with the second that ended now. A clock that was set ends a turn, and mostly a minute: what was counted until then
     /// belongs to the minute in which that began.
-    pub(super) fn end(&mut self, utc: u64) -> End {
+    pub(crate) fn end(&mut self, utc: u64) -> End {
         let quarter = utc / TURN;
         if quarter == self.quarter {
             return End::Second;
@@ -148,12 +148,12 @@ impl Keeper {
     }
 
     /// Turns of this minute that are over.
-    pub(super) fn turns(&self) -> usize {
+    pub(crate) fn turns(&self) -> usize {
         self.turns
     }
 
     /// Adds what threads did.
-    pub(super) fn add(&mut self, advances: &[Advance]) {
+    pub(crate) fn add(&mut self, advances: &[Advance]) {
         if !self.is_kept {
             return;
         }
@@ -173,7 +173,7 @@ impl Keeper {
     }
 
     /// Takes what was kept, and begins anew with the minute of this time.
-    pub(super) fn take(&mut self, utc: u64, slowest: &mut Slowest) -> Minute {
+    pub(crate) fn take(&mut self, utc: u64, slowest: &mut Slowest) -> Minute {
         let begin = std::mem::replace(&mut self.begin, utc - utc % MINUTE);
         self.turns = 0;
         let threads = std::mem::take(&mut self.threads).into_iter().collect();

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
 use kernel_delay::programs::Absences;
 use kernel_delay::{Advance, Running, check_namespace};
+use observer::Observer;
 use scene::MIN_AWAY;
 use timeline::source::calls_of_pollers;
 
 use super::LOST;
-use crate::terminal;
 
 /// Threads of a process that there is room for.
 const THREADS: u32 = 1024;
 
 /// The accounts of one process.
-pub(super) struct Meter {
+pub(crate) struct Meter {
     tracer: Tracer,
     running: Running,
     advanced: Instant,
@@ -25,11 +25,11 @@ pub(super) struct Meter {
 
 /// What the programs must know of this kernel: read once, since that takes a while.
 #[derive(Default)]
-pub(super) struct Kernel(Mutex<Option<Facts>>);
+pub(crate) struct Kernel(Mutex<Option<Facts>>);
 
 impl Kernel {
     /// Loads and attaches the programs for one process.
-    pub(super) fn attach(&self, pid: u32) -> anyhow::Result<Meter> {
+    pub(crate) fn attach(&self, pid: u32, observer: &Observer) -> anyhow::Result<Meter> {
         check_namespace()?;
         let mut facts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let facts = match &mut *facts {
@@ -46,7 +46,7 @@ impl Kernel {
             // They would cost every program of the machine time, for as long as this runs.
             page_faults: false,
             absences: Some(Absences { at_least: MIN_AWAY as u32, calls: calls_of_pollers() }),
-            observer: terminal::observer(),
+            observer: observer.clone(),
         };
         let mut tracer = live::attach(facts, options)?.tracer;
         let running = tracer.begin()?;
@@ -56,7 +56,7 @@ impl Kernel {
 
 impl Meter {
     /// What threads did since the last call, if that is so long ago; and what was lost meanwhile, by its place in [`LOST`].
-    pub(super) fn advance(&mut self, at_least: Duration) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
+    pub(crate) fn advance(&mut self, at_least: Duration) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
         if self.advanced.elapsed() < at_least {
             return Ok(None);
         }

@@ -21,13 +21,13 @@ fn lines(pids: &[u32]) -> String {
 }
 
 /// That all processes of a name are taken.
-pub(super) fn several(name: &str, pids: &[u32], verb: &str) -> String {
+pub(crate) fn several(name: &str, pids: &[u32], verb: &str) -> String {
     let (count, name) = (pids.len(), printable::text(name.as_bytes()));
     format!("{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}", lines(pids))
 }
 
 /// That a command takes one process, with those that it could be; they have this name, if one was given.
-pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
+pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     let (command, count) = (role.command, pids.len());
     let these = match name {
         Some(name) => format!("{count} are called {}", printable::text(name.as_bytes())),
@@ -37,7 +37,7 @@ pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
 }
 
 /// That a process has children, which are not looked at.
-pub(super) fn children_left_out(pid: u32, count: usize) -> Option<String> {
+pub(crate) fn children_left_out(pid: u32, count: usize) -> Option<String> {
     let (children, are) = match count {
         0 => return None,
         1 => ("1 child".to_owned(), "is"),
@@ -47,12 +47,12 @@ pub(super) fn children_left_out(pid: u32, count: usize) -> Option<String> {
 }
 
 /// That one of several processes has started others of them.
-pub(super) fn later_left_out(parent: u32) -> String {
+pub(crate) fn later_left_out(parent: u32) -> String {
     format!("process {parent} has started others of these; what it starts from now on is not looked at: add --children")
 }
 
 /// That processes have started others since.
-pub(super) fn started_since(count: usize) -> Option<String> {
+pub(crate) fn started_since(count: usize) -> Option<String> {
     match count {
         0 => None,
         1 => Some("1 process that was started since then was not looked at: add --children".to_owned()),
@@ -62,7 +62,7 @@ pub(super) fn started_since(count: usize) -> Option<String> {
 
 /// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
 /// all that was typed.
-pub(super) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
+pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
     let shown = printable::text(name.as_bytes());
     if let Some(pid) = called_in_kernel(name) {
         return anyhow!("no process is called {shown}, but a thread of the kernel is (pid {pid})");

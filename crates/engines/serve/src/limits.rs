@@ -8,25 +8,25 @@ use super::{LOST, QUANTILES};
 
 /// The limits of one run, all of them options or fixed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub struct Limits {
     /// Connections that have series of their own: the number of their requests, and percentiles of whole requests.
-    pub(super) connections: usize,
+    pub connections: usize,
     /// Connections that have a histogram and percentiles for each stage, too.
-    pub(super) with_stages: usize,
+    pub with_stages: usize,
     /// Threads that have series of their own.
-    pub(super) threads: usize,
+    pub threads: usize,
     /// CPUs of pollers that are audited.
-    pub(super) cpus: usize,
+    pub cpus: usize,
     /// Processes that are followed.
-    pub(super) targets: usize,
+    pub targets: usize,
     /// After this number of seconds without a request, a connection's series are forgotten.
-    pub(super) forget: u32,
+    pub forget: u32,
 }
 
 /// Stages of a connection that have a name of their own; further ones are one stage, "other".
-pub(super) const STAGES: usize = 13;
+pub(crate) const STAGES: usize = 13;
 /// Names of stages that are known in all.
-pub(super) const STAGE_NAMES: usize = 256;
+pub(crate) const STAGE_NAMES: usize = 256;
 /// Where a thread's time can go.
 const PLACES: [Place; 9] = [
     Place::User,
@@ -40,16 +40,16 @@ const PLACES: [Place; 9] = [
     Place::Unknown,
 ];
 /// Who took time of a CPU has a name of their own, if there are no more of them; further ones are one, "other".
-pub(super) const INTRUDERS: usize = 7;
+pub(crate) const INTRUDERS: usize = 7;
 /// Names of processes that are known in all.
-pub(super) const PROCESSES: usize = 8;
+pub(crate) const PROCESSES: usize = 8;
 /// Clients at once.
-pub(super) const CLIENTS: usize = 16;
+pub(crate) const CLIENTS: usize = 16;
 /// Series of the program itself, and of what is not counted elsewhere.
 const OWN: usize = 16;
 
 /// How many names there are for who took a thread's time, by where it went; further ones are one, "other".
-pub(super) fn names(place: Place) -> usize {
+pub(crate) fn names(place: Place) -> usize {
     match place {
         Place::Ready => 6,
         Place::Blocked => 4,
@@ -62,7 +62,7 @@ pub(super) fn names(place: Place) -> usize {
 
 impl Limits {
     /// The most series that a scrape can have.
-    pub(super) fn series(&self) -> usize {
+    pub(crate) fn series(&self) -> usize {
         let histogram = LE.len() + 3;
         let stages = (self.with_stages + 1) * (STAGES + 1) * (histogram + QUANTILES.len());
         let connections = (self.connections + 1) * (1 + QUANTILES.len());
@@ -75,7 +75,7 @@ impl Limits {
     }
 
     /// Connections of which something is kept: those that wait for a place, too.
-    pub(super) fn known(&self) -> usize {
+    pub(crate) fn known(&self) -> usize {
         4 * self.connections + 64
     }
 }

@@ -33,7 +33,7 @@ struct Id {
 }
 
 /// The folder with the files.
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     dir: PathBuf,
     host: String,
     keep_bytes: u64,
@@ -72,7 +72,7 @@ fn time_of(text: &str) -> Option<i64> {
 
 impl Shelf {
     /// Finds what is there of earlier runs. The folder is made if it is missing.
-    pub(super) fn open(place: &Place) -> anyhow::Result<Self> {
+    pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
         let Place { dir, host, keep_bytes } = place.clone();
         fs::create_dir_all(&dir).with_context(|| format!("creating the folder {}", printable(&dir)))?;
         let lock = File::open(&dir).with_context(|| format!("opening the folder {}", printable(&dir)))?;
@@ -114,7 +114,7 @@ impl Shelf {
     }
 
     /// Writes a file of a table, the place of which is given.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         table: usize,
         minute: i64,
@@ -134,7 +134,7 @@ impl Shelf {
     }
 
     /// Removes the oldest files until the rest may be kept; what went wrong with that, if anything.
-    pub(super) fn tidy_up(&mut self) -> Option<String> {
+    pub(crate) fn tidy_up(&mut self) -> Option<String> {
         let mut problem = None;
         while self.bytes > self.keep_bytes {
             let Some((id, bytes)) = self.files.pop_first() else { break };

@@ -7,7 +7,7 @@ const LONGEST_METHOD: usize = 16;
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Get,
     Head,
     Other,
@@ -15,7 +15,7 @@ pub(super) enum Method {
 
 /// Why there is no answer but an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// It is no request.
     Bad,
     TooLong,
@@ -25,7 +25,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn status(self) -> &'static str {
+    pub(crate) fn status(self) -> &'static str {
         match self {
             Self::Bad | Self::Gone => "400 Bad Request",
             Self::TooLong => "431 Request Header Fields Too Large",
@@ -36,19 +36,19 @@ impl Refusal {
 
 /// What of a request's head matters.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request<'a> {
-    pub(super) method: Method,
+pub(crate) struct Request<'a> {
+    pub(crate) method: Method,
     /// Without a query.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
     /// The value of `Authorization`.
-    pub(super) authorization: Option<&'a [u8]>,
+    pub(crate) authorization: Option<&'a [u8]>,
     /// The values of `Accept`, with commas.
-    pub(super) accept: String,
+    pub(crate) accept: String,
 }
 
 impl<'a> Request<'a> {
     /// Of a whole head.
-    pub(super) fn parse(head: &'a [u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(head: &'a [u8]) -> Result<Self, Refusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         match request.parse(head) {
@@ -77,23 +77,23 @@ impl<'a> Request<'a> {
 }
 
 /// Whether these first bytes can't become a request.
-pub(super) fn is_garbage(head: &[u8]) -> bool {
+pub(crate) fn is_garbage(head: &[u8]) -> bool {
     let method = head.split(|byte| *byte == b' ').next().unwrap_or(head);
     method.len() > LONGEST_METHOD || !method.iter().all(u8::is_ascii_graphic)
 }
 
 /// The word that clients must know.
-pub(in crate::serve) struct Token(Vec<u8>);
+pub struct Token(Vec<u8>);
 
 impl Token {
     /// Of a file: its first line, which is not empty.
-    pub(in crate::serve) fn of(file: &[u8]) -> Option<Self> {
+    pub fn of(file: &[u8]) -> Option<Self> {
         let line = file.split(|byte| *byte == b'\n').next()?.trim_ascii();
         (!line.is_empty() && line.iter().all(u8::is_ascii_graphic)).then(|| Self(line.to_vec()))
     }
 
     /// Whether it is in the value of `Authorization` (RFC 6750, 2.1).
-    pub(super) fn is_in(&self, authorization: Option<&[u8]>) -> bool {
+    pub fn is_in(&self, authorization: Option<&[u8]>) -> bool {
         let Some((scheme, rest)) = authorization.and_then(|value| value.split_at_checked(6)) else { return false };
         let Some(given) = rest.strip_prefix(b" ") else { return false };
         scheme.eq_ignore_ascii_case(b"bearer") && is_same(&self.0, given.trim_ascii())

@@ -17,13 +17,13 @@ fn is_alive(pid: u32) -> bool {
 }
 
 /// Whether a word is the number of a living process, or the name of one.
-pub(crate) fn is_there(word: &str) -> bool {
+pub fn is_there(word: &str) -> bool {
     if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
 }
 
 /// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel;
 /// if there are none, those of a variant of the program: `ovs-vswitchd` is `ovs-vswitchd-dpdk`, too.
-pub(crate) fn called(name: &str) -> Vec<u32> {
+pub fn called(name: &str) -> Vec<u32> {
     let mut found = others();
     found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
     if found.is_empty() { variants(name) } else { found }
@@ -44,7 +44,7 @@ fn variants(name: &str) -> Vec<u32> {
 }
 
 /// A thread of the kernel that has this name.
-pub(super) fn called_in_kernel(name: &str) -> Option<u32> {
+pub(crate) fn called_in_kernel(name: &str) -> Option<u32> {
     others().into_iter().find(|&pid| is_called(pid, name) && is_of_kernel(pid))
 }
 
@@ -81,19 +81,19 @@ fn is_of_kernel(pid: u32) -> bool {
 }
 
 /// Whether two processes live, and have the same name or program.
-pub(super) fn are_called_alike(one: u32, other: u32) -> bool {
+pub(crate) fn are_called_alike(one: u32, other: u32) -> bool {
     let name = |pid| name(pid).filter(|_| is_alive(pid));
     name(one).is_some() && name(other).is_some() && (name(one) == name(other) || run_same_program(one, other))
 }
 
 /// Whether two processes run the same file.
-pub(super) fn run_same_program(one: u32, other: u32) -> bool {
+pub(crate) fn run_same_program(one: u32, other: u32) -> bool {
     let identity = |pid| proc::exe(Pid(pid)).metadata().ok().map(|file| (file.dev(), file.ino()));
     identity(one).is_some() && identity(one) == identity(other)
 }
 
 /// The processes that a name may be a slip of, nearest first: by their names and programs, else by their command lines.
-pub(super) fn near(wanted: &str) -> Vec<u32> {
+pub(crate) fn near(wanted: &str) -> Vec<u32> {
     let mut named: Vec<(String, u32)> = Vec::new();
     for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
         let both = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
@@ -126,19 +126,19 @@ fn with_word(wanted: &str) -> Vec<u32> {
 }
 
 /// How many processes this one has started, and those have, without those that started us.
-pub(super) fn children(pid: u32) -> usize {
+pub(crate) fn children(pid: u32) -> usize {
     let started_us = ancestors();
     descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
 }
 
 /// The first of these processes that has started others of them.
-pub(super) fn parent_among(pids: &[u32]) -> Option<u32> {
+pub(crate) fn parent_among(pids: &[u32]) -> Option<u32> {
     pids.iter().filter_map(|&pid| parent(pid)).filter(|parent| pids.contains(parent)).min()
 }
 
 /// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the
 /// number is a thread's.
-pub(crate) fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
+pub fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
     let group = proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
         _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),

@@ -7,7 +7,7 @@ use super::is_number;
 
 /// The words of a command line with the numbers behind `-p` made one word, `12,13`, if they are processes of the same name:
 /// everything else that is a number means something else, such as an argument of a script.
-pub(crate) fn join_pids(words: Vec<OsString>) -> Vec<OsString> {
+pub fn join_pids(words: Vec<OsString>) -> Vec<OsString> {
     join(words, are_called_alike)
 }
 

@@ -22,14 +22,14 @@ const MOST: usize = 1 << 14;
 
 /// What is known of a record's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) group: GroupId,
+pub(crate) struct Named {
+    pub(crate) group: GroupId,
     /// Whether its queue is an admin queue, if that is known.
-    pub(super) is_admin: Option<bool>,
+    pub(crate) is_admin: Option<bool>,
 }
 
 /// Finds out whose records are.
-pub(super) struct Naming {
+pub(crate) struct Naming {
     fields: [Field; 3],
     /// Arguments that point to queue pairs.
     args: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct Naming {
 
 impl Naming {
     /// For a trace with these tracepoints.
-    pub(super) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Self> {
+    pub(crate) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Self> {
         let field = |name| field::parse(name, specs);
         let mut transports = Vec::new();
         for tpoint in tpoints {
@@ -62,18 +62,18 @@ impl Naming {
     }
 
     /// More is known now than before: all is looked up again. Connections may have been forgotten, too.
-    pub(super) fn renew(&mut self) {
+    pub(crate) fn renew(&mut self) {
         self.owners.clear();
         self.pointers.clear();
     }
 
     /// Whether connections were forgotten since the last call: `forgotten` counts them.
-    pub(super) fn has_forgotten(&mut self, forgotten: u64) -> bool {
+    pub(crate) fn has_forgotten(&mut self, forgotten: u64) -> bool {
         std::mem::replace(&mut self.forgotten, forgotten) != forgotten
     }
 
     /// The connection of a record, if that is known.
-    pub(super) fn named(
+    pub(crate) fn named(
         &mut self,
         record: &Record<'_>,
         context: &Context<'_>,
@@ -117,12 +117,12 @@ impl Naming {
     }
 
     /// The transport of requests that this tracepoint is of; empty of others.
-    pub(super) fn transport(&self, tpoint: u16) -> &str {
+    pub(crate) fn transport(&self, tpoint: u16) -> &str {
         self.transports.get(usize::from(tpoint)).and_then(Option::as_deref).unwrap_or_default()
     }
 }
 
 /// The connection of requests of a transport of which no more is known.
-pub(super) fn unknown(groups: &mut Groups, transport: &str) -> GroupId {
+pub(crate) fn unknown(groups: &mut Groups, transport: &str) -> GroupId {
     groups.id(Key { transport: transport.to_owned(), ..Key::default() })
 }

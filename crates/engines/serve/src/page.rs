@@ -104,9 +104,9 @@ const ROWS_LOST: Family = Family {
 };
 
 /// Writes it.
-pub(super) fn page(format: Format, store: &Store, targets: &[Standing]) -> String {
+pub(crate) fn page(format: Format, store: &Store, targets: &[Standing]) -> String {
     let mut text = Text::new(format);
-    build(&mut text);
+    build(&mut text, store.build);
     processes(&mut text, targets);
     connections(&mut text, store);
     threads(&mut text, store);
@@ -115,9 +115,9 @@ pub(super) fn page(format: Format, store: &Store, targets: &[Standing]) -> Strin
     text.finish()
 }
 
-fn build(text: &mut Text) {
+fn build(text: &mut Text, (version, commit): (&'static str, &'static str)) {
     text.family(&BUILD);
-    let labels = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("DPTRACE_COMMIT"))];
+    let labels = [("version", version), ("commit", commit)];
     text.sample(&BUILD, &labels, Value::Whole(1));
     text.family(&CPU);
     text.sample(&CPU, &[], Value::Nanos(sys::clock::process_ran().as_nanos() as u64));

@@ -15,7 +15,7 @@ const MAX_UNNAMED: usize = 64;
 const FORGOTTEN_PER_SECOND: u64 = 64;
 
 /// Who took time: what kind it is, and its name.
-pub(super) type Who = (&'static str, String);
+pub(crate) type Who = (&'static str, String);
 
 /// Counter of one intruder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,19 +37,19 @@ struct Cpu {
 
 /// Of all CPUs that are audited.
 #[derive(Debug)]
-pub(super) struct Intrusions {
+pub(crate) struct Intrusions {
     cpus: BTreeMap<u32, Cpu>,
     most: usize,
     forget: u32,
 }
 
 impl Intrusions {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { cpus: BTreeMap::new(), most: limits.cpus, forget: limits.forget }
     }
 
     /// Adds what was taken of a CPU. `unnamed` is what nobody was found for.
-    pub(super) fn add(&mut self, cpu: u32, taken: Vec<(Who, u64)>, unnamed: u64) {
+    pub(crate) fn add(&mut self, cpu: u32, taken: Vec<(Who, u64)>, unnamed: u64) {
         if !self.cpus.contains_key(&cpu) && self.cpus.len() >= self.most {
             return;
         }
@@ -63,7 +63,7 @@ impl Intrusions {
     }
 
     /// Ends a second: who took nothing for long has no series any more, nor has a CPU that is not audited any more.
-    pub(super) fn second(&mut self) {
+    pub(crate) fn second(&mut self) {
         let forget = self.forget;
         for cpu in self.cpus.values_mut() {
             cpu.other.idle = cpu.other.idle.saturating_add(1);
@@ -81,7 +81,7 @@ impl Intrusions {
     }
 
     /// All counters: the CPU, what kind, who, nanoseconds.
-    pub(super) fn shown(&self) -> impl Iterator<Item = (u32, &'static str, &str, u64)> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (u32, &'static str, &str, u64)> {
         self.cpus.iter().flat_map(|(number, cpu)| {
             let named = cpu.named.iter().map(|((kind, by), counter)| (*number, *kind, by.as_str(), counter.nanos));
             named.chain([(*number, OTHER, OTHER, cpu.other.nanos)])

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kernel_delay::Advance;
+use observer::Observer;
 
 use super::LOST;
 use super::groups::Groups;
@@ -15,39 +16,51 @@ use super::threads::Threads;
 
 /// What is counted of the processes of one name.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) records: u64,
+pub(crate) struct Counts {
+    pub(crate) records: u64,
     /// Requests of admin queues, and those that nobody answered.
-    pub(super) excluded: u64,
+    pub(crate) excluded: u64,
     /// By their place in [`LOST`].
-    pub(super) lost: [u64; LOST.len()],
+    pub(crate) lost: [u64; LOST.len()],
 }
 
 /// All that is exposed.
 #[derive(Debug)]
-pub(super) struct Store {
-    pub(super) limits: Limits,
-    pub(super) groups: Groups,
-    pub(super) threads: Threads,
-    pub(super) intrusions: Intrusions,
-    pub(super) processes: BTreeMap<String, Counts>,
+pub(crate) struct Store {
+    /// Version and commit of the program.
+    pub(crate) build: (&'static str, &'static str),
+    pub(crate) limits: Limits,
+    pub(crate) groups: Groups,
+    pub(crate) threads: Threads,
+    pub(crate) intrusions: Intrusions,
+    pub(crate) processes: BTreeMap<String, Counts>,
     /// Processes that would be followed, and have no place.
-    pub(super) targets_left_out: u64,
+    pub(crate) targets_left_out: u64,
     minute: Keeper,
     /// What was written as tables, if that was asked for.
-    pub(super) written: Option<Written>,
+    pub(crate) written: Option<Written>,
 }
 
 /// The same, for several threads.
-pub(super) struct Shared(Mutex<Store>);
+pub(crate) struct Shared {
+    store: Mutex<Store>,
+    pub(crate) observer: Observer,
+}
 
 impl Shared {
     /// Empty, at that time in nanoseconds since 1970. Minutes are kept if they are to be written.
-    pub(super) fn new(limits: Limits, utc: u64, keeps_minutes: bool) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        utc: u64,
+        keeps_minutes: bool,
+        build: (&'static str, &'static str),
+        observer: Observer,
+    ) -> Self {
         let minute = Keeper::new(utc, keeps_minutes);
         let mut groups = Groups::new(limits);
         groups.slowest = minute.slowest();
-        Self(Mutex::new(Store {
+        let store = Store {
+            build,
             limits,
             groups,
             threads: Threads::new(limits),
@@ -56,19 +69,20 @@ impl Shared {
             targets_left_out: 0,
             minute,
             written: keeps_minutes.then(Written::default),
-        }))
+        };
+        Self { store: Mutex::new(store), observer }
     }
 
     /// The store, for a moment.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Store> {
         // Counters are as right after a panic of another thread as before it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Store {
     /// The name under which a process is counted.
-    pub(super) fn process(&mut self, name: &str) -> String {
+    pub(crate) fn process(&mut self, name: &str) -> String {
         let is_known = self.processes.contains_key(name) || self.processes.len() < PROCESSES;
         let name = if is_known { name } else { "other" };
         self.processes.entry(name.to_owned()).or_default();
@@ -76,12 +90,12 @@ impl Store {
     }
 
     /// What is counted of the processes of that name.
-    pub(super) fn counts(&mut self, process: &str) -> &mut Counts {
+    pub(crate) fn counts(&mut self, process: &str) -> &mut Counts {
         self.processes.entry(process.to_owned()).or_default()
     }
 
     /// Adds the time that threads of a process of that name spent.
-    pub(super) fn account(&mut self, process: &str, advances: &[Advance]) {
+    pub(crate) fn account(&mut self, process: &str, advances: &[Advance]) {
         for advance in advances {
             self.threads.add(process, advance);
         }
@@ -89,12 +103,12 @@ impl Store {
     }
 
     /// Whether a turn of what is recent, and with it perhaps a minute, ends with the second at that time.
-    pub(super) fn ends_turn(&self, utc: u64) -> bool {
+    pub(crate) fn ends_turn(&self, utc: u64) -> bool {
         self.minute.ends_turn(utc)
     }
 
     /// Ends a second, at that time in nanoseconds since 1970; a minute that is over and is to be written.
-    pub(super) fn second(&mut self, utc: u64) -> Option<Minute> {
+    pub(crate) fn second(&mut self, utc: u64) -> Option<Minute> {
         self.groups.second();
         self.threads.second();
         self.intrusions.second();
@@ -107,7 +121,7 @@ impl Store {
     }
 
     /// What there is of the present minute.
-    pub(super) fn last(&mut self, utc: u64) -> Minute {
+    pub(crate) fn last(&mut self, utc: u64) -> Minute {
         self.groups.second();
         let turns = self.minute.turns() + 1;
         self.take(utc, turns)

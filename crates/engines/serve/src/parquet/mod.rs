@@ -17,11 +17,10 @@ use tables::{Row as _, Table};
 
 use super::minute::Minute;
 use super::store::Shared;
-use crate::messages::{explained, note};
 use shelf::Shelf;
 
 /// The tables that are written.
-pub(super) const WRITTEN: [&Table; 4] = [
+pub(crate) const WRITTEN: [&Table; 4] = [
     &tables::rows::StageHistogram::TABLE,
     &tables::rows::ThreadBudget::TABLE,
     &tables::rows::Request::TABLE,
@@ -33,26 +32,28 @@ const WAITING: usize = 2;
 const LAST: Duration = Duration::from_secs(5);
 
 /// Rows of each of the tables [`WRITTEN`].
-pub(super) type Rows = [u64; WRITTEN.len()];
+pub(crate) type Rows = [u64; WRITTEN.len()];
 
 /// What was written, and what could not be.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Written {
-    pub(super) rows: Rows,
-    pub(super) lost: Rows,
+pub(crate) struct Written {
+    pub(crate) rows: Rows,
+    pub(crate) lost: Rows,
 }
 
 /// Where tables go.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) dir: PathBuf,
-    pub(super) host: String,
+pub struct Place {
+    /// Folder of all tables.
+    pub dir: PathBuf,
+    /// Name of the host.
+    pub host: String,
     /// The oldest files are removed beyond this number of bytes.
-    pub(super) keep_bytes: u64,
+    pub keep_bytes: u64,
 }
 
 /// Has minutes written.
-pub(super) struct Tables {
+pub(crate) struct Tables {
     sender: SyncSender<Minute>,
     thread: JoinHandle<()>,
     shared: Arc<Shared>,
@@ -73,7 +74,7 @@ impl Tables {
     /// # Errors
     ///
     /// If the folder can't be made or read, or if another one writes to it.
-    pub(super) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
+    pub(crate) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
         let shelf = Shelf::open(place)?;
         let source = rows::Source { host: place.host.clone(), run, requests: 0 };
         let mut writer = Writer { shelf, source, shared: Arc::clone(&shared), failed: None };
@@ -86,11 +87,11 @@ impl Tables {
     }
 
     /// Has a minute written. If the disk is too slow, it is lost.
-    pub(super) fn write(&self, minute: Minute) {
+    pub(crate) fn write(&self, minute: Minute) {
         match self.sender.try_send(minute) {
             Ok(()) => {}
             Err(TrySendError::Full(minute) | TrySendError::Disconnected(minute)) => {
-                note("tables: the disk is too slow: a minute is lost");
+                self.shared.observer.note("tables: the disk is too slow: a minute is lost");
                 if let Some(written) = &mut self.shared.lock().written {
                     let rows = rows::count(&minute);
                     written.lost.iter_mut().zip(rows).for_each(|(lost, rows)| *lost += rows);
@@ -100,16 +101,16 @@ impl Tables {
     }
 
     /// Waits until all is written, if that does not take long.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         let Self { sender, thread, .. } = self;
         drop(sender);
         let until = Instant::now() + LAST;
         while !thread.is_finished() && Instant::now() < until {
-            crate::interrupt::step();
+            self.shared.observer.step();
             std::thread::sleep(Duration::from_millis(5));
         }
         if !thread.is_finished() {
-            note("tables: the disk is too slow: the last minute is lost");
+            self.shared.observer.note("tables: the disk is too slow: the last minute is lost");
         }
     }
 }
@@ -124,7 +125,7 @@ impl Writer {
                 Ok(()) => rows[at] = all,
                 Err(error) => {
                     lost[at] = all;
-                    failed = Some(explained(&error));
+                    failed = Some(self.shared.observer.explain(&error));
                 }
             }
         }
@@ -145,12 +146,12 @@ impl Writer {
     fn report(&mut self, failed: Option<String>) {
         match &failed {
             Some(why) if self.failed.is_none() => {
-                note(&format!(
+                self.shared.observer.note(&format!(
                     "tables: {why}; what can't be written is counted in dptrace_table_rows_lost_total, and the next minute is tried \
                      again"
                 ));
             }
-            None if self.failed.is_some() => note("tables are written again"),
+            None if self.failed.is_some() => self.shared.observer.note("tables are written again"),
             _ => {}
         }
         self.failed = failed;
@@ -161,16 +162,16 @@ impl Writer {
 mod tests {
     use kernel_delay::Place as Where;
 
-    use super::super::limits::Limits;
-    use super::super::minute::Doing;
     use super::*;
+    use crate::limits::Limits;
+    use crate::minute::Doing;
 
     /// A disk on which nothing can be written takes nothing but the rows.
     #[test]
     fn what_cant_be_written_is_counted() {
         let temp = tempfile::tempdir().unwrap();
         let limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, cpus: 1, forget: 3 };
-        let shared = Arc::new(Shared::new(limits, 0, true));
+        let shared = Arc::new(Shared::new(limits, 0, true, ("", ""), observer::Observer::silent()));
         let place = Place { dir: temp.path().to_owned(), host: "h".into(), keep_bytes: u64::MAX };
         let source = rows::Source { host: "h".into(), run: "serve".into(), requests: 0 };
         let shelf = Shelf::open(&place).unwrap();

@@ -18,7 +18,7 @@ use super::limits::CLIENTS;
 use super::store::Shared;
 use super::targets::Targets;
 use super::{connections, page};
-pub(super) use request::Token;
+pub use request::Token;
 use request::{Method, Refusal, Request};
 
 /// The time that a client has for its request, and for taking its answer.
@@ -41,7 +41,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// The server.
-pub(super) struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     token: Option<Token>,
     shared: Arc<Shared>,
@@ -59,12 +59,12 @@ struct Answer {
 }
 
 impl Server {
-    pub(super) fn new(listener: TcpListener, token: Option<Token>, shared: Arc<Shared>, targets: Arc<Targets>) -> Self {
+    pub(crate) fn new(listener: TcpListener, token: Option<Token>, shared: Arc<Shared>, targets: Arc<Targets>) -> Self {
         Self { listener, token, shared, targets, clients: AtomicUsize::new(0) }
     }
 
     /// Begins to answer, in threads of its own.
-    pub(super) fn start(self) -> anyhow::Result<()> {
+    pub(crate) fn start(self) -> anyhow::Result<()> {
         let thread = std::thread::Builder::new().name("http".into());
         let server = Arc::new(self);
         thread.spawn(move || server.accept()).map(drop).context("starting the thread of the web server")

@@ -13,8 +13,6 @@ use host::{Pid, proc, user_file};
 use spdk_trace::Follower;
 use trace_source::{Application, FileSource, number_of};
 
-use crate::process;
-
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
 /// Time between the first two looks at a file that is no trace, or none yet; then twice as much each time, up to [`LAST_RETRY`].
@@ -25,28 +23,33 @@ const MAX_OPENED: usize = 64;
 
 /// Which processes.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub enum Wanted {
     /// All that write a trace.
     All,
     /// These, whether they write one or not.
-    These { pids: Vec<u32>, names: Vec<String> },
+    These {
+        /// Numbers of processes.
+        pids: Vec<u32>,
+        /// Names of processes.
+        names: Vec<String>,
+    },
 }
 
 /// A process, by what distinguishes it from a later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
-    pub(super) pid: u32,
-    pub(super) start: u64,
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    pub(crate) start: u64,
 }
 
 /// A process that is to be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) process: Identity,
+pub(crate) struct Found {
+    pub(crate) process: Identity,
     /// Its trace, and which file that is: one of the same name may take its place.
-    pub(super) trace: Option<(PathBuf, u64)>,
+    pub(crate) trace: Option<(PathBuf, u64)>,
     /// User of the process, unless it was named on the command line: then it has a place before all others.
-    pub(super) user: Option<u32>,
+    pub(crate) user: Option<u32>,
 }
 
 /// A process that writes a trace, with its user.
@@ -81,22 +84,22 @@ impl Known {
 /// Identity of a file: its device, inode, user, and the time of its last change, since a new file may get the number of an old one.
 type FileIdentity = (u64, u64, u32, i64, i64);
 
-pub(super) struct Finder {
+pub(crate) struct Finder {
     wanted: Wanted,
     known: HashMap<PathBuf, Known>,
 }
 
 impl Finder {
-    pub(super) fn new(wanted: Wanted) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
         Self { wanted, known: HashMap::new() }
     }
 
     /// What there is now.
-    pub(super) fn look(&mut self) -> Vec<Found> {
+    pub(crate) fn look(&mut self) -> Vec<Found> {
         match &self.wanted {
             Wanted::All => self.writers(),
             Wanted::These { pids, names } => {
-                let named = names.iter().flat_map(|name| process::called(name));
+                let named = names.iter().flat_map(|name| process_selector::called(name));
                 let mut pids: Vec<u32> = pids.iter().copied().chain(named).collect();
                 pids.sort_unstable();
                 pids.dedup();
@@ -192,7 +195,7 @@ impl Writer {
 
 impl Identity {
     /// A living process.
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, start: proc::start_of_living(Pid(pid))? })
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use host::{Pid, Watch, proc, user_file};
 use objects::ObjectSpec;
+use observer::Observer;
 use sys::clock::boot_nanos;
 use text::printable;
 use trace_source::cpus;
@@ -16,8 +17,6 @@ use super::find::{Found, Identity};
 use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
 use super::store::Shared;
-use crate::messages::{explained, note};
-use crate::terminal;
 
 /// Time after which a trace that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -25,19 +24,19 @@ const AGAIN: Duration = Duration::from_secs(10);
 const END: Duration = Duration::from_millis(500);
 
 /// What was asked for.
-pub(super) struct Setting {
-    pub(super) specs: Vec<ObjectSpec>,
-    pub(super) probes: bool,
-    pub(super) kernel: bool,
+pub(crate) struct Setting {
+    pub(crate) specs: Vec<ObjectSpec>,
+    pub(crate) probes: bool,
+    pub(crate) kernel: bool,
 }
 
 /// One process.
-pub(super) struct Target {
-    pub(super) identity: Identity,
+pub(crate) struct Target {
+    pub(crate) identity: Identity,
     /// User of the process, unless it was named.
     user: Option<u32>,
     /// What it is called.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The name under which it is counted.
     process: String,
     watch: Watch,
@@ -61,7 +60,7 @@ struct TraceState {
 }
 
 /// All of them.
-pub(super) struct Targets {
+pub(crate) struct Targets {
     setting: Setting,
     shared: Arc<Shared>,
     kernel: Kernel,
@@ -73,12 +72,12 @@ pub(super) struct Targets {
 }
 
 /// What is to be known of a process that is followed.
-pub(super) struct Standing {
-    pub(super) identity: Identity,
-    pub(super) name: String,
-    pub(super) path: Option<PathBuf>,
-    pub(super) reads: bool,
-    pub(super) is_accounted: bool,
+pub(crate) struct Standing {
+    pub(crate) identity: Identity,
+    pub(crate) name: String,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) reads: bool,
+    pub(crate) is_accounted: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -86,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Targets {
-    pub(super) fn new(setting: Setting, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(setting: Setting, shared: Arc<Shared>) -> Self {
         Self {
             setting,
             auditor: Arc::new(Auditor::new(Arc::clone(&shared))),
@@ -99,7 +98,7 @@ impl Targets {
     }
 
     /// Begins with those that are new, and lets go of those that have ended.
-    pub(super) fn update(self: &Arc<Self>, found: Vec<Found>) {
+    pub(crate) fn update(self: &Arc<Self>, found: Vec<Found>) {
         let ended: Vec<Arc<Target>> =
             lock(&self.all).iter().filter(|target| target.watch.ended().is_some()).cloned().collect();
         for target in ended {
@@ -139,13 +138,15 @@ impl Targets {
         let pid = found.process.pid;
         let Some(place) = gives_way(&users, found.user) else {
             if !self.is_full.swap(true, Ordering::Relaxed) {
-                note(&format!("process {pid} is not followed: --targets permits no more"));
+                self.shared.observer.note(&format!("process {pid} is not followed: --targets permits no more"));
             }
             return false;
         };
         let target = &all[place];
         self.let_go(target);
-        note(&format!("process {} ({}) gives its place to process {pid}", target.identity.pid, target.name));
+        self.shared
+            .observer
+            .note(&format!("process {} ({}) gives its place to process {pid}", target.identity.pid, target.name));
         true
     }
 
@@ -169,22 +170,25 @@ impl Targets {
             reads: AtomicBool::new(false),
             stop: Arc::default(),
         });
-        note(&format!("process {} ({}) is followed", identity.pid, target.name));
+        self.shared.observer.note(&format!("process {} ({}) is followed", identity.pid, target.name));
         lock(&self.all).push(Arc::clone(&target));
         if self.setting.kernel {
             let (targets, target) = (Arc::clone(self), Arc::clone(&target));
-            spawn("kernel", move || targets.attach(&target));
+            spawn("kernel", &self.shared.observer, move || targets.attach(&target));
         }
         Some(target)
     }
 
     /// Attaches the programs for its threads.
     fn attach(&self, target: &Target) {
-        match self.kernel.attach(target.identity.pid) {
+        match self.kernel.attach(target.identity.pid, &self.shared.observer) {
             Ok(meter) => *lock(&target.meter) = Some(meter),
             Err(error) if target.watch.ended().is_none() => {
                 let pid = target.identity.pid;
-                note(&format!("process {pid}: the time of its threads is not accounted for: {}", explained(&error)));
+                self.shared.observer.note(&format!(
+                    "process {pid}: the time of its threads is not accounted for: {}",
+                    self.shared.observer.explain(&error)
+                ));
             }
             Err(_) => {}
         }
@@ -212,14 +216,14 @@ impl Targets {
         // In clock ticks of a hundredth of a second, on the boot clock (proc_pid_stat(5), field 22).
         let is_new = target.identity.start.saturating_mul(10_000_000) > self.begun;
         let (targets, target) = (Arc::clone(self), Arc::clone(target));
-        spawn("follower", move || targets.read(&target, &trace.0, is_first && is_new));
+        spawn("follower", &self.shared.observer, move || targets.read(&target, &trace.0, is_first && is_new));
     }
 
     /// Follows its trace, until that ends.
     fn read(&self, target: &Target, path: &std::path::Path, from_beginning: bool) {
         let pid = target.identity.pid;
         // This thread and the reader: they inherit it.
-        let place = cpus::keep_off(std::iter::once(pid), &terminal::observer());
+        let place = cpus::keep_off(std::iter::once(pid), &self.shared.observer);
         place.give_way();
         let what = Following {
             pid,
@@ -233,10 +237,12 @@ impl Targets {
         let result = follow(&what, &self.setting.specs, &self.shared, &target.stop);
         target.reads.store(false, Ordering::Release);
         if let (Err(error), None) = (result, target.watch.ended()) {
-            let why = explained(&error);
+            let why = self.shared.observer.explain(&error);
             let mut state = lock(&target.trace);
             if state.failed.as_ref() != Some(&why) {
-                note(&format!("process {pid}: its trace is not followed: {why}; this is tried again"));
+                self.shared
+                    .observer
+                    .note(&format!("process {pid}: its trace is not followed: {why}; this is tried again"));
             }
             state.failed = Some(why);
         }
@@ -244,7 +250,7 @@ impl Targets {
     }
 
     /// Has all threads of these processes accounted for up to now, if the last time was so long ago.
-    pub(super) fn advance(&self, at_least: Duration) {
+    pub(crate) fn advance(&self, at_least: Duration) {
         let all = lock(&self.all).clone();
         for target in all {
             self.advance_one(&target, at_least);
@@ -266,7 +272,9 @@ impl Targets {
             }
             Err(error) => {
                 let pid = target.identity.pid;
-                note(&format!("process {pid}: the time of its threads is no longer accounted for: {error:#}"));
+                self.shared
+                    .observer
+                    .note(&format!("process {pid}: the time of its threads is no longer accounted for: {error:#}"));
                 *meter = None;
             }
         }
@@ -275,7 +283,7 @@ impl Targets {
     /// Lets go of a process that has ended.
     fn end(&self, target: &Arc<Target>) {
         self.let_go(target);
-        note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
+        self.shared.observer.note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
     }
 
     /// Lets go of a process.
@@ -288,21 +296,21 @@ impl Targets {
     }
 
     /// Lets go of all.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let all = lock(&self.all).clone();
         for target in &all {
             target.stop.store(true, Ordering::Relaxed);
         }
         let until = Instant::now() + END;
         while all.iter().any(|target| target.follows.load(Ordering::Acquire)) && Instant::now() < until {
-            crate::interrupt::step();
+            self.shared.observer.step();
             std::thread::sleep(Duration::from_millis(5));
         }
         self.auditor.stop();
     }
 
     /// All of them.
-    pub(super) fn standing(&self) -> Vec<Standing> {
+    pub(crate) fn standing(&self) -> Vec<Standing> {
         let all = lock(&self.all).clone();
         let standing = |target: &Arc<Target>| Standing {
             identity: target.identity,
@@ -326,9 +334,10 @@ fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
     users.iter().rposition(|user| user == most).filter(|_| gives)
 }
 
-pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
+/// Starts a thread; a note says if that fails.
+pub(crate) fn spawn(name: &str, observer: &Observer, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
-        note(&format!("no thread can be started: {error}"));
+        observer.note(&format!("no thread can be started: {error}"));
     }
 }
 

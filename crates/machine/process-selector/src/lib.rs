@@ -1,4 +1,5 @@
 //! The processes that a user names, alike on every command: by number, several of them (`12,13`), or by name.
+#![forbid(unsafe_code)]
 
 mod find;
 mod message;
@@ -7,25 +8,27 @@ mod words;
 use std::collections::HashSet;
 
 use find::run_same_program;
-pub(crate) use find::{called, check_number, is_there};
-pub(crate) use words::join_pids;
+pub use find::{called, check_number, is_there};
+pub use words::join_pids;
 
-use crate::messages::note;
 use errors::usage;
+use observer::Observer;
 
 /// What a command does with processes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Role {
+pub struct Role {
     /// The command, for messages.
-    pub(crate) command: &'static str,
-    pub(crate) takes: Takes,
+    pub command: &'static str,
+    /// Number of processes that the command takes.
+    pub takes: Takes,
     /// Whether it can start a program: `-- COMMAND`.
-    pub(crate) starts: bool,
+    pub starts: bool,
 }
 
 /// How many processes a command takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Takes {
+pub enum Takes {
+    /// One process.
     One,
     /// Several, if they all run one program: the first stands for the others.
     OneProgram,
@@ -41,14 +44,14 @@ enum Typed<'a> {
 }
 
 /// The one process that the words of `-p` mean, or that stands for all that they mean.
-pub(crate) fn one<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<u32> {
-    let pids = all(words, role)?;
+pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<u32> {
+    let pids = all(words, role, observer)?;
     match pids.as_slice() {
         [pid] => return Ok(*pid),
         [first, others @ ..]
             if role.takes == Takes::OneProgram && others.iter().all(|it| run_same_program(*first, *it)) =>
         {
-            note(&format!("{} processes run this program: shown as process {first} has it", pids.len()));
+            observer.note(&format!("{} processes run this program: shown as process {first} has it", pids.len()));
             return Ok(*first);
         }
         _ => {}
@@ -62,12 +65,12 @@ pub(crate) fn one<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<u32>
 
 /// All processes that the words of `-p` mean, each once; at least one. If a name fits several, all are taken, with a note if
 /// the command takes several.
-pub(crate) fn all<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<Vec<u32>> {
+pub fn all<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for word in typed(words)? {
         match word {
             Typed::Number(pid) => pids.push(pid),
-            Typed::Name(name) => pids.extend(of_name(name, words, role)?),
+            Typed::Name(name) => pids.extend(of_name(name, words, role, observer)?),
         }
     }
     let mut seen = HashSet::new();
@@ -79,12 +82,12 @@ pub(crate) fn all<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<Vec<
 }
 
 /// All processes of this name, which may be a number as well.
-pub(crate) fn all_called(name: &str, role: Role) -> anyhow::Result<Vec<u32>> {
-    of_name(name, &[name], role)
+pub fn all_called(name: &str, role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
+    of_name(name, &[name], role, observer)
 }
 
 /// The living processes of a name, of which there is at least one. `words` is all that was typed.
-fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role) -> anyhow::Result<Vec<u32>> {
+fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     let found = called(name);
     if found.is_empty() {
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
@@ -93,7 +96,7 @@ fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role) -> anyhow::Result
     if let Takes::All(verb) = role.takes
         && found.len() > 1
     {
-        note(&message::several(name, &found, verb));
+        observer.note(&message::several(name, &found, verb));
     }
     Ok(found)
 }
@@ -115,7 +118,7 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
 }
 
 /// The process that the words of `-p` mean, if that is clear; nothing is reported.
-pub(crate) fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
+pub fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
     match typed(words).ok()?.as_slice() {
         [Typed::Number(pid)] => Some(*pid),
         [Typed::Name(name)] => called(name).first().copied(),
@@ -125,7 +128,7 @@ pub(crate) fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
 
 /// That a process has children, of which a command shows nothing without `--children`; of several, that one has started others
 /// of them, and may start more. Nothing if there is nothing to say.
-pub(crate) fn children_left_out(pids: &[u32]) -> Option<String> {
+pub fn children_left_out(pids: &[u32]) -> Option<String> {
     match pids {
         [pid] => message::children_left_out(*pid, find::children(*pid)),
         several => find::parent_among(several).map(message::later_left_out),
@@ -133,17 +136,17 @@ pub(crate) fn children_left_out(pids: &[u32]) -> Option<String> {
 }
 
 /// That processes have started this many others since, of which a command showed nothing without `--children`.
-pub(crate) fn started_since(count: usize) -> Option<String> {
+pub fn started_since(count: usize) -> Option<String> {
     message::started_since(count)
 }
 
 /// Whether the words are numbers of processes, and no names.
-pub(crate) fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
+pub fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
     typed(words).is_ok_and(|typed| typed.iter().all(|word| matches!(word, Typed::Number(_))))
 }
 
 /// Whether a word can be the number of a process.
-pub(crate) fn is_number(word: &str) -> bool {
+pub fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 

@@ -7,7 +7,7 @@ use super::groups::{Group, State};
 use super::store::Store;
 
 /// Writes it: one object.
-pub(super) fn page(store: &Store) -> String {
+pub(crate) fn page(store: &Store) -> String {
     let connections: Vec<Value> = store.groups.shown().into_iter().map(|group| connection(store, group)).collect();
     let mut text = printable::json_document(json!({ "connections": connections }).to_string());
     text.push('\n');

@@ -11,7 +11,7 @@ use super::limits::{Limits, names};
 const OTHER: &str = "other";
 
 /// A process's name and a thread's.
-pub(super) type ThreadKey = (String, String);
+pub(crate) type ThreadKey = (String, String);
 
 /// The time of the threads of one name.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ const SMALL: usize = 64;
 
 /// All threads.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     units: BTreeMap<ThreadKey, Unit>,
     places: Places<ThreadKey>,
     /// Those that have no place.
@@ -52,21 +52,21 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let places = Places::new(limits.threads, limits.forget);
         let (writers, other_absences, most) = (BTreeSet::new(), (0, 0), 4 * limits.threads + 64);
         Self { units: BTreeMap::new(), places, other: BTreeMap::new(), writers, other_absences, most }
     }
 
     /// Notes that threads of these names, of processes of that name, write a trace: as many as there is room for.
-    pub(super) fn write_trace(&mut self, process: &str, threads: impl Iterator<Item = String>) {
+    pub(crate) fn write_trace(&mut self, process: &str, threads: impl Iterator<Item = String>) {
         for thread in threads.take(self.most.saturating_sub(self.writers.len())) {
             self.writers.insert((process.to_owned(), thread));
         }
     }
 
     /// Adds the time that threads of a process of that name spent.
-    pub(super) fn add(&mut self, process: &str, advance: &Advance) {
+    pub(crate) fn add(&mut self, process: &str, advance: &Advance) {
         let key = (process.to_owned(), advance.name.clone());
         let has_room = self.units.len() < self.most;
         let unit = match self.units.get_mut(&key) {
@@ -92,7 +92,7 @@ impl Threads {
     }
 
     /// Ends a second: see [`super::groups`].
-    pub(super) fn second(&mut self) {
+    pub(crate) fn second(&mut self) {
         let did: Vec<_> =
             self.units.iter_mut().map(|(key, unit)| (key.clone(), std::mem::take(&mut unit.did))).collect();
         let done: BTreeMap<ThreadKey, bool> = did.iter().map(|(key, did)| (key.clone(), *did > 0)).collect();
@@ -119,7 +119,7 @@ impl Threads {
     }
 
     /// All counters: the process, the thread, where, by whom, nanoseconds.
-    pub(super) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
         let own = self.units.iter().filter(|(key, _)| self.places.has(key)).flat_map(|((process, thread), unit)| {
             let parts = unit.parts.iter();
             parts.map(move |((place, by), nanos)| (process.as_str(), thread.as_str(), *place, by.as_str(), *nanos))
@@ -128,7 +128,7 @@ impl Threads {
     }
 
     /// Returns the absences of threads that write traces: the process, the thread, how many, nanoseconds.
-    pub(super) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
+    pub(crate) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
         let own = self.units.iter().filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
         let own =
             own.map(|((process, thread), unit)| (process.as_str(), thread.as_str(), unit.absences.0, unit.absences.1));

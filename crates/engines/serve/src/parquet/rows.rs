@@ -5,21 +5,21 @@ use kernel_delay::Place;
 use metrics::bounds;
 use tables::rows;
 
-use super::super::groups::{Key, StageId, WHOLE};
-use super::super::minute::{Minute, SlowRequest};
 use super::Rows;
+use crate::groups::{Key, StageId, WHOLE};
+use crate::minute::{Minute, SlowRequest};
 
 /// What all rows have.
-pub(super) struct Source {
-    pub(super) host: String,
+pub(crate) struct Source {
+    pub(crate) host: String,
     /// The name of this run.
-    pub(super) run: String,
+    pub(crate) run: String,
     /// Requests of minutes before this one.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
 }
 
 /// How many rows a minute makes in each table.
-pub(super) fn count(minute: &Minute) -> Rows {
+pub(crate) fn count(minute: &Minute) -> Rows {
     let buckets = minute.times.iter().map(|(.., times)| times.buckets().count() as u64).sum();
     let stages = minute.slowest.iter().map(|request| request.stages.len() as u64 - 1).sum();
     [buckets, minute.threads.len() as u64, minute.slowest.len() as u64, stages]
@@ -42,7 +42,7 @@ fn kind_of(key: &Key) -> String {
 
 impl Source {
     /// Writes a minute's rows of the table with that place among those that are written.
-    pub(super) fn write(&self, table: usize, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, table: usize, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
         match table {
             0 => self.histograms(minute, part),
             1 => self.threads(minute, part),
