@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod clocks;
+mod ending;
 pub mod facts;
 mod folder;
 mod kernel;

@@ -10,7 +10,7 @@ mod records;
 mod requests;
 mod times;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use observer::Observer;
@@ -51,7 +51,7 @@ pub struct Options {
 pub fn export(
     options: &Options,
     path: &Path,
-    stems: &mut HashSet<String>,
+    stems: &mut BTreeSet<String>,
     batch: &mut Batch,
     observer: &Observer,
 ) -> anyhow::Result<Vec<(u64, u64)>> {

@@ -26,6 +26,7 @@ impl Part {
     }
 
     /// With groups of at most this number of rows.
+    #[must_use]
     pub fn with_group_rows(self, most: usize) -> Self {
         Self { writer: self.writer.with_group_rows(most), ..self }
     }

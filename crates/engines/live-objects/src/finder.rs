@@ -126,7 +126,7 @@ impl Finder {
 
 impl Snapshot {
     /// The number of objects.
-    pub fn len(&self) -> usize {
+    pub fn object_count(&self) -> usize {
         self.found.iter().map(|found| found.objects.len()).sum()
     }
 

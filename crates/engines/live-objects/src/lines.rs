@@ -18,7 +18,7 @@ pub struct Readings {
 
 impl Readings {
     /// The number of objects that the last reading found.
-    pub fn len(&self) -> usize {
+    pub fn object_count(&self) -> usize {
         self.known.iter().map(BTreeMap::len).sum()
     }
 

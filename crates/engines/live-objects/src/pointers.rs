@@ -87,6 +87,7 @@ impl Pointers {
     }
 
     /// Those of this spec alone.
+    #[must_use]
     pub fn only(&self, spec: &str) -> Self {
         Self(self.0.iter().filter(|(name, _)| *name == spec).map(|(name, all)| (name.clone(), all.clone())).collect())
     }

@@ -133,6 +133,7 @@ impl Session {
     }
 
     /// Says how objects are looked for by addresses of the trace that come later ([`Self::look_at`]).
+    #[must_use]
     pub fn or_later(mut self, open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static) -> Self {
         self.again = Some(Again { open: Arc::new(open), wait: FIRST_WAIT, next: Instant::now() });
         self
@@ -183,7 +184,7 @@ impl Session {
 
     /// The number of objects that were found alive, once: when there are any for the first time.
     pub fn first_found(&mut self) -> Option<usize> {
-        let found = self.readings.len();
+        let found = self.readings.object_count();
         (found > 0 && !std::mem::replace(&mut self.is_reported, found > 0)).then_some(found)
     }
 

@@ -41,6 +41,7 @@ impl ObjectSources {
 
     /// Returns the same for a trace at that place: a capture has a recording of its own, and one may lie beside a trace. These hold
     /// if no other one is named.
+    #[must_use]
     pub fn of(&self, place: &Place) -> Self {
         let mut this = self.clone();
         if let Place::File(path) = place

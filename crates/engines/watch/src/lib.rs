@@ -86,11 +86,11 @@ pub struct Options {
 /// # Errors
 /// If there is nothing to watch, or the folder cannot be used.
 pub fn watch(
-    options: Options,
+    options: &Options,
     print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
     observer: &Observer,
 ) -> anyhow::Result<Totals> {
-    let Options { pid, specs, .. } = &options;
+    let Options { pid, specs, .. } = options;
     let (pid, specs) = (*pid, specs.clone());
     sys::allocator::keep_little();
     // Before any thread is started: they inherit it.

@@ -67,6 +67,9 @@ pub(crate) struct Writer {
     is_learning: Arc<AtomicBool>,
 }
 
+/// Destination of lines; its error says that nobody reads them.
+pub(crate) type Print = Box<dyn FnMut(&str) -> std::io::Result<()> + Send>;
+
 /// What the thread works with.
 pub(crate) struct Desk {
     pub(crate) shelf: Shelf,
@@ -75,7 +78,7 @@ pub(crate) struct Desk {
     pub(crate) pid: u32,
     pub(crate) json: bool,
     /// Destination of the lines.
-    pub(crate) print: Box<dyn FnMut(&str) -> std::io::Result<()> + Send>,
+    pub(crate) print: Print,
     pub(crate) observer: Observer,
     /// What is usual.
     pub(crate) experience: Experience,

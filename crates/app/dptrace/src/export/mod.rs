@@ -1,6 +1,6 @@
 //! `dptrace export`: traces and captures as tables in files of Parquet, for SQL.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
         at: args.at,
     };
     let observer = terminal::observer();
-    let (mut stems, mut batch) = (HashSet::new(), Batch::default());
+    let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
     for path in &args.files {
         let exported = export(&options, path, &mut stems, &mut batch, &observer)
             .with_context(|| format!("exporting {}", printable(path)))?;

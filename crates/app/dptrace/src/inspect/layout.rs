@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use live_memory::{EvalError, Fault, Mentions};
-use live_objects;
 use objects::layouts::{SpdkVersion, structs, versions};
 use typeinfo::{NameKind, TypeError, TypeStore};
 

@@ -138,7 +138,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     }
     output.finish()?;
     snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
-    if snapshot.len() == 0 {
+    if snapshot.object_count() == 0 {
         note(&format!("process {pid} has none of these objects: {}", counted(finder.kinds().len() as u64, "kind")));
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! `dptrace top`: a process's connections, threads and stages, second by second.
 
-mod feed;
 mod terminal;
 mod watch;
 
@@ -14,15 +13,13 @@ use process_selector::{Role, Takes};
 use screen::Screen;
 use sys::process::PidFd;
 use text::printable;
+use top_feed::{Feeds, Kernel, ReadingOptions, Trace};
 use trace_source::cpus;
 
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
 use crate::output::Output;
 use crate::specs::SpecArgs;
-#[cfg(test)]
-pub(crate) use feed::requests_of;
-use feed::{Feeds, Kernel, ReadingOptions, Trace};
 
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
@@ -117,7 +114,11 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
     let place = cpus::keep_off(std::iter::once(pid), &crate::terminal::observer());
     sys::allocator::keep_little();
     let trace = Trace::find(pid);
-    let kernel = if args.no_kernel { Err(anyhow::anyhow!("--no-kernel was given")) } else { Kernel::attach(pid) };
+    let kernel = if args.no_kernel {
+        Err(anyhow::anyhow!("--no-kernel was given"))
+    } else {
+        Kernel::attach(pid, &crate::terminal::observer())
+    };
     let missing = [trace.as_ref().err().map(explained), kernel.as_ref().err().map(explained)];
     let (trace, kernel) = match (trace, kernel) {
         (Err(trace), Err(kernel)) => {
@@ -136,13 +137,15 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
                     note(&format!("no {what}: {why}"));
                 }
             }
-            let mut feeds = Feeds::start(trace, kernel, reading)?;
+            let mut feeds = Feeds::start(trace, kernel, reading, &crate::terminal::observer())?;
             if args.cpus {
                 feeds.audit(pid)?;
             }
             batch(&subject, feeds, seconds, args)
         }
-        None => watch::watch(&subject, missing, Audit::of(args), || Feeds::start(trace, kernel, reading)),
+        None => watch::watch(&subject, missing, Audit::of(args), || {
+            Feeds::start(trace, kernel, reading, &crate::terminal::observer())
+        }),
     }
 }
 

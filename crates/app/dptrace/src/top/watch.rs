@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use ratatui_core::terminal::Terminal;
 use text::printable;
 use top::{Effect, Keys, Model, Tab};
+use top_feed::Feeds;
 use whole_file::Access;
 
-use super::feed::Feeds;
 use super::terminal::{self, Cells, Ours};
 use super::{Audit, Subject};
 use crate::messages::{hold_notes, print_notes};

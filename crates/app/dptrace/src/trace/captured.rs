@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ::capture::Meta;
-use capture_recorder;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 use text::printable::path as printable;

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
             out.flush()
         })
     };
-    let totals = watch::watch(args.options(pid)?, print, &observer)?;
+    let totals = watch::watch(&args.options(pid)?, print, &observer)?;
     watch::report(&totals, &observer);
     match (totals.unheard, totals.failed) {
         (Some(error), _) => Err(error),

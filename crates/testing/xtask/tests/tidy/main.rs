@@ -28,11 +28,11 @@ const OPENING: [&str; 12] = [
 /// The files that open some, and what. None of that is reached through a process but in `foreign`.
 const OPENERS: &[(&str, &str)] = &[
     ("bt-engine/src/lookups.rs", "/etc/passwd of our own root"),
-    ("dptrace/src/capture/folder.rs", "the files of a capture, which it makes itself"),
+    ("capture-recorder/src/folder.rs", "the files of a capture, which it makes itself"),
     ("dptrace/src/demo/late.rs", "what the processes that it started itself wrote into a folder of its own"),
     ("dptrace/src/demo/mod.rs", "the trace of the target that it started itself"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
-    ("dptrace/src/serve/parquet/shelf.rs", "the folder for tables that the user named, to lock it"),
+    ("serve/src/parquet/shelf.rs", "the folder for tables that the user named, to lock it"),
     ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),

@@ -119,6 +119,11 @@ fn crates_use_folders_below() {
     let mut levels: Vec<(String, BTreeSet<String>)> = Vec::new();
     for line in section("The eight folders").lines().filter_map(|line| line.strip_prefix("    ")) {
         let mut words = line.split_whitespace().map(str::to_owned);
+        // A line that begins with blanks goes on with the folder above it.
+        if line.starts_with(' ') {
+            levels.last_mut().unwrap().1.extend(words);
+            continue;
+        }
         let Some(folder) = words.next().filter(|word| !word.starts_with("--")) else { continue };
         levels.push((folder, words.collect()));
     }

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use cpus::audit::{CpuReport, Intruder, Pollers, USUAL, Victim, Windows, is_of};
 use host::{Pid, proc};
+use observer::Observer;
 use text::printable;
 use top::{Cpu, Share, Taker, Use};
 
 use super::{Beat, Part};
-use crate::messages::note;
 
 /// Intruders and victims of a CPU, at most.
 const MOST: usize = 12;
 
 /// Attaches the audit, and brings what came of each second until the end.
-pub(super) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+pub(crate) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>, observer: &Observer) -> anyhow::Result<()> {
     let mut pollers = Pollers::watch(&[pid]);
     beat.wait_until(Instant::now() + pollers.wait());
     let cpus: Vec<u32> = pollers.cpus(&[pid]).into_iter().collect();
@@ -26,7 +26,7 @@ pub(super) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result
     let mut windows = Windows::begin(cpus)?;
     let result = turns(pid, &mut windows, beat, parts);
     if !windows.end() {
-        note(
+        observer.note(
             "the kernel does not let go of the audit's programs yet (a CPU may be starved); they end with this process",
         );
     }

@@ -14,7 +14,7 @@ const MOST: u64 = 200_000;
 const MOST_OF_RING: u64 = 1 << 14;
 
 /// How much of each second is read.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// How many rings there are.
     rings: u64,
     /// Whether all records are read, whatever that costs.
@@ -34,7 +34,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(rings: usize, all_records: bool) -> Self {
+    pub(crate) fn new(rings: usize, all_records: bool) -> Self {
         // Any number but 0 will do.
         let (seed, rings) = (sys::clock::ticks() | 1, rings.max(1) as u64);
         Self {
@@ -50,27 +50,27 @@ impl Pace {
         }
     }
 
-    pub(super) fn rings(&self) -> usize {
+    pub(crate) fn rings(&self) -> usize {
         self.rings as usize
     }
 
     /// Whether only a window of each second is read.
-    pub(super) fn is_sampled(&self) -> bool {
+    pub(crate) fn is_sampled(&self) -> bool {
         self.is_sampled
     }
 
     /// The time between two polls.
-    pub(super) fn pause(&self) -> Duration {
+    pub(crate) fn pause(&self) -> Duration {
         self.pause
     }
 
     /// Whether nothing was read in this second.
-    pub(super) fn has_nothing(&self) -> bool {
+    pub(crate) fn has_nothing(&self) -> bool {
         self.used == 0
     }
 
     /// How long to wait before the window of a second begins, which ends then.
-    pub(super) fn wait(&mut self, end: Instant) -> Duration {
+    pub(crate) fn wait(&mut self, end: Instant) -> Duration {
         if !self.is_sampled {
             return Duration::ZERO;
         }
@@ -83,7 +83,7 @@ impl Pace {
     }
 
     /// How many slots of each ring the next poll may copy. A window has the same part of each.
-    pub(super) fn most_of_ring(&self) -> u64 {
+    pub(crate) fn most_of_ring(&self) -> u64 {
         if self.all_records {
             return u64::MAX;
         }
@@ -99,11 +99,11 @@ impl Pace {
         allowed.saturating_sub(self.used)
     }
 
-    pub(super) fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.left() == 0
     }
 
-    pub(super) fn polled(&mut self, slots: u64, fill: f64) {
+    pub(crate) fn polled(&mut self, slots: u64, fill: f64) {
         self.used += slots;
         if fill > 1.0 / 4.0 {
             self.pause = (self.pause / 2).max(SHORTEST);
@@ -113,7 +113,7 @@ impl Pace {
     }
 
     /// A second is over in which that many slots were written.
-    pub(super) fn next_second(&mut self, written: u64) {
+    pub(crate) fn next_second(&mut self, written: u64) {
         let ran = sys::clock::thread_ran();
         let whole = ran.saturating_sub(std::mem::replace(&mut self.ran, ran));
         self.learn(whole, written);

@@ -14,7 +14,7 @@ const SPEC: &str = "qpair";
 
 /// What distinguishes a connection in the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(crate) enum Key {
     /// The number of the records' owner, and since when it is that owner's.
     Owner(u16, Ticks),
     /// The address of the queue pair, and since when it is known to be there; 0 if that is not known.
@@ -23,7 +23,7 @@ pub(super) enum Key {
 
 /// The connections that were seen.
 #[derive(Debug, Default)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     by_key: HashMap<Key, u32, RandomState>,
     all: Vec<Known>,
     /// The arguments that point to connections.
@@ -40,19 +40,19 @@ struct Known {
 }
 
 impl Connections {
-    pub(super) fn new(specs: &[ObjectSpec]) -> Self {
+    pub(crate) fn new(specs: &[ObjectSpec]) -> Self {
         let args = specs.iter().find(|spec| spec.name == SPEC).map(|spec| spec.tracepoint_args.clone());
         Self { args: args.unwrap_or_default(), ..Self::default() }
     }
 
     /// The argument of a tracepoint's records that points to their connection, by its place.
-    pub(super) fn pointer(&self, tpoint: &Tpoint) -> Option<usize> {
+    pub(crate) fn pointer(&self, tpoint: &Tpoint) -> Option<usize> {
         tpoint.args.iter().position(|spec| self.args.contains(&spec.name))
     }
 
     /// The connection of a record of a request, to which the argument `pointer` points. What is not known of one is looked for once in
     /// a `second`.
-    pub(super) fn of(
+    pub(crate) fn of(
         &mut self,
         record: &Record<'_>,
         pointer: Option<usize>,
@@ -82,12 +82,12 @@ impl Connections {
     }
 
     /// What is known of one.
-    pub(super) fn identity(&self, number: u32) -> Arc<Identity> {
+    pub(crate) fn identity(&self, number: u32) -> Arc<Identity> {
         self.all.get(number as usize).map(|known| Arc::clone(&known.identity)).unwrap_or_default()
     }
 
     /// Forgets all but those for which `is_used`. Gives the new number of each.
-    pub(super) fn keep(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<Option<u32>> {
+    pub(crate) fn keep(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<Option<u32>> {
         let mut numbers = Vec::with_capacity(self.all.len());
         let (mut number, mut kept) = (0, 0);
         self.all.retain(|_| {
@@ -108,7 +108,7 @@ impl Connections {
     }
 
     /// How many are known.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use kernel_delay::layout::armed;
 use kernel_delay::live::{self, AttachOptions, Facts, Tracer};
 use kernel_delay::{ThreadSample, call_name};
+use observer::Observer;
 use text::printable;
 use timeline::words;
 use top::{Part as Spent, Share, Thread};
 
 use super::{Beat, Part};
-use crate::terminal;
 
 /// The most threads that are measured.
 const MAX_THREADS: u32 = 4096;
@@ -23,13 +23,13 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const NAMED: usize = 8;
 
 /// The programs, attached.
-pub(crate) struct Kernel {
+pub struct Kernel {
     tracer: Tracer,
 }
 
 impl Kernel {
     /// Attaches to all threads of the process.
-    pub(crate) fn attach(pid: u32) -> anyhow::Result<Self> {
+    pub fn attach(pid: u32, observer: &Observer) -> anyhow::Result<Self> {
         let facts = Facts::read(&[])?;
         let options = AttachOptions {
             pids: vec![pid],
@@ -41,13 +41,13 @@ impl Kernel {
             // They would cost every program of the machine time, for as long as this runs.
             absences: None,
             page_faults: false,
-            observer: terminal::observer(),
+            observer: observer.clone(),
         };
         Ok(Self { tracer: live::attach(&facts, options)?.tracer })
     }
 
     /// Makes a window of each second.
-    pub(super) fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+    pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         while !beat.is_over() {
             let second = beat.now();
             let end = beat.end_of(second);

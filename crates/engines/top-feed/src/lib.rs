@@ -1,5 +1,6 @@
-//! Where the seconds come from: one thread for the trace, one for the kernel's windows, one for the CPUs if somebody wants to see
+//! The seconds that `dptrace top` shows: one thread for the trace, one for the kernel's windows, one for the CPUs if somebody wants to see
 //! them, and what they bring put together.
+#![forbid(unsafe_code)]
 
 mod connections;
 mod cpus;
@@ -15,14 +16,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use observer::Observer;
 use top::{Cpu, Sample, Thread, Traffic};
 
-use crate::messages::{explained, note};
-
-pub(super) use kernel::Kernel;
-#[cfg(test)]
-pub(crate) use requests::requests_of;
-pub(super) use trace::{ReadingOptions, Trace};
+pub use kernel::Kernel;
+pub use requests::requests_of;
+pub use trace::{ReadingOptions, Trace};
 
 /// The length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,7 +29,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a feed brings.
-pub(super) enum Part {
+pub enum Part {
     /// The trace's part of that second, and which thread writes the records of each connection.
     Traffic(u64, Box<Traffic>, Vec<Option<Arc<str>>>),
     /// The kernel's part.
@@ -43,15 +42,18 @@ pub(super) enum Part {
 
 /// Who brings it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub enum Source {
+    /// The trace.
     Trace,
+    /// The kernel.
     Kernel,
+    /// The CPUs.
     Cpus,
 }
 
 /// The beat of the seconds, the same for all feeds, and whether they are to end.
 #[derive(Clone)]
-pub(super) struct Beat {
+pub struct Beat {
     begin: Instant,
     stop: Arc<AtomicBool>,
 }
@@ -85,7 +87,7 @@ impl Beat {
 }
 
 /// The feeds, at work.
-pub(super) struct Feeds {
+pub struct Feeds {
     parts: Receiver<Part>,
     sender: Sender<Part>,
     audits: bool,
@@ -96,12 +98,17 @@ pub(super) struct Feeds {
 
 impl Feeds {
     /// Lets what there is begin, with one second for all.
-    pub(super) fn start(trace: Option<Trace>, kernel: Option<Kernel>, reading: ReadingOptions) -> anyhow::Result<Self> {
+    pub fn start(
+        trace: Option<Trace>,
+        kernel: Option<Kernel>,
+        reading: ReadingOptions,
+        observer: &Observer,
+    ) -> anyhow::Result<Self> {
         let (sender, parts) = channel();
         // Finding objects takes its time: the first second begins after it.
-        let trace = trace.map(|trace| trace.open(reading)).transpose()?;
+        let trace = trace.map(|trace| trace.open(reading, observer)).transpose()?;
         let beat = Beat { begin: Instant::now(), stop: Arc::default() };
-        let merger = Merger::new(trace.is_some(), kernel.is_some());
+        let merger = Merger::new(trace.is_some(), kernel.is_some(), observer);
         let mut threads = Vec::new();
         if let Some(trace) = trace {
             let (beat, sender) = (beat.clone(), sender.clone());
@@ -117,27 +124,28 @@ impl Feeds {
     }
 
     /// Has the CPUs of this process's pollers audited from now on, if that was not done yet.
-    pub(super) fn audit(&mut self, pid: u32) -> anyhow::Result<()> {
+    pub fn audit(&mut self, pid: u32) -> anyhow::Result<()> {
         if !std::mem::replace(&mut self.audits, true) {
             let (beat, sender) = (self.beat.clone(), self.sender.clone());
-            let run = move || over(&sender, Source::Cpus, cpus::run(pid, &beat, &sender));
+            let observer = self.merger.observer.clone();
+            let run = move || over(&sender, Source::Cpus, cpus::run(pid, &beat, &sender, &observer));
             self.threads.push(std::thread::Builder::new().name("cpu reader".into()).spawn(run)?);
         }
         Ok(())
     }
 
     /// Why there is nothing of the CPUs, once.
-    pub(super) fn no_cpus(&mut self) -> Option<String> {
+    pub fn no_cpus(&mut self) -> Option<String> {
         self.merger.no_cpus.take()
     }
 
     /// The second that goes on.
-    pub(super) fn second(&self) -> u64 {
+    pub fn second(&self) -> u64 {
         self.beat.now()
     }
 
     /// The next second that is whole, if it comes in time.
-    pub(super) fn next(&mut self, at_most: Duration) -> anyhow::Result<Option<Sample>> {
+    pub fn next(&mut self, at_most: Duration) -> anyhow::Result<Option<Sample>> {
         let until = Instant::now() + at_most;
         loop {
             if let Some(sample) = self.merger.next(self.beat.begin.elapsed()) {
@@ -154,13 +162,13 @@ impl Feeds {
     }
 
     /// Ends them. What is attached to the kernel is detached then.
-    pub(super) fn finish(self) {
+    pub fn finish(self) {
         self.beat.stop.store(true, Ordering::Release);
         for thread in self.threads {
             thread.thread().unpark();
             // SANITY: one that panicked has said so.
             let _ = thread.join();
-            crate::interrupt::step();
+            self.merger.observer.step();
         }
     }
 }
@@ -191,10 +199,11 @@ struct Merger {
     /// The last second that was given.
     given: u64,
     pending: BTreeMap<u64, Second>,
+    observer: Observer,
 }
 
 impl Merger {
-    fn new(has_trace: bool, has_kernel: bool) -> Self {
+    fn new(has_trace: bool, has_kernel: bool, observer: &Observer) -> Self {
         Self {
             has_trace,
             has_kernel,
@@ -203,6 +212,7 @@ impl Merger {
             latest: [0; 3],
             given: 0,
             pending: BTreeMap::new(),
+            observer: observer.clone(),
         }
     }
 
@@ -230,7 +240,7 @@ impl Merger {
             }
             Part::Over(Source::Cpus, why) => {
                 self.has_cpus = false;
-                self.no_cpus = why.map(|why| explained(&why));
+                self.no_cpus = why.map(|why| self.observer.explain(&why));
             }
             Part::Over(source, why) => {
                 let (left, what) = match source {
@@ -239,7 +249,7 @@ impl Merger {
                 };
                 *left = false;
                 if let Some(why) = why {
-                    note(&format!("no more {what}: {}", explained(&why)));
+                    self.observer.note(&format!("no more {what}: {}", self.observer.explain(&why)));
                 }
             }
         }
@@ -286,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_second_is_given_when_it_is_whole() {
-        let mut merger = Merger::new(true, true);
+        let mut merger = Merger::new(true, true, &Observer::silent());
         merger.take(Part::Threads(1, Vec::new()));
         assert!(merger.next(SECOND).is_none());
         merger.take(Part::Traffic(1, Box::default(), Vec::new()));
@@ -308,7 +318,7 @@ mod tests {
 
     #[test]
     fn cpus_are_waited_for_once_they_come() {
-        let mut merger = Merger::new(true, false);
+        let mut merger = Merger::new(true, false, &Observer::silent());
         let traffic = |second| Part::Traffic(second, Box::default(), Vec::new());
         let cpus = |second| Part::Cpus(second, Vec::new());
         merger.take(traffic(1));

@@ -1,6 +1,7 @@
 //! From records to a second: requests are followed from the record that creates them to the one that ends them.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -8,13 +9,11 @@ use objects::{Annotator, ObjectSpec};
 use records::Context;
 use requests::{Excluded, Queues};
 use scene::{Life, Lives, is_host_request};
-use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint};
+use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
 
 use super::connections::Connections;
-#[cfg(test)]
-use crate::agreement_tests::{RealTrace, Requests as Listed};
 
 /// The slowest requests that are kept of a connection in a second.
 const SLOWEST: usize = 3;
@@ -77,7 +76,7 @@ struct Second {
 }
 
 /// Follows requests, and sums up seconds.
-pub(super) struct Requests {
+pub(crate) struct Requests {
     kinds: Vec<Option<Kind>>,
     tpoints: HashMap<u16, String, RandomState>,
     rate: TickRate,
@@ -104,7 +103,7 @@ struct Named {
 }
 
 impl Requests {
-    pub(super) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Self> {
+    pub(crate) fn new(tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Self> {
         let mut kinds = Vec::new();
         let connections = Connections::new(specs);
         let has_requests = tpoints.iter().any(|tpoint| is_host_request(&tpoint.name));
@@ -131,17 +130,17 @@ impl Requests {
     }
 
     /// The second that is summed up ends then; what is later belongs to the next one. Until this is called, all belongs to it.
-    pub(super) fn ends_at(&mut self, end: Ticks) {
+    pub(crate) fn ends_at(&mut self, end: Ticks) {
         self.end = end;
     }
 
     /// Records are missing before the next one: what was at work may have ended, and its address may be another's.
-    pub(super) fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         self.lives.forget(Ticks(u64::MAX));
     }
 
     /// Takes the next record.
-    pub(super) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
+    pub(crate) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
         let Some(kind) = self.kinds.get(usize::from(record.tpoint.id)).copied().flatten() else { return };
         let at = usize::from(record.tsc > self.end);
         let related = self.lives.related(record).map(|life| (life.kept.connection, life.kept.is_admin));
@@ -240,13 +239,13 @@ impl Requests {
     }
 
     /// A second has ended of which nothing was read: the next one has it, too.
-    pub(super) fn skip_second(&mut self) {
+    pub(crate) fn skip_second(&mut self) {
         self.number += 1;
     }
 
     /// The second that has ended, which was that long, and who wrote the records of each connection. `scale` is by how much what was
     /// counted of a ring falls short, and `slots` how many of all rings were written and read.
-    pub(super) fn close(
+    pub(crate) fn close(
         &mut self,
         length: Duration,
         (written, read): (u64, u64),
@@ -381,18 +380,13 @@ fn is_transfer(record: &Record<'_>) -> bool {
     }
 }
 
-/// Returns the requests of hosts as one second has them.
-#[cfg(test)]
-pub(crate) fn requests_of(real: &RealTrace) -> Listed {
-    let mut requests = Requests::new(real.trace.tpoints().all(), &real.specs, real.trace.tick_rate()).unwrap();
-    real.each(|record, context| requests.record(record, context.annotator));
-    let (traffic, _) = requests.close(Duration::from_secs(1), (0, 0), |_| 1.0);
-    let slowest = traffic.connections.iter().flat_map(|connection| &connection.slowest).max_by_key(|slow| slow.nanos);
-    let whole = &traffic.stages[0].times;
-    Listed {
-        count: whole.count(),
-        p99: whole.quantile(0.99),
-        longest: whole.max(),
-        slowest: slowest.map(|request| request.name.clone()),
-    }
+/// Returns the traffic of a whole trace as that of one second: for the test that holds all commands to one answer.
+#[doc(hidden)]
+pub fn requests_of(trace: &Trace, annotator: &Annotator, specs: &[ObjectSpec]) -> anyhow::Result<Traffic> {
+    let mut requests = Requests::new(trace.tpoints().all(), specs, trace.tick_rate())?;
+    trace.for_each(|record| {
+        requests.record(record, Some(annotator));
+        ControlFlow::Continue(())
+    });
+    Ok(requests.close(Duration::from_secs(1), (0, 0), |_| 1.0).0)
 }

@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use capture_recorder::facts::thread_name;
 use live_objects::Objects;
 use objects::ObjectSpec;
+use observer::Observer;
 use spdk_trace::{Copied, Follower, Lcore, RawTrace, Record, Tail, Ticks, Total};
 use text::printable::{self, path as printable};
 use trace_source::{FileSource, trace_of};
@@ -19,7 +20,6 @@ use trace_source::{FileSource, trace_of};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
-use crate::terminal;
 
 /// Buffers of slots that are kept, and how large each is at most.
 const SPARE: usize = 8;
@@ -35,17 +35,17 @@ const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How a trace is read.
-pub(crate) struct ReadingOptions {
+pub struct ReadingOptions {
     /// What its objects are found by.
-    pub(crate) specs: Vec<ObjectSpec>,
+    pub specs: Vec<ObjectSpec>,
     /// Whether probes of the process report its objects.
-    pub(crate) probes: bool,
+    pub probes: bool,
     /// Whether all records are read, whatever that costs.
-    pub(crate) all_records: bool,
+    pub all_records: bool,
 }
 
 /// A trace that can be followed.
-pub(crate) struct Trace {
+pub struct Trace {
     pid: u32,
     source: FileSource,
     follower: Follower,
@@ -53,7 +53,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// The trace file that the process writes. That of one that has just been started may not be whole yet.
-    pub(crate) fn find(pid: u32) -> anyhow::Result<Self> {
+    pub fn find(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..TRIES {
             if let Ok(trace) = Self::find_once(pid) {
                 return Ok(trace);
@@ -72,12 +72,12 @@ impl Trace {
     }
 
     /// Finds the objects that its records name: that takes its time.
-    pub(super) fn open(self, options: ReadingOptions) -> anyhow::Result<Reading> {
+    pub fn open(self, options: ReadingOptions, observer: &Observer) -> anyhow::Result<Reading> {
         let Self { pid, source, follower } = self;
         let ReadingOptions { specs, probes, all_records } = options;
         let requests = Requests::new(follower.tpoints().all(), &specs, follower.tick_rate())?;
         let objects = match RawTrace::read(&source) {
-            Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES), &terminal::observer()),
+            Ok(trace) => Objects::start(pid, specs, "", &trace, probes.then_some(PROBES), observer),
             Err(_) => Objects::Known(None),
         };
         let writer = |name: String| printable::text(name.as_bytes()).into();
@@ -98,7 +98,7 @@ impl Trace {
 }
 
 /// A trace that is being followed.
-pub(super) struct Reading {
+pub struct Reading {
     source: FileSource,
     follower: Follower,
     tail: Tail,
@@ -115,7 +115,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Sums up second by second.
-    pub(super) fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
+    pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         // What is in the rings already is of the past.
         self.tail.keep_newest(0);
         self.tail.poll(&self.source, &mut Copied::default())?;

@@ -1,0 +1,136 @@
+//! The end of a capture: what remains of each part is written, and cut where writing failed.
+
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+use capture::End;
+use kernel_events::Totals;
+use observer::Observer;
+use scene::BootNanos;
+use trace_source::Pressure;
+
+use super::clocks::Clocks;
+use super::kernel::{Ended, Watching};
+use super::objects::Recording;
+use super::recording::WAIT;
+use super::rings::Following;
+use super::stored::{Marks, Stored};
+
+/// For how long the disk may take to store what was written, before an end that was asked for is not waited for any more.
+const SYNC: Duration = Duration::from_mins(1);
+
+/// The end of all parts.
+#[derive(Default)]
+pub(crate) struct Ending {
+    pub(crate) end: End,
+    pub(crate) pressure: Pressure,
+    /// Part of the trace that has reached its file.
+    pub(crate) marks: Marks,
+    /// When the last poll of the rings began.
+    pub(crate) reached: BootNanos,
+    /// Whether the disk takes what is written.
+    pub(crate) works: bool,
+    pub(crate) failed: Option<anyhow::Error>,
+}
+
+impl Ending {
+    pub(crate) fn end_trace(
+        &mut self,
+        mut rings: Following,
+        file: Option<&File>,
+        (clocks, room): (Option<&mut Clocks>, Option<u64>),
+        until: Option<BootNanos>,
+        observer: &Observer,
+    ) {
+        if self.works {
+            self.failed = end_rings(&mut rings, clocks, room, until, observer);
+        }
+        self.reached = rings.reached;
+        (self.marks, self.pressure) = rings.finish();
+        let Stored { bytes, records, lost } = self.marks.last();
+        if !self.works || self.failed.is_some() {
+            cut(file, bytes);
+        }
+        (self.end.records, self.end.slots_lost) = (records, lost);
+        self.end.bytes += bytes;
+    }
+
+    pub(crate) fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
+        let Ended { bytes, events, totals, failed, until } = kernel.finish(self.works.then_some(room));
+        self.end.events_until_boot_nanos = until.map(|until| until.0);
+        if !self.works || failed.is_some() {
+            cut(file, bytes);
+        }
+        (self.end.events, self.end.bytes) = (events, self.end.bytes + bytes);
+        self.failed = self.failed.take().or(failed.map(Into::into));
+        match totals {
+            Ok(Totals { lost, skipped, late, .. }) => {
+                self.end.events_lost = lost;
+                (self.end.events_skipped, self.end.events_late) = (skipped, late);
+            }
+            Err(error) => self.failed = self.failed.take().or(Some(error)),
+        }
+    }
+
+    pub(crate) fn end_objects(&mut self, objects: Recording) {
+        let (written, result) = objects.finish(self.works);
+        if !self.works || result.is_err() {
+            // If that fails, too, a line that is not whole remains: it is left out with a note.
+            let _ = written.cut();
+        }
+        self.failed = self.failed.take().or(result.err().map(Into::into));
+        self.end.object_lines = written.lines;
+        self.end.bytes += written.bytes;
+    }
+}
+
+/// Has the reader poll once more, and writes what it has copied, as far as there is room.
+fn end_rings(
+    rings: &mut Following,
+    clocks: Option<&mut Clocks>,
+    room: Option<u64>,
+    until: Option<BootNanos>,
+    observer: &Observer,
+) -> Option<anyhow::Error> {
+    rings.stop();
+    let begin = rings.writer.bytes();
+    let write = || -> io::Result<()> {
+        loop {
+            observer.step();
+            let Some(batch) = rings.next(WAIT) else { continue };
+            let is_last = batch.is_last;
+            let written = rings.writer.bytes() - begin;
+            let is_wanted = until.is_none_or(|until| rings.reached < until);
+            if is_wanted && room.is_none_or(|room| written + (batch.copied.bytes() as u64) < room) {
+                rings.write(batch)?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        rings.refresh(true)?;
+        for anchor in clocks.into_iter().flat_map(Clocks::stop) {
+            rings.anchor(anchor)?;
+        }
+        rings.flush()
+    };
+    write().err().map(Into::into)
+}
+
+/// Has the disk keep what was written. That can take long for much, and is progress: a signal does not end it at once.
+pub(crate) fn sync(files: Vec<File>, observer: &Observer) -> io::Result<()> {
+    let begun = Instant::now();
+    let syncing = std::thread::spawn(move || files.iter().try_for_each(File::sync_data));
+    while !syncing.is_finished() && begun.elapsed() < SYNC {
+        observer.step();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
+}
+
+/// Cuts a file where its last whole chunk ends.
+pub(crate) fn cut(file: Option<&File>, bytes: u64) {
+    // If that fails, too, the chunk that is not whole is what readers take for the cut.
+    let _ = file.map(|file| file.set_len(bytes));
+}
