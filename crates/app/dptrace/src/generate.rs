@@ -10,9 +10,9 @@ use errors::usage;
 use objects::{ProbeArg, WantedProbe};
 use whole_file::Access;
 
+use crate::args::specs::SpecArgs;
 use crate::messages::note;
 use crate::output::{self, Output};
-use crate::specs::SpecArgs;
 
 /// `dptrace generate`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod agreement_tests;
+mod args;
+mod bundled;
 mod capture;
 mod cli;
 mod completion;
@@ -13,7 +15,6 @@ mod exit;
 mod export;
 mod generate;
 mod help;
-mod input;
 mod inspect;
 mod interrupt;
 mod kernel_delay;
@@ -28,10 +29,8 @@ mod output;
 mod pmd;
 mod record;
 mod report;
-mod rights;
 mod run;
 mod serve;
-mod specs;
 mod status_line;
 mod terminal;
 mod timeline;

@@ -48,7 +48,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 
 /// An error with its causes; and if rights are missing, how to get them.
 pub(crate) fn explained(error: &anyhow::Error) -> String {
-    match crate::rights::advice(error) {
+    match doctor::rights::advice(error) {
         Some(advice) => format!("{error:#}{advice}"),
         None => format!("{error:#}"),
     }

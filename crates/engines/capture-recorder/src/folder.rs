@@ -8,15 +8,13 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
 use anyhow::{Context as _, bail};
-use capture::Meta;
+use capture::{Meta, size};
 use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
 use text::printable::path as printable;
 use trace_source::captures::META;
 use whole_file::{Access, WholeFile, folder_of, sync_folder};
-
-use super::summary::size;
 
 /// The folder.
 pub struct Folder {

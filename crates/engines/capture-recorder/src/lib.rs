@@ -21,4 +21,3 @@ pub use kernel::Kernel;
 pub use objects::{Objects, SMALL_RING};
 pub use recording::{Limits, Parts, record};
 pub use rings::Rings;
-pub use summary::{clock, join, size};

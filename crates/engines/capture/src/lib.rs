@@ -28,6 +28,7 @@ mod past;
 mod polls;
 mod reader;
 mod rings;
+mod words;
 
 pub use around::Around;
 pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD, StreamWriter};
@@ -40,3 +41,4 @@ pub use meta::{
 pub use past::{Past, PastCut};
 pub use reader::{Names, Reader, Source};
 pub use rings::{Rings, RingsWriter};
+pub use words::{clock, join, size};

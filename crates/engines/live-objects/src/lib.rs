@@ -28,6 +28,7 @@ mod program;
 pub mod rpc;
 mod session;
 mod sources;
+pub mod table;
 
 use std::path::Path;
 

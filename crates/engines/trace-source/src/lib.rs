@@ -7,6 +7,7 @@ pub mod beside;
 pub mod captures;
 pub mod cpus;
 mod file;
+pub mod info;
 mod input;
 mod measured_rate;
 mod problems;

@@ -3,12 +3,14 @@
 
 mod find;
 mod message;
+mod program;
 mod words;
 
 use std::collections::HashSet;
 
 use find::run_same_program;
 pub use find::{called, check_number, is_there};
+pub use program::{check_process, find_program};
 pub use words::join_pids;
 
 use errors::usage;

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use capture_recorder::{Folder, Kernel, Limits, Objects, Parts, Rings, check_room};
 use clap::Args;
+use doctor::rights;
 use errors::usage;
-use host::{HostError, Pid, Process};
 use live_objects::probes::RING_BYTES;
-use process_selector::{Role, Takes};
+use process_selector::{Role, Takes, check_process};
 use text::shell;
 use trace_source::cpus;
 
+use crate::args::bytes;
+use crate::args::specs::SpecArgs;
 use crate::messages::note;
-use crate::specs::SpecArgs;
-use crate::{rights, terminal};
+use crate::terminal;
 
 /// `dptrace capture`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
     let ring_bytes = rings.as_ref().map_or(0, pages);
     let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
-    let why = format!("{} of the trace's rings, and what comes until it ends", capture_recorder::size(ring_bytes));
+    let why = format!("{} of the trace's rings, and what comes until it ends", ::capture::size(ring_bytes));
     check_room(args.output.as_deref(), needed, &why)?;
     // Reading debug information takes its time: nothing else goes on meanwhile.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
@@ -138,19 +139,9 @@ const LEAST_LIMIT: u64 = 16 << 20;
 /// everybody on the machine.
 fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
-    let size = capture_recorder::size(most);
+    let size = ::capture::size(most);
     note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
     Some(most)
-}
-
-/// That there is such a process. If we may not look into it, its trace may be readable all the same.
-pub(crate) fn check_process(pid: u32) -> anyhow::Result<()> {
-    match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
-        Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
-            Err(error.into())
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 /// What can't be captured, and why.
@@ -192,38 +183,9 @@ impl Missing {
     }
 }
 
-/// A number of bytes: `500M`, `2G`.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    const LEAST: u64 = 1 << 20;
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
-        "" => 0,
-        "k" | "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err("expected a number of bytes such as 500M or 2G".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes such as 500M or 2G".to_owned())?;
-    let bytes = number.checked_mul(1 << shift).ok_or_else(|| "that is more than any disk has".to_owned())?;
-    if bytes < LEAST { Err("a capture needs 1M at least".to_owned()) } else { Ok(bytes) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_units() {
-        for (text, expected) in
-            [("1048576", 1 << 20), ("500M", 500 << 20), ("2G", 2 << 30), ("3MiB", 3 << 20), ("1GB", 1 << 30)]
-        {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for text in ["", "M", "5", "5X", "-1M", "99999999999999T", "1.5G"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn what_is_missing_is_known_by_its_part() {

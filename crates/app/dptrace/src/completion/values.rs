@@ -8,9 +8,9 @@ use spdk_trace::Tpoint;
 
 use super::place::{Place, Slot};
 use super::{Answer, Candidate, Names};
+use crate::args::input::InputArgs;
+use crate::args::objects::ObjectArgs;
 use crate::cli::Cli;
-use crate::input::InputArgs;
-use crate::trace::objects::ObjectArgs;
 
 /// Candidates, whether they begin with what was typed or not.
 pub(super) fn answer(place: &Place<'_>) -> Answer {
@@ -104,7 +104,7 @@ fn list_words(place: &Place<'_>, nth: usize) -> Answer {
 }
 
 fn scripts() -> Vec<Candidate> {
-    crate::run::bundled_names().map(|(name, about)| Candidate::new(name, about)).collect()
+    crate::bundled::names().map(|(name, about)| Candidate::new(name, about)).collect()
 }
 
 fn specs() -> Vec<Candidate> {

@@ -1,20 +1,16 @@
 //! `dptrace doctor`: what this kernel and this user may do, and what for.
 
-mod checks;
-mod commands;
-mod facts;
-mod report;
-
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use doctor::report::{Finding, Report};
+use doctor::{checks, commands};
 use errors::unsupported;
 use host::system;
 use whole_file::Access;
 
 use crate::output::{self, Output};
-use report::{Finding, Report};
 
 /// `dptrace doctor`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -52,7 +48,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let path = args.output.as_deref();
     let mut output = Output::whole(path, Access::Umask)?;
     if args.json {
-        report::json(&findings, &mut output.buffer)?;
+        doctor::report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
         text(args, &Report { findings: &findings, release: &release, screen: output::screen(path) }, &mut output)?;
@@ -62,11 +58,6 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let Some(commands) = commands::that_cannot_work(&findings) else { return Ok(()) };
     let needs = if commands.contains(' ') { "they need" } else { "it needs" };
     Err(unsupported(format!("dptrace {commands} cannot work here: {needs} {}", lacking.join(", "))))
-}
-
-/// Each check's name, and `yes`, `no` or `unknown`.
-pub(crate) fn answers() -> impl Iterator<Item = (&'static str, &'static str)> {
-    checks::all().map(Finding::of).map(|finding| (finding.check.name, finding.word()))
 }
 
 fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {

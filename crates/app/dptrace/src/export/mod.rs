@@ -12,9 +12,10 @@ use tables::TABLES;
 use text::printable::path as printable;
 use whole_file::Batch;
 
+use crate::args::input;
+use crate::args::objects::ObjectArgs;
 use crate::output::Output;
 use crate::terminal;
-use crate::trace::objects::ObjectArgs;
 
 /// `dptrace export`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let observer = terminal::observer();
     let (mut stems, mut batch) = (BTreeSet::new(), Batch::default());
     for path in &args.files {
-        let exported = export(&options, path, &mut stems, &mut batch, &observer)
+        let exported = export(&options, &input::capture_or_trace(path)?, &mut stems, &mut batch, &observer)
             .with_context(|| format!("exporting {}", printable(path)))?;
         for ((_, rows, bytes), (more_rows, more_bytes)) in written.iter_mut().zip(exported) {
             *rows += more_rows;

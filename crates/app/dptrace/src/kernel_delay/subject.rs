@@ -8,13 +8,12 @@ use std::process::Child;
 use anyhow::{Context as _, anyhow};
 use errors::usage;
 use kernel_delay::{Subject, busiest_table, check_namespace};
-use process_selector::{Role, Takes};
+use process_selector::{Role, Takes, find_program};
 use sys::process::HeldChild;
 use text::printable::path as printable;
 
 use super::args::KernelDelayArgs;
 use crate::messages::note;
-use crate::record::find_program;
 use crate::{output, terminal};
 
 /// The process that people ask about who name none.

@@ -18,13 +18,13 @@ use trace_source::{Loaded, Measured, Place, beside};
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
-use crate::input::{self, Input, InputArgs};
+use crate::args::filter::FilterArgs;
+use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
+use crate::args::mistaken;
+use crate::args::objects::ObjectArgs;
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal;
-use crate::trace::filter::FilterArgs;
-use crate::trace::objects::ObjectArgs;
-use crate::trace::{mistaken, refuse_to_overwrite};
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -50,7 +50,7 @@ impl Typed<'_> {
         let at = self.words.iter().position(|word| word == option);
         let process = at.and_then(|at| self.words.get(at + 1)).filter(|word| !word.starts_with('-'));
         let process = process.map_or("PID", |word| &**word);
-        Some(format!("dptrace {command} has no option {option}: {}", crate::timeline::captured_first(process)))
+        Some(format!("dptrace {command} has no option {option}: {}", crate::args::input::captured_first(process)))
     }
 
     /// The option before what looks like a negative number, if it takes a value.

@@ -1,7 +1,5 @@
 //! `dptrace objects -p PID`: a table of the objects that are alive in a process.
 
-mod table;
-
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -9,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use errors::usage;
 use live_objects::rpc::Answers;
-use live_objects::{Finder, Snapshot, read_files};
+use live_objects::{Finder, Snapshot, read_files, table};
 use objects::{ObjectSpec, built_in};
 use process_selector::{Role, Takes};
 use screen::counted;

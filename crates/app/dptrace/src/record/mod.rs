@@ -1,8 +1,7 @@
 //! `dptrace record`: records the objects of a running process from its probes.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,16 +13,16 @@ use host::{Files, Pid, Process, Watch};
 use live_objects::probes::{AttachPlan, Recorder, Totals, add_files, report_remarks, report_totals};
 use live_objects::{Finder, Opening, Session};
 use objects::{Frame, Header, ObjectSpec, WantedProbe};
-use process_selector::{Role, Takes};
+use process_selector::{Role, Takes, find_program};
 use spdk_trace::Ticks;
 use sys::process::HeldChild;
 use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
+use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::{self, Output};
-use crate::specs::SpecArgs;
 use crate::{exit, terminal};
 
 /// `dptrace record`, as typed.
@@ -260,21 +259,6 @@ impl<'a> Subject<'a> {
         let held = HeldChild::spawn(path.as_os_str(), arguments);
         held.map(Some).with_context(|| format!("starting {}", self.name))
     }
-}
-
-/// The file that a command's name means, as execvp(3) finds it: one that can be run.
-pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
-    let found = host::find_program(name);
-    let path = found.with_context(|| format!("there is no program {} in PATH", printable(name)))?;
-    let shown = printable(&path);
-    let metadata = std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
-    if !metadata.is_file() {
-        bail!("{shown} is no program: it is {}", if metadata.is_dir() { "a directory" } else { "no regular file" });
-    }
-    if metadata.permissions().mode() & 0o111 == 0 {
-        bail!("{shown} is not executable: chmod +x makes a program of it, if it is one");
-    }
-    Ok(path)
 }
 
 /// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.

@@ -9,10 +9,10 @@ use page::Report;
 use page::chart::{self, Chart};
 use trace_source::Place;
 
+use crate::args::input::{self, refuse_to_overwrite};
+use crate::args::objects::ObjectArgs;
 use crate::output::Output;
 use crate::terminal;
-use crate::trace::objects::ObjectArgs;
-use crate::trace::refuse_to_overwrite;
 
 /// `dptrace report`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -84,7 +84,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
-    let place = Place::File(trace_source::named(&args.file, &terminal::observer()));
+    let place = Place::File(input::capture_or_trace(&args.file)?);
     let path = args.output.as_deref().or(args.svg.as_deref()).or(args.png.as_deref());
     refuse_to_overwrite(&place, &args.objects, path)?;
     if path.is_none() && std::io::stdout().is_terminal() {

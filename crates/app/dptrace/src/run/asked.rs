@@ -5,9 +5,9 @@ use std::path::Path;
 use errors::usage;
 use text::shell;
 
-use super::bundled::{self, Bundled};
 use super::options::{DumpName, RunArgs};
 use super::source;
+use crate::bundled::{self, Bundled};
 use crate::messages::is_bpftrace_compat;
 
 /// An error if the script is not there, or if it is a bundled one that can't be run with these words.

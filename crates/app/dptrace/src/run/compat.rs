@@ -141,7 +141,7 @@ pub(crate) fn info() -> anyhow::Result<()> {
     let mut text = format!("System\n  OS: Linux {release}\n  Arch: {}\n\n", std::env::consts::ARCH);
     // SANITY: writing to a string doesn't fail.
     let _ = write!(text, "Build\n  version: {VERSION}\n\nKernel features\n");
-    for (name, word) in crate::doctor::answers() {
+    for (name, word) in doctor::answers() {
         let _ = writeln!(text, "  {}: {word}", name.to_ascii_lowercase());
     }
     print(&text)

@@ -1,7 +1,6 @@
 //! `dptrace run`: scripts in bpftrace's language.
 
 mod asked;
-mod bundled;
 pub(crate) mod compat;
 mod compiled;
 pub(crate) mod engine_error;
@@ -35,7 +34,7 @@ use params::Wanted;
 use source::ScriptText;
 use untraced::Untraced;
 
-pub(crate) use bundled::{ScriptsArgs, is_bundled, names as bundled_names, scripts};
+pub(crate) use crate::bundled::{ScriptsArgs, is_bundled, names as bundled_names, scripts};
 pub(crate) use options::RunArgs;
 
 /// How long a benchmark runs at least.

@@ -8,9 +8,9 @@ use clap::{ArgAction, Args, ValueEnum};
 use errors::usage;
 use process_selector::{Role, Takes};
 
-use super::{asked, bundled};
+use super::asked;
 use crate::messages::is_bpftrace_compat;
-use crate::terminal;
+use crate::{bundled, terminal};
 
 const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };
 

@@ -6,8 +6,8 @@ use bt_lang::ast::visit::{VisitMut, walk_expr, walk_item};
 use bt_lang::ast::{Expr, ExprKind, Program};
 use text::printable;
 
-use super::bundled;
 use super::source::ScriptText;
+use crate::bundled;
 
 /// What a script takes.
 #[derive(Default)]

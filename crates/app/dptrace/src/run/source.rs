@@ -9,9 +9,9 @@ use errors::usage;
 use host::user_file;
 use text::printable::{self, path as printable};
 
-use super::bundled::{self, Bundled};
 use super::compat;
 use super::options::RunArgs;
+use crate::bundled::{self, Bundled};
 use crate::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 
 /// What bpftrace calls a program that has no file, in messages and in JSON.

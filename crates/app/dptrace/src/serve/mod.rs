@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
 
     /// Remove the oldest files that it wrote if all together have more bytes than this: 500M, 2G
     #[arg(
-        long, value_name = "BYTES", default_value = "1G", value_parser = crate::capture::bytes, requires = "parquet",
+        long, value_name = "BYTES", default_value = "1G", value_parser = crate::args::bytes, requires = "parquet",
         help_heading = "Tables"
     )]
     keep_bytes: u64,

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use ::text::printable::path as printable;
-use ::text::shell;
 use clap::Args;
 use errors::usage;
 use observer::Progress;
@@ -14,9 +12,10 @@ use trace_source::Place;
 
 #[cfg(test)]
 use crate::agreement_tests::{RealTrace, Requests};
+use crate::args::input;
+use crate::args::objects::ObjectArgs;
 use crate::output::{self, Output};
 use crate::terminal::{self, READING};
-use crate::trace::objects::ObjectArgs;
 
 /// `dptrace timeline`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -92,13 +91,10 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
-    let path = trace_source::named(&args.dir, &terminal::observer());
+    let path = input::capture_or_trace(&args.dir)?;
     let written = args.output.as_deref().or(args.perfetto.as_deref());
     let place = Place::File(path.clone());
-    crate::trace::refuse_to_overwrite(&place, &args.objects, written)?;
-    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
-        return Err(usage(format!("{} is no file or folder: {}", printable(&path), captured_first(process))));
-    }
+    crate::args::input::refuse_to_overwrite(&place, &args.objects, written)?;
     let inputs = Inputs::open(&path, &args.objects.sources(), &args.by, &terminal::observer())?;
     let source = &inputs.source;
     let screen = output::screen(args.output.as_deref());
@@ -123,21 +119,6 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
         output.buffer.extend(text.as_bytes());
     }
     Ok(output.finish()?)
-}
-
-/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
-fn is_process(word: &str) -> bool {
-    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
-}
-
-/// What to do with a process, where only what was captured of it can be read.
-pub(crate) fn captured_first(process: &str) -> String {
-    let process = shell::word(process);
-    format!(
-        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
-         watch -p {process} --slow 500us, which waits for slow requests)"
-    )
 }
 
 fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use errors::usage;
-use host::{HostError, Pid, Process};
+use host::Pid;
 use process_selector::{Role, Takes};
 use screen::Screen;
 use sys::process::PidFd;
@@ -16,10 +16,10 @@ use text::printable;
 use top_feed::{Feeds, Kernel, ReadingOptions, Trace};
 use trace_source::cpus;
 
+use crate::args::specs::SpecArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
 use crate::output::Output;
-use crate::specs::SpecArgs;
 
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
         terminal::check()?;
     }
     let pid = find(args)?;
-    check_process(pid)?;
+    process_selector::check_process(pid)?;
     let reading =
         ReadingOptions { specs: args.specs.resolve()?, probes: !args.no_probes, all_records: args.all_records };
     // Before any thread is started: they inherit it.
@@ -201,16 +201,6 @@ fn find(args: &TopArgs) -> anyhow::Result<u32> {
         return Err(usage("nothing to look at: give -p PID or -p NAME"));
     }
     process_selector::one(&words, ROLE, &crate::terminal::observer())
-}
-
-/// That there is such a process. If we may not look into it, its trace may be readable all the same.
-fn check_process(pid: u32) -> anyhow::Result<()> {
-    match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
-        Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
-            Err(error.into())
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 fn name(pid: u32) -> String {

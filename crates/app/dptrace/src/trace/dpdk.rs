@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use trace_source::captures;
 
 use anyhow::{Context as _, bail};
 use ctf::{Event, Form, Merged, Metadata, Stream, Value, Writer};
@@ -13,12 +12,13 @@ use records::{Test, parse_number};
 use screen::{Screen, counted};
 use text::printable::path as printable;
 use text::{patterns, utc};
+use trace_source::captures;
+use trace_source::info::line;
 use whole_file::Access;
 
 use super::TraceArgs;
-use super::filter::EventFilter;
 use super::format::FormatName;
-use super::info::line;
+use crate::args::filter::EventFilter;
 use crate::messages::note;
 use crate::output::Output;
 

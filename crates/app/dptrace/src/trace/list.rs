@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 
-use objects::Annotator;
 use observer::{Progress, Reading};
 use records::{Context, Filter, Format, Head, View};
 use spdk_trace::{Problems, Record, Ticks, Trace};
 
 use crate::output::Output;
 use crate::terminal::{self, READING};
+use objects::Annotator;
 
 /// The options of a listing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,17 +1,14 @@
 //! `dptrace trace`: prints a trace with the names of its objects.
 
-pub(crate) mod captured;
 mod dpdk;
-pub(crate) mod filter;
 mod follow;
 mod format;
-mod info;
-mod info_json;
 mod list;
-pub(crate) mod mistaken;
-pub(crate) mod objects;
+use crate::args::input::refuse_to_overwrite;
+use crate::args::mistaken;
 pub(crate) use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_source::info;
 
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::Context as _;
@@ -24,19 +21,19 @@ use requests::Known;
 use screen::Screen;
 use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource, Loaded, Place, beside, captures, cpus, nothing_read, warn_problems};
+use trace_source::{Application, FileSource, Loaded, Place, beside, cpus, nothing_read, warn_problems};
 use whole_file::Access;
 
-use crate::input::{self, Input, InputArgs};
+use crate::args::filter::FilterArgs;
+use crate::args::input::{self, Input, InputArgs};
+use crate::args::objects::ObjectArgs;
 use crate::interrupt::Interrupt;
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal;
-use filter::FilterArgs;
 use follow::{Following, Stop};
 use format::FormatName;
 use list::ListOptions;
-use objects::ObjectArgs;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -153,7 +150,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     if args.info
         && let Place::File(path) = &place
         && path.is_dir()
-        && let Some(text) = captured::without_trace(path, args.json, args.screen())?
+        && let Some(text) = info::without_trace(path, args.json, args.screen(), &terminal::observer())?
     {
         let mut output = Output::whole(args.output.as_deref(), access)?;
         output.buffer.extend_from_slice(text.as_bytes());
@@ -175,9 +172,9 @@ fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result
     let known = match (args.info, args.json) {
         (false, _) => None,
         (true, false) => Some(info::info(loaded, screen, args.all)),
-        (true, true) => Some(info_json::info(loaded)),
+        (true, true) => Some(info::json::info(loaded)),
     };
-    let tpoints = || if args.json { info_json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
+    let tpoints = || if args.json { info::json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
     let text = known.as_ref().map_or_else(tpoints, |known| known.text.clone());
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
@@ -343,12 +340,4 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     output.finish()?;
     objects.report(without_pointers.as_deref(), &terminal::observer());
     Ok(())
-}
-
-/// `-o` naming an input would destroy it.
-pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
-    let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
-    let captured = trace.map(|(_, path)| captures::files(path)).unwrap_or_default();
-    let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
-    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
 }

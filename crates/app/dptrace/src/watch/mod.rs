@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use errors::usage;
-use process_selector::{Role, Takes};
+use process_selector::{Role, Takes, check_process};
 use watch::Options;
 
-use crate::capture::{bytes, check_process};
-use crate::specs::SpecArgs;
+use crate::args::bytes;
+use crate::args::specs::SpecArgs;
 use crate::{interrupt, terminal};
 
 /// `dptrace watch`, as typed.

@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 
-use live_objects::alive::{AliveObject, Value};
-use live_objects::rpc::{self, Answers, Other, Rows};
-use live_objects::{Finder, Kind, Snapshot};
 use records::json_text::{foreign_member, string};
 use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 use serde_json::Value as Json;
 use text::printable;
 
+use crate::alive::{AliveObject, Value};
+use crate::rpc::{self, Answers, Other, Rows};
+use crate::{Finder, Kind, Snapshot};
+
 /// A table for each kind of which there are objects; what the RPC says is behind what the memory shows.
-pub(super) fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {
+pub fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {
     let mut text = String::new();
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
         let said = answers.of(&kind.spec.name);
@@ -122,7 +123,7 @@ fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
 }
 
 /// A JSON object on a line for each object. What the RPC says is in its member `rpc`.
-pub(super) fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut Vec<u8>) {
+pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut Vec<u8>) {
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
         let said = answers.of(&kind.spec.name);
         for object in &found.objects {

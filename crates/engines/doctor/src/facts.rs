@@ -5,7 +5,7 @@ use bpf_session::features::trials;
 use host::{Capabilities, Capability, system};
 
 /// `CAP_SYS_ADMIN` and its like.
-pub(super) fn has(capability: Capability) -> Answer {
+pub(crate) fn has(capability: Capability) -> Answer {
     let own = Capabilities::own();
     match (own.has(capability), own.has_itself(capability)) {
         (true, true) => Answer::YES,
@@ -14,11 +14,11 @@ pub(super) fn has(capability: Capability) -> Answer {
     }
 }
 
-pub(super) fn release() -> Answer {
+pub(crate) fn release() -> Answer {
     system::kernel_release().map_or_else(|| Answer::Unknown("/proc is not mounted".into()), Answer::Yes)
 }
 
-pub(super) fn lockdown() -> Answer {
+pub(crate) fn lockdown() -> Answer {
     match system::lockdown().as_deref() {
         Some("none") => Answer::YES,
         Some(mode) => Answer::no(format!("the kernel is locked down, mode {mode}")),
@@ -26,7 +26,7 @@ pub(super) fn lockdown() -> Answer {
     }
 }
 
-pub(super) fn unprivileged_bpf() -> Answer {
+pub(crate) fn unprivileged_bpf() -> Answer {
     match system::setting("unprivileged_bpf_disabled") {
         Some(0) => Answer::Yes("= 0".into()),
         Some(set) => Answer::no(format!("kernel.unprivileged_bpf_disabled is {set}")),
@@ -36,7 +36,7 @@ pub(super) fn unprivileged_bpf() -> Answer {
 
 /// From 2 on the kernel is left out of what users may count, from 1 on the machine as a whole, from 0 on raw tracepoints
 /// (Documentation/admin-guide/sysctl/kernel.rst).
-pub(super) fn perf_paranoid() -> Answer {
+pub(crate) fn perf_paranoid() -> Answer {
     match system::setting("perf_event_paranoid") {
         Some(set) if set < 0 => Answer::Yes(format!("= {set}")),
         Some(set) if Capabilities::own().has(Capability::Perfmon) => {
@@ -47,7 +47,7 @@ pub(super) fn perf_paranoid() -> Answer {
     }
 }
 
-pub(super) fn kernel_addresses() -> Answer {
+pub(crate) fn kernel_addresses() -> Answer {
     match system::sees_kernel_addresses() {
         Some(true) => Answer::YES,
         Some(false) => match system::setting("kptr_restrict") {
@@ -59,7 +59,7 @@ pub(super) fn kernel_addresses() -> Answer {
 }
 
 /// 1 lets a process be read by its parents only, 2 by `CAP_SYS_PTRACE`, 3 by nobody (admin-guide/LSM/Yama.rst).
-pub(super) fn ptrace_scope() -> Answer {
+pub(crate) fn ptrace_scope() -> Answer {
     match system::setting("yama/ptrace_scope") {
         None => Answer::Yes("no Yama".into()),
         Some(0) => Answer::Yes("= 0".into()),
@@ -71,7 +71,7 @@ pub(super) fn ptrace_scope() -> Answer {
 }
 
 /// The limit itself says little: since Linux 5.11 BPF's memory does not count, and before that dptrace raises the limit.
-pub(super) fn locked_memory() -> Answer {
+pub(crate) fn locked_memory() -> Answer {
     // Before, because the trial may raise it.
     let limit = system::lockable_memory().map_or("unlimited".to_owned(), |bytes| format!("{} KiB", bytes >> 10));
     match trials::ring_buffer() {
@@ -83,7 +83,7 @@ pub(super) fn locked_memory() -> Answer {
     }
 }
 
-pub(super) fn first_pid_namespace() -> Answer {
+pub(crate) fn first_pid_namespace() -> Answer {
     match system::in_first_pid_namespace() {
         Some(true) => Answer::YES,
         Some(false) => Answer::no("this is a container with its own PIDs"),
@@ -91,7 +91,7 @@ pub(super) fn first_pid_namespace() -> Answer {
     }
 }
 
-pub(super) fn first_user_namespace() -> Answer {
+pub(crate) fn first_user_namespace() -> Answer {
     match system::in_first_user_namespace() {
         Some(true) => Answer::YES,
         Some(false) => Answer::no("its root is not the root of the machine, and its capabilities do not allow BPF"),

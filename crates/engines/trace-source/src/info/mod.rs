@@ -1,27 +1,34 @@
 //! `--info` and `--list-tpoints`: what a trace file is, before one looks at its records.
 
+mod captured;
+pub mod json;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use screen::{Screen, counted, shorten, wrap};
 use spdk_trace::{ArgKind, ArgSpec, Lcore, Problems, RawTrace, RingSummary, Ticks, Tpoint, Trace};
-use trace_source::{Loaded, Measured};
 
-use super::captured;
+use crate::{Loaded, Measured};
+
+pub use captured::without_trace;
 
 /// The output of `--info`.
-pub(crate) struct Info {
-    pub(crate) text: String,
-    pub(crate) records: u64,
-    pub(crate) problems: Problems,
+pub struct Info {
+    /// The description.
+    pub text: String,
+    /// Number of records.
+    pub records: u64,
+    /// What could not be read.
+    pub problems: Problems,
 }
 
 /// Owners that are listed, unless all are wanted: a target may have thousands of connections.
 const MOST_OWNERS: usize = 20;
 
 /// Looks at a trace for `--info`; `all` lists all its owners.
-pub(crate) fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
+pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
     let mut text = String::new();
     let Loaded { trace, name, measured, capture } = loaded;
     line(&mut text, "trace", &screen.width().map_or_else(|| name.into(), |width| shorten(name, width - VALUE)), screen);
@@ -52,7 +59,7 @@ pub(crate) fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
 const VALUE: usize = 13;
 
 /// A line about one thing; on a terminal, a sentence goes on over lines.
-pub(super) fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
+pub fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
     let what = format!("{what}:");
     let value = screen
         .width()
@@ -158,10 +165,10 @@ fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], scree
 }
 
 /// By lcore: how many records, and the times of the first and the last.
-pub(super) type Lcores = BTreeMap<Lcore, (u64, Ticks, Ticks)>;
+pub type Lcores = BTreeMap<Lcore, (u64, Ticks, Ticks)>;
 
 /// What a document says of its lcores, and what could not be read of it.
-pub(super) fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
+pub fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
     let mut lcores = Lcores::new();
     let problems = trace.for_each(|record| {
         let lcore = lcores.entry(record.lcore).or_insert((0, record.tsc, record.tsc));
@@ -197,7 +204,7 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u6
 }
 
 /// The text of `--list-tpoints`.
-pub(crate) fn tpoints(loaded: &Loaded, screen: Screen) -> String {
+pub fn tpoints(loaded: &Loaded, screen: Screen) -> String {
     let all = loaded.trace.tpoints().all();
     let longest = all.iter().map(|tpoint| screen::columns(&tpoint.name)).max().unwrap_or_default();
     let longest_argument = all.iter().flat_map(arguments).map(|it| screen::columns(&it)).max().unwrap_or_default();

@@ -11,10 +11,11 @@ use errors::usage;
 use host::user_file;
 use process_selector::{Role, Takes};
 use text::printable::path as printable;
-use trace_source::{Loaded, NAME_BASE, Piped, Place, SHM, named, trace_of, traces, what_is_there};
+use trace_source::{Loaded, NAME_BASE, Piped, Place, SHM, captures, named, trace_of, traces, what_is_there};
 
+use crate::args::objects::ObjectArgs;
 use crate::messages::note;
-use crate::terminal;
+use crate::{output, terminal};
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
@@ -140,7 +141,7 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let is_file = path.exists();
     let start = user_file::start(path).unwrap_or_default();
     let is_script = path.extension().is_some_and(|it| it == "bt") || start.starts_with(b"#!");
-    let is_bundled = path.to_str().is_some_and(crate::run::is_bundled);
+    let is_bundled = path.to_str().is_some_and(crate::bundled::is_bundled);
     let what = match () {
         () if is_file && is_script => "a script",
         () if !is_file && is_bundled => "a bundled script",
@@ -181,4 +182,35 @@ fn is_piped() -> bool {
         Err(_) => return false,
     };
     kind.is_fifo() || kind.is_file() || kind.is_socket()
+}
+
+/// Returns an error if `-o` names an input, which it would destroy.
+pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
+    let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
+    let captured = trace.map(|(_, path)| captures::files(path)).unwrap_or_default();
+    let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
+    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
+}
+
+/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
+fn is_process(word: &str) -> bool {
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
+}
+
+/// What to do with a process, where only what was captured of it can be read.
+pub(crate) fn captured_first(process: &str) -> String {
+    let process = text::shell::word(process);
+    format!(
+        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
+         watch -p {process} --slow 500us, which waits for slow requests)"
+    )
+}
+
+/// Returns the trace or capture that a user named, for commands that read no process: an error says what is done first with one.
+pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
+        return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
+    }
+    Ok(named(path, &terminal::observer()))
 }

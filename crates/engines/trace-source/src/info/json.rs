@@ -1,14 +1,14 @@
 //! `--info` and `--list-tpoints` as JSON.
 
-use ::capture::Meta;
+use capture::Meta;
 use records::json_text::{member, number_member, string, string_member};
 use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
-use trace_source::{Loaded, Measured};
 
-use super::info::{Info, lcores_of};
+use super::{Info, lcores_of};
+use crate::{Loaded, Measured};
 
 /// One object that describes the trace. Times are in microseconds from the first record of all lcores.
-pub(super) fn info(loaded: &Loaded) -> Info {
+pub fn info(loaded: &Loaded) -> Info {
     let Loaded { trace, name, measured, capture } = loaded;
     let mut out = vec![b'{'];
     string_member(&mut out, "trace", name);
@@ -126,7 +126,7 @@ fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
 }
 
 /// One object that describes a capture without a trace.
-pub(super) fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
+pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
     let mut out = vec![b'{'];
     string_member(&mut out, "trace", name);
     string_member(&mut out, "form", "capture");
@@ -193,7 +193,7 @@ fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u6
 }
 
 /// An object for each tracepoint.
-pub(super) fn tpoints(loaded: &Loaded) -> String {
+pub fn tpoints(loaded: &Loaded) -> String {
     let mut out = Vec::new();
     for tpoint in loaded.trace.tpoints().all() {
         one(&mut out, tpoint);

@@ -61,12 +61,12 @@ fn decisive() -> impl Iterator<Item = (&'static str, &'static Needs)> {
 }
 
 /// Whether `record` or `run` cannot work without this check.
-pub(super) fn is_required(check: &str) -> bool {
+pub fn is_required(check: &str) -> bool {
     decisive().any(|(_, needs)| needs.required.contains(&check))
 }
 
 /// Those of `record` and `run` that cannot work: `record`, `run`, or `record and run`.
-pub(super) fn that_cannot_work(findings: &[Finding]) -> Option<String> {
+pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
     let lacks = |name: &&str| findings.iter().any(|it| it.check.name == *name && !it.answer.is_yes());
     let names: Vec<_> =
         decisive().filter(|(_, needs)| needs.required.iter().any(lacks)).map(|(name, _)| name).collect();
@@ -75,24 +75,28 @@ pub(super) fn that_cannot_work(findings: &[Finding]) -> Option<String> {
 
 /// Whether a command can work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Works {
+pub enum Works {
+    /// They work.
     Yes,
     /// With less than it has elsewhere.
     Partly,
+    /// They do not work.
     No,
 }
 
 /// What a command can do here.
-pub(super) struct Ability {
-    pub(super) commands: &'static str,
-    pub(super) works: Works,
+pub struct Ability {
+    /// Names of the commands.
+    pub commands: &'static str,
+    /// State of the commands.
+    pub works: Works,
     /// The checks that say so.
-    pub(super) lacks: Vec<&'static str>,
+    pub lacks: Vec<&'static str>,
 }
 
 impl Ability {
     /// Of all commands, in the order of the report.
-    pub(super) fn all(findings: &[Finding]) -> Vec<Self> {
+    pub fn all(findings: &[Finding]) -> Vec<Self> {
         let lacks = |name: &&&str| findings.iter().any(|it| it.check.name == **name && !it.answer.is_yes());
         let each = COMMANDS.iter().map(|needs| {
             let required: Vec<_> = needs.required.iter().filter(lacks).copied().collect();
@@ -108,7 +112,7 @@ impl Ability {
     }
 
     /// `yes`, `partly: without A, B` or `no: needs A, B`.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self.works {
             Works::Yes => "yes".to_owned(),
             Works::Partly => format!("partly: without {}", self.lacks.join(", ")),

@@ -23,14 +23,14 @@ struct Situation {
 }
 
 /// What to do about an error, if rights are missing: further lines of its message.
-pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
+pub fn advice(error: &anyhow::Error) -> Option<String> {
     let lack = error.chain().find_map(Lack::of)?;
     let own = Capabilities::own();
     Some(Situation::here().advice(lack, own.has(Capability::SysPtrace)))
 }
 
 /// How the rights are got that dptrace can use, on one line.
-pub(crate) fn how_to_get() -> String {
+pub fn how_to_get() -> String {
     let situation = Situation::here();
     situation.in_container("").unwrap_or_else(|| format!("run as root, or: {}", situation.setcap("")))
 }

@@ -78,19 +78,19 @@ impl FilterArgs {
 }
 
 /// What events of DPDK must have, which know neither owners nor objects.
-pub(super) struct EventFilter {
-    pub(super) lcores: Option<HashSet<u16>>,
-    pub(super) tpoints: Vec<Pattern>,
+pub(crate) struct EventFilter {
+    pub(crate) lcores: Option<HashSet<u16>>,
+    pub(crate) tpoints: Vec<Pattern>,
     /// In microseconds since the first event.
-    pub(super) since: Option<f64>,
-    pub(super) until: Option<f64>,
+    pub(crate) since: Option<f64>,
+    pub(crate) until: Option<f64>,
     /// Names of fields, with what their values must be.
-    pub(super) conditions: Vec<(String, Test)>,
+    pub(crate) conditions: Vec<(String, Test)>,
 }
 
 impl FilterArgs {
     /// Understands the filters for a trace of DPDK.
-    pub(super) fn of_events(&self) -> anyhow::Result<EventFilter> {
+    pub(crate) fn of_events(&self) -> anyhow::Result<EventFilter> {
         let given =
             [("--owner", self.owner.is_some()), ("--object", !self.object.is_empty()), ("--common", self.common)];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {

@@ -15,23 +15,25 @@ const FENTRY: &str = if matches!(Arch::HOST, Arch::Aarch64) {
 };
 
 /// To get what the advice on missing rights has.
-pub(super) const GRANT: &str = "rights";
+pub const GRANT: &str = "rights";
 
 /// A feature that this machine may have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Check {
+pub struct Check {
     /// The heading in the report.
-    pub(super) group: &'static str,
-    pub(super) name: &'static str,
+    pub group: &'static str,
+    /// Name of the feature.
+    pub name: &'static str,
     /// What does not work without it.
-    pub(super) needed_for: &'static str,
+    pub needed_for: &'static str,
     /// How to get it: a kernel's version and configuration, or a command.
-    pub(super) how: &'static str,
-    pub(super) ask: fn() -> Answer,
+    pub how: &'static str,
+    /// The trial.
+    pub ask: fn() -> Answer,
 }
 
 /// All of them, in the order of the report.
-pub(super) fn all() -> impl Iterator<Item = &'static Check> {
+pub fn all() -> impl Iterator<Item = &'static Check> {
     CHECKS.iter()
 }
 

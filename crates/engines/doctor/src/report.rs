@@ -26,24 +26,26 @@ fn rights() -> Option<String> {
 }
 
 /// A check, and what came of it.
-pub(super) struct Finding {
-    pub(super) check: &'static Check,
-    pub(super) answer: Answer,
+pub struct Finding {
+    /// The check.
+    pub check: &'static Check,
+    /// Its answer.
+    pub answer: Answer,
 }
 
 impl Finding {
     /// Makes the check.
-    pub(super) fn of(check: &'static Check) -> Self {
+    pub fn of(check: &'static Check) -> Self {
         Self { check, answer: (check.ask)() }
     }
 
     /// Whether `record` or `run` cannot work for want of this.
-    pub(super) fn stops_us(&self) -> bool {
+    pub fn stops_us(&self) -> bool {
         !self.answer.is_yes() && commands::is_required(self.check.name)
     }
 
     /// The answer in a word.
-    pub(super) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self.answer {
             Answer::Yes(_) => "yes",
             Answer::No { .. } => "no",
@@ -82,11 +84,13 @@ impl Finding {
 }
 
 /// The report for people.
-pub(super) struct Report<'a> {
-    pub(super) findings: &'a [Finding],
+pub struct Report<'a> {
+    /// All findings.
+    pub findings: &'a [Finding],
     /// The kernel's.
-    pub(super) release: &'a str,
-    pub(super) screen: Screen,
+    pub release: &'a str,
+    /// Terminal that the text is for.
+    pub screen: Screen,
 }
 
 /// Where a check's name begins.
@@ -96,7 +100,7 @@ const NARROW_NAME: usize = 26;
 
 impl Report<'_> {
     /// Writes the verdict, and what each command can do.
-    pub(super) fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
+    pub fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
         let (can, style) = match commands::that_cannot_work(self.findings) {
             None => ("record and run can".to_owned(), GOOD),
             Some(commands) => (format!("{commands} cannot"), WRONG),
@@ -118,7 +122,7 @@ impl Report<'_> {
     }
 
     /// Writes each check.
-    pub(super) fn checks(&self, to: &mut impl Write) -> io::Result<()> {
+    pub fn checks(&self, to: &mut impl Write) -> io::Result<()> {
         let longest = self.findings.iter().map(|it| it.label().len()).max().unwrap_or_default();
         let needed = self.findings.iter().map(|it| it.check.needed_for.len()).max().unwrap_or_default();
         let fits = self.screen.width().is_none_or(|width| NAME_AT + longest + 2 + needed <= width);
@@ -180,7 +184,7 @@ impl Report<'_> {
 }
 
 /// Writes an object a line.
-pub(super) fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> {
+pub fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> {
     for finding in findings {
         let object = json!({
             "group": finding.check.group,

@@ -19,7 +19,7 @@ pub(super) struct Bundled {
 
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
-        &[$(Bundled { name: $name, text: include_str!(concat!("../../../../../scripts/", $name, ".bt")) }),*]
+        &[$(Bundled { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
     };
 }
 

@@ -3,18 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ::capture::Meta;
+use capture::Meta;
+use observer::Observer;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 use text::printable::path as printable;
-use trace_source::{Measured, captures};
 
-use super::info::line;
-use super::info_json;
-use crate::terminal;
+use super::{json, line};
+use crate::{Measured, captures};
 
 /// Describes what was captured; gives the number of records, and what could not be read.
-pub(super) fn info(
+pub(crate) fn info(
     text: &mut String,
     (trace, meta): (&CapturedTrace, Option<&Meta>),
     measured: Option<Measured>,
@@ -44,14 +43,14 @@ pub(super) fn info(
 }
 
 /// The same of a capture whose trace is missing or can't be read; `None` if it has one.
-pub(super) fn without_trace(dir: &Path, as_json: bool, screen: Screen) -> anyhow::Result<Option<String>> {
+pub fn without_trace(dir: &Path, as_json: bool, screen: Screen, observer: &Observer) -> anyhow::Result<Option<String>> {
     let reader = captures::reader_quietly(dir)?;
     let Err(error) = reader.trace() else { return Ok(None) };
-    captures::report(&reader, dir, &terminal::observer());
+    captures::report(&reader, dir, observer);
     let problems = reader.ends().map(|(file, end)| format!("{file}: {end}"));
     let problems: Vec<String> = std::iter::once(error.to_string()).chain(problems).collect();
     if as_json {
-        return Ok(Some(info_json::without_trace(&printable(dir), reader.meta(), &problems)));
+        return Ok(Some(json::without_trace(&printable(dir), reader.meta(), &problems)));
     }
     let mut text = String::new();
     line(&mut text, "capture", &printable(dir), screen);
@@ -81,10 +80,10 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         let lost = if end.events_lost > 0 { format!(", {} lost", end.events_lost) } else { String::new() };
         line(text, "kernel", &format!("{}{lost}", counted(end.events, "event")), screen);
     }
-    if let Some(clock) = end.as_ref().and_then(capture_recorder::clock) {
+    if let Some(clock) = end.as_ref().and_then(capture::clock) {
         line(text, "clocks", &format!("on one line {clock}"), screen);
     }
-    if let Some(join) = end.as_ref().and_then(capture_recorder::join) {
+    if let Some(join) = end.as_ref().and_then(capture::join) {
         line(text, "probes", &format!("the kernel's time is later than their own {join}"), screen);
     }
     for (part, why) in &meta.missing {

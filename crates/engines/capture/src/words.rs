@@ -1,0 +1,30 @@
+//! Figures of a capture in words.
+
+use screen::counted;
+
+use crate::meta::{ClockOff, End, FastestHits, JoinError};
+
+/// Returns how well both clocks are on one line, if it is known.
+pub fn clock(end: &End) -> Option<String> {
+    let ClockOff { readings, p50, p99, max } = end.clock?;
+    let readings = counted(readings, "reading");
+    Some(format!("to within {p99} ns (p99 of {readings}; {p50} ns at p50, {max} ns at most)"))
+}
+
+/// Returns the same as hits of probes show it, which cost time themselves.
+pub fn join(end: &End) -> Option<String> {
+    let JoinError { hits, p50, p99, max } = end.join?;
+    let all = format!("by {p50} ns at p50, {p99} ns at p99, {max} ns at most, of {}", counted(hits, "hit"));
+    let Some(FastestHits { intervals, least, p99, .. }) = end.join_fastest else { return Some(all) };
+    Some(format!("{all}; the fastest of each 100 ms by {least} ns, and at most {p99} ns more (p99 of {intervals})"))
+}
+
+/// Formats a number of bytes: `3.4 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => counted(bytes, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
