@@ -1,8 +1,6 @@
 //! The program: parses what was typed, wires the rooms together, prints.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod agreement_tests;
 mod args;
 mod bundled;
 mod capture;
@@ -20,6 +18,7 @@ mod interrupt;
 mod kernel_delay;
 mod latency;
 mod list;
+mod listing;
 mod manual;
 mod messages;
 mod meta;

@@ -7,11 +7,14 @@ use objects::Annotator;
 use observer::{Observer, Progress, Reading};
 use records::{Context, Filter};
 use scene::{Silence, Silences};
-use screen::counted;
+use screen::{Screen, counted};
 use spdk_trace::Ticks;
 use trace_source::{Loaded, nothing_read, warn_problems};
 
+use crate::names::Names;
+use crate::slowest::Show;
 use crate::stages::{Latencies, Question, Tracker};
+use crate::tables::tables;
 
 /// Findings of one pass over a trace.
 pub struct Followed {
@@ -75,4 +78,22 @@ pub fn follow_objects(
         ));
     }
     Ok(Followed { latencies, base: base.unwrap_or_default(), silences: silences.finish(loaded.rate()) })
+}
+
+/// Returns the tables of all records of a trace that pass the filter, as text.
+///
+/// # Errors
+/// If no record can be read.
+pub fn tables_of(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    filter: Filter,
+    screen: Screen,
+    observer: &Observer,
+) -> anyhow::Result<String> {
+    let Followed { latencies, base, .. } =
+        follow_objects(loaded, annotator, filter, Ticks(0), Question::default(), observer)?;
+    let (tpoints, rate) = (loaded.trace.tpoints(), loaded.trace.tick_rate());
+    let names = Names { tpoints, rate, listed: rate, by: &[], screen, base, show: Show::Piped, all: true };
+    Ok(tables(&latencies, &names))
 }

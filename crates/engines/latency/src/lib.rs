@@ -19,5 +19,5 @@ pub mod summary;
 pub mod tables;
 mod tail;
 
-pub use follow::{Followed, follow_objects};
+pub use follow::{Followed, follow_objects, tables_of};
 pub use spread::Spread;

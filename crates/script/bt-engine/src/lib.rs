@@ -21,6 +21,7 @@
 
 mod attach;
 mod builder;
+mod declarations;
 mod error;
 mod event;
 mod facts;
@@ -45,6 +46,7 @@ pub use bt_runtime::histogram::{Bound, Bucket, Histogram};
 pub use bt_runtime::series::{Point, Series};
 pub use bt_runtime::table::{Cell, Kind as TableKind, Table};
 pub use builder::Builder;
+pub use declarations::Declarations;
 pub use elf::Aim;
 pub use error::{Diagnostics, Error};
 pub use event::Event;

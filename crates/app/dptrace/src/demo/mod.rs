@@ -16,14 +16,16 @@ use host::Files;
 use live_objects::annotate;
 use live_objects::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_totals};
 use objects::{ObjectSpec, WantedProbe, built_in};
+use screen::Screen;
 use spdk_trace::{RawTrace, Trace};
 use text::printable::path as printable;
 use trace_source::Loaded;
 use whole_file::{Access, Batch};
 
+use crate::args::filter::FilterArgs;
 use crate::messages::{explained, note};
 use crate::output::{self, Output};
-use crate::{latency, terminal, trace};
+use crate::{listing, terminal};
 
 /// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes
 /// are zero.
@@ -132,11 +134,13 @@ fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     let Shown { loaded, recording, name, commands } = shown;
     let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints(), &terminal::observer());
     let annotator = live_objects::with_owners(Some(annotator), &loaded.trace, false, &terminal::observer());
+    let filter = FilterArgs::default().resolve(loaded.trace.tpoints().all(), &[], loaded.trace.tick_rate())?;
+    let tables = latency::tables_of(loaded, annotator.as_ref(), filter, Screen::stdout(), &terminal::observer());
     let mut output = Output::open(None)?;
     output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
-    trace::first_records(loaded, annotator.as_ref(), head, &mut output)?;
+    listing::first_records(loaded, annotator.as_ref(), head, &mut output)?;
     output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
-    output.buffer.extend_from_slice(latency::tables(loaded, annotator.as_ref())?.as_bytes());
+    output.buffer.extend_from_slice(tables?.as_bytes());
     output.flush()?;
     Ok(())
 }

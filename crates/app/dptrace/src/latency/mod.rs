@@ -9,15 +9,12 @@ use latency::slowest::{self, Show};
 use latency::stages::Question;
 use latency::{Followed, follow_objects, json, plot, remarks, summary, tables as table};
 use live_objects::{AroundTrace, with_owners};
-use objects::{Annotator, ObjectSpec};
+use objects::ObjectSpec;
 use records::Field;
 use requests::{CONNECTION, Queues, Reused, field};
-use screen::Screen;
 use spdk_trace::{TickRate, Ticks, Tpoint};
 use trace_source::{Loaded, Measured, Place, beside};
 
-#[cfg(test)]
-use crate::agreement_tests::{RealTrace, Requests};
 use crate::args::filter::FilterArgs;
 use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
 use crate::args::mistaken;
@@ -190,58 +187,4 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
         (false, false) => (table::tables(&latencies, &names), slowest::text(&latencies, &names)),
     };
     Ok(Report { text: groups + &slowest, remarks })
-}
-
-/// The tables of a whole trace, for the demo.
-pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
-    let trace = &loaded.trace;
-    let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let Followed { latencies, base, .. } =
-        follow_objects(loaded, annotator, filter, Ticks(0), Question::default(), &terminal::observer())?;
-    let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
-    let names =
-        Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped, all: true };
-    Ok(table::tables(&latencies, &names))
-}
-
-/// Returns the requests of hosts as tables and the list of the slowest have them.
-#[cfg(test)]
-pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let queues = Some(Queues::new(&real.specs).unwrap());
-    let question = Question { queues, slowest: usize::MAX, ..Question::default() };
-    let mut tracker = ::latency::stages::Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
-    real.each(|record, context| tracker.record(record, context));
-    let (latencies, first) = (tracker.finish_all(), real.first_tpoint());
-    let of_hosts = |subject: &latency::stages::Subject| subject.first == first && subject.excluded.is_none();
-    let (_, times) = latencies.subjects.iter().find(|(subject, _)| of_hosts(subject)).unwrap();
-    let lives = latencies.slowest.iter().filter(|life| !life.unfinished && life.records[0].0 == first);
-    let slowest: Vec<_> =
-        lives.filter(|life| latency::stages::length(life, real.trace.tick_rate()) == times.whole.max()).collect();
-    let slowest = if let [only] = &slowest[..] { Some(only.name.to_string()) } else { None };
-    Requests { count: times.whole.count(), p99: times.whole.quantile(0.99), longest: times.whole.max(), slowest }
-}
-
-/// Returns the requests of hosts as a report has them, and a summary by connections.
-#[cfg(test)]
-pub(crate) fn summary_of(real: &RealTrace) -> Requests {
-    let (trace, annotator) = (&real.trace, Some(&real.annotator));
-    let found = latency::figures::figures(
-        trace,
-        None,
-        trace.tick_rate(),
-        annotator,
-        &real.specs,
-        |_| true,
-        &observer::Observer::silent(),
-    )
-    .unwrap();
-    let is_of_hosts = |group: &page::Group| group.first == "TCP_REQ_NEW";
-    let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
-    let connections = found
-        .connections
-        .iter()
-        .filter(|connection| is_of_hosts(&found.groups[connection.group]) && connection.summary.excluded.is_none());
-    let counts: u64 = connections.map(|connection| connection.whole.count).sum();
-    assert_eq!(counts, group.whole.count, "connections, and all together");
-    Requests { count: group.whole.count, p99: group.whole.quantiles[2], longest: group.whole.max, slowest: None }
 }

@@ -34,7 +34,7 @@ use params::Wanted;
 use source::ScriptText;
 use untraced::Untraced;
 
-pub(crate) use crate::bundled::{ScriptsArgs, is_bundled, names as bundled_names, scripts};
+pub(crate) use crate::bundled::{ScriptsArgs, is_bundled, scripts};
 pub(crate) use options::RunArgs;
 
 /// How long a benchmark runs at least.

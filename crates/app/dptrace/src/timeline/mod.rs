@@ -10,8 +10,6 @@ use timeline::threads::Threads;
 use timeline::{Options, json, missing, perfetto};
 use trace_source::Place;
 
-#[cfg(test)]
-use crate::agreement_tests::{RealTrace, Requests};
 use crate::args::input;
 use crate::args::objects::ObjectArgs;
 use crate::output::{self, Output};
@@ -140,23 +138,4 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     failed?;
     missing::report(source, &passed, &inputs.observer);
     Ok(())
-}
-
-/// Returns the requests of hosts as verdicts and the list of the slowest have them.
-#[cfg(test)]
-pub(crate) fn requests_of(real: &RealTrace) -> Requests {
-    let inputs = Inputs::of_trace(real.again(), &real.recording, &observer::Observer::silent()).unwrap();
-    let (mut first, _) = ::timeline::first::survey(&inputs, usize::MAX);
-    let mut second = ::timeline::second::Second::new(&mut first, usize::MAX, 0);
-    inputs.pass("second of two passes", inputs.source.setting(), &mut second);
-    let tpoint = real.first_tpoint();
-    let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();
-    let [(_, times)] = &times[..] else { panic!("{} subjects", times.len()) };
-    let slowest = second.take_slowest().into_iter().find(|request| request.first() == tpoint);
-    Requests {
-        count: times.whole.count(),
-        p99: times.whole.quantile(0.99),
-        longest: times.whole.longest(),
-        slowest: slowest.map(|request| request.name.to_string()),
-    }
 }

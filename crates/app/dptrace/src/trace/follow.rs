@@ -10,8 +10,8 @@ use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 use trace_source::{Application, Batch, FileSource, HOLD, Pressure, Reader, warn_problems};
 
-use super::list::{ListOptions, Lister};
 use crate::interrupt::Interrupt;
+use crate::listing::{ListOptions, Lister};
 use crate::messages::note;
 use crate::output::Output;
 use crate::terminal;

@@ -3,12 +3,8 @@
 mod dpdk;
 mod follow;
 mod format;
-mod list;
-use crate::args::input::refuse_to_overwrite;
-use crate::args::mistaken;
-pub(crate) use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use trace_source::info;
 
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::Context as _;
@@ -16,24 +12,25 @@ use bpf_session::POLL_INTERVAL;
 use clap::Args;
 use errors::usage;
 use live_objects::{Objects, with_owners};
-use records::{Filter, Form, Head};
+use records::{Filter, Head};
 use requests::Known;
 use screen::Screen;
 use spdk_trace::{Follower, RawTrace, TickRate, Ticks, TpointTable, Trace};
 use text::printable::path as printable;
-use trace_source::{Application, FileSource, Loaded, Place, beside, cpus, nothing_read, warn_problems};
+use trace_source::{Application, FileSource, Loaded, Place, beside, cpus, info, nothing_read, warn_problems};
 use whole_file::Access;
 
 use crate::args::filter::FilterArgs;
-use crate::args::input::{self, Input, InputArgs};
+use crate::args::input::{self, Input, InputArgs, refuse_to_overwrite};
+use crate::args::mistaken;
 use crate::args::objects::ObjectArgs;
 use crate::interrupt::Interrupt;
+use crate::listing::{self, ListOptions};
 use crate::messages::note;
 use crate::output::{self, Output};
 use crate::terminal;
 use follow::{Following, Stop};
 use format::FormatName;
-use list::ListOptions;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -242,7 +239,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
     let shown = (trace, &head, annotator.as_ref());
     let options =
         ListOptions { expected: ::capture::expected_records(trace, loaded.capture.as_deref()), ..args.list_options() };
-    let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
+    let listed = output.in_background(|output| listing::list(shown, &mut filter, options, format.as_mut(), output))?;
     warn_problems(&listed.problems, &terminal::observer());
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(output.finish()?);
@@ -257,22 +254,6 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Re
         });
     }
     Ok(output.finish()?)
-}
-
-/// Writes the first records of a trace as text, for the demo.
-pub(crate) fn first_records(
-    loaded: &Loaded,
-    annotator: Option<&Annotator>,
-    head: u64,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let trace = &loaded.trace;
-    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let options = ListOptions { head: Some(head), ..ListOptions::default() };
-    let head = Head::of_trace(trace, Form::Text, &[])?;
-    let mut format = records::writer(Form::Text, &head, Screen::stdout());
-    list::list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
-    Ok(())
 }
 
 fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {

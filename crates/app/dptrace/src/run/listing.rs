@@ -1,9 +1,7 @@
 //! `-l`: what can be attached to, as bpftrace lists it.
 
-mod types;
-
 use anyhow::anyhow;
-use bt_engine::{Facts, NotFound, TargetFacts as _};
+use bt_engine::{Declarations, Facts, NotFound, TargetFacts as _};
 use elf::Aim;
 use errors::forbidden;
 use text::patterns::{self, nearest};
@@ -17,7 +15,6 @@ use super::{Lines, compiled};
 use crate::messages::{is_bpftrace_compat, note};
 use crate::output::Output;
 use crate::run::engine_error::engine_error;
-use types::Types;
 
 /// Software events by name (`linux/perf_event.h`, `enum perf_sw_ids`), as bpftrace calls them.
 const SOFTWARE: [&str; 11] = [
@@ -56,7 +53,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let mut lines = Lines::default();
     let builder = compiled::builder("", &[], args).target(compiled::target(args)?);
     let facts = builder.facts().map_err(engine_error)?;
-    let types = Types::new(&facts);
+    let types = Declarations::new(&facts);
     let mut missing = Vec::new();
     let mut found = false;
     for pattern in wanted(args)? {
@@ -151,7 +148,7 @@ fn list_pattern(
     pattern: &str,
     args: &RunArgs,
     facts: &Facts,
-    types: &Types<'_>,
+    types: &Declarations<'_>,
     lines: &mut Lines,
 ) -> anyhow::Result<Option<String>> {
     let records = [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)];

@@ -9,27 +9,25 @@ use records::Context;
 use requests::Queues;
 use spdk_trace::{RawTrace, Record, Ticks, Trace};
 
-use crate::{latency, timeline};
-
 /// Figures of the requests of hosts in a trace, as a command has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Requests {
-    pub(crate) count: u64,
+struct Requests {
+    count: u64,
     /// 99th percentile of their lengths, in nanoseconds.
-    pub(crate) p99: u64,
+    p99: u64,
     /// Length of the slowest one, in nanoseconds.
-    pub(crate) longest: u64,
+    longest: u64,
     /// Name of the slowest one, if the command has it, and only one took so long.
-    pub(crate) slowest: Option<String>,
+    slowest: Option<String>,
 }
 
 /// A trace of a real target, with the recording of its probes.
-pub(crate) struct RealTrace {
+struct RealTrace {
     path: PathBuf,
-    pub(crate) specs: Vec<ObjectSpec>,
-    pub(crate) trace: Trace,
-    pub(crate) recording: String,
-    pub(crate) annotator: Annotator,
+    specs: Vec<ObjectSpec>,
+    trace: Trace,
+    recording: String,
+    annotator: Annotator,
 }
 
 impl RealTrace {
@@ -43,12 +41,12 @@ impl RealTrace {
     }
 
     /// Reads the trace once more.
-    pub(crate) fn again(&self) -> Trace {
+    fn again(&self) -> Trace {
         Trace::Raw(RawTrace::read(&std::fs::read(&self.path).unwrap()[..]).unwrap())
     }
 
     /// Hands out all records.
-    pub(crate) fn each(&self, mut each: impl FnMut(&Record<'_>, &Context<'_>)) {
+    fn each(&self, mut each: impl FnMut(&Record<'_>, &Context<'_>)) {
         let context = Context { rate: self.trace.tick_rate(), annotator: Some(&self.annotator) };
         self.trace.for_each(|record| {
             each(record, &context);
@@ -57,7 +55,7 @@ impl RealTrace {
     }
 
     /// Returns the tracepoint that creates the requests of hosts.
-    pub(crate) fn first_tpoint(&self) -> u16 {
+    fn first_tpoint(&self) -> u16 {
         let mut tpoints = self.trace.tpoints().all().iter();
         tpoints.find(|tpoint| tpoint.name == "TCP_REQ_NEW").unwrap().id
     }
@@ -92,14 +90,73 @@ fn topped(real: &RealTrace) -> Requests {
     Requests { count: whole.count(), p99: whole.quantile(0.99), longest: whole.max(), slowest: name }
 }
 
+/// Returns the requests of hosts as tables and the list of the slowest have them.
+fn tabled(real: &RealTrace) -> Requests {
+    let queues = Some(Queues::new(&real.specs).unwrap());
+    let question = latency::stages::Question { queues, slowest: usize::MAX, ..latency::stages::Question::default() };
+    let mut tracker = latency::stages::Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
+    real.each(|record, context| tracker.record(record, context));
+    let (latencies, first) = (tracker.finish_all(), real.first_tpoint());
+    let of_hosts = |subject: &latency::stages::Subject| subject.first == first && subject.excluded.is_none();
+    let (_, times) = latencies.subjects.iter().find(|(subject, _)| of_hosts(subject)).unwrap();
+    let lives = latencies.slowest.iter().filter(|life| !life.unfinished && life.records[0].0 == first);
+    let slowest: Vec<_> =
+        lives.filter(|life| latency::stages::length(life, real.trace.tick_rate()) == times.whole.max()).collect();
+    let slowest = if let [only] = &slowest[..] { Some(only.name.to_string()) } else { None };
+    Requests { count: times.whole.count(), p99: times.whole.quantile(0.99), longest: times.whole.max(), slowest }
+}
+
+/// Returns the requests of hosts as a report has them, and a summary by connections.
+fn summarized(real: &RealTrace) -> Requests {
+    let (trace, annotator) = (&real.trace, Some(&real.annotator));
+    let found = latency::figures::figures(
+        trace,
+        None,
+        trace.tick_rate(),
+        annotator,
+        &real.specs,
+        |_| true,
+        &observer::Observer::silent(),
+    )
+    .unwrap();
+    let is_of_hosts = |group: &page::Group| group.first == "TCP_REQ_NEW";
+    let group = found.groups.iter().find(|group| is_of_hosts(group)).unwrap();
+    let connections = found
+        .connections
+        .iter()
+        .filter(|connection| is_of_hosts(&found.groups[connection.group]) && connection.summary.excluded.is_none());
+    let counts: u64 = connections.map(|connection| connection.whole.count).sum();
+    assert_eq!(counts, group.whole.count, "connections, and all together");
+    Requests { count: group.whole.count, p99: group.whole.quantiles[2], longest: group.whole.max, slowest: None }
+}
+
+/// Returns the requests of hosts as verdicts and the list of the slowest have them.
+fn joined(real: &RealTrace) -> Requests {
+    let inputs =
+        timeline::inputs::Inputs::of_trace(real.again(), &real.recording, &observer::Observer::silent()).unwrap();
+    let (mut first, _) = timeline::first::survey(&inputs, usize::MAX);
+    let mut second = timeline::second::Second::new(&mut first, usize::MAX, 0);
+    inputs.pass("second of two passes", inputs.source.setting(), &mut second);
+    let tpoint = real.first_tpoint();
+    let times: Vec<_> = first.times.iter().filter(|(subject, _)| subject.first == tpoint).collect();
+    let [(_, times)] = &times[..] else { panic!("{} subjects", times.len()) };
+    let slowest = second.take_slowest().into_iter().find(|request| request.first() == tpoint);
+    Requests {
+        count: times.whole.count(),
+        p99: times.whole.quantile(0.99),
+        longest: times.whole.longest(),
+        slowest: slowest.map(|request| request.name.to_string()),
+    }
+}
+
 #[test]
 fn commands_agree_on_the_requests_of_real_traces() {
     for real in testkit::real_traces().iter().map(|path| RealTrace::read(path)) {
-        let expected = latency::requests_of(&real);
+        let expected = tabled(&real);
         assert!(expected.count > 0, "{}", real.path.display());
         let others = [
-            ("latency --summary, report", latency::summary_of(&real)),
-            ("timeline", timeline::requests_of(&real)),
+            ("latency --summary, report", summarized(&real)),
+            ("timeline", joined(&real)),
             ("top", topped(&real)),
             ("watch", watched(&real)),
             ("serve", served(&real)),

@@ -4,13 +4,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 
+use objects::Annotator;
 use observer::{Progress, Reading};
-use records::{Context, Filter, Format, Head, View};
+use records::{Context, Filter, Form, Format, Head, View};
+use screen::Screen;
 use spdk_trace::{Problems, Record, Ticks, Trace};
+use trace_source::Loaded;
 
+use crate::args::filter::FilterArgs;
 use crate::output::Output;
 use crate::terminal::{self, READING};
-use objects::Annotator;
 
 /// The options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -187,4 +190,20 @@ impl Tail {
         write(&mut line);
         self.lines.push_back(line);
     }
+}
+
+/// Writes the first records of a trace as text, for the demo.
+pub(crate) fn first_records(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    head: u64,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let trace = &loaded.trace;
+    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let options = ListOptions { head: Some(head), ..ListOptions::default() };
+    let head = Head::of_trace(trace, Form::Text, &[])?;
+    let mut format = records::writer(Form::Text, &head, Screen::stdout());
+    list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
+    Ok(())
 }

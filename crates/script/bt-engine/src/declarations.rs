@@ -1,14 +1,15 @@
-//! `-lv`: the arguments of probes and the fields of structs.
+//! The arguments of probes and the fields of structs, as declarations.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use bt_engine::{Facts, TargetFacts as _};
 use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
 
+use crate::{Facts, TargetFacts as _};
+
 /// The types of the kernel and of files, read when they are first asked for.
-pub(super) struct Types<'a> {
+pub struct Declarations<'a> {
     facts: &'a Facts,
     kernel: OnceCell<Option<Known<'a>>>,
     files: RefCell<HashMap<String, Option<Rc<Known<'a>>>>>,
@@ -20,13 +21,14 @@ struct Known<'a> {
     source: SourceId,
 }
 
-impl<'a> Types<'a> {
-    pub(super) fn new(facts: &'a Facts) -> Self {
+impl<'a> Declarations<'a> {
+    /// Reads the types of the kernel and of files when they are first needed.
+    pub fn new(facts: &'a Facts) -> Self {
         Self { facts, kernel: OnceCell::new(), files: RefCell::default() }
     }
 
     /// The arguments of a probe, a declaration each.
-    pub(super) fn arguments(&self, kind: &str, probe: &str) -> Vec<String> {
+    pub fn arguments(&self, kind: &str, probe: &str) -> Vec<String> {
         let (target, name) = probe.rsplit_once(':').unwrap_or(("", probe));
         match kind {
             "tracepoint" => {
@@ -48,7 +50,7 @@ impl<'a> Types<'a> {
 
     /// The definitions of a struct, and whose each is: the kernel's, and that of the first of the process's files which has
     /// one.
-    pub(super) fn definitions(&self, kind: NameKind, name: &str) -> Vec<(String, String)> {
+    pub fn definitions(&self, kind: NameKind, name: &str) -> Vec<(String, String)> {
         let of_kernel = self.kernel().and_then(|known| known.definition(kind, name));
         let of_kernel = of_kernel.map(|definition| ("vmlinux".to_owned(), definition));
         let of_process = self.facts.file_names().into_iter().find_map(|file| {

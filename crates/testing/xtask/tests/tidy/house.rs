@@ -1,0 +1,68 @@
+//! What keeps the program small: engines do the work, commands connect them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::{all_sources, name_of, product, root};
+
+/// Limit on the lines of the program's own sources. Code that does more than parse options, connect engines and print belongs
+/// into an engine.
+const MAX_PROGRAM_LINES: usize = 12_000;
+
+#[test]
+fn the_program_is_small() {
+    let own = all_sources().into_iter().filter(|path| name_of(path).starts_with("dptrace/src/"));
+    let lines: usize = own.map(|path| fs::read_to_string(path).unwrap().lines().count()).sum();
+    assert!(lines <= MAX_PROGRAM_LINES, "the program has {lines} lines, and at most {MAX_PROGRAM_LINES} are permitted");
+}
+
+/// Returns the names of the modules that hold a command: those whose arguments the command line has.
+fn commands() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join("crates/app/dptrace/src/cli.rs")).unwrap();
+    let imports = text.lines().filter_map(|line| line.strip_prefix("use crate::"));
+    let found: BTreeSet<_> = imports.filter_map(|rest| Some(rest.split_once("::")?.0.to_owned())).collect();
+    assert!(found.len() > 15, "these are all commands of cli.rs: {found:?}");
+    found
+}
+
+/// What two commands need is in an engine, or in a module that is no command.
+#[test]
+fn no_command_uses_another_one() {
+    let commands = commands();
+    let mut found = Vec::new();
+    for (name, code) in product().into_iter().filter(|(name, _)| name.starts_with("dptrace/src/")) {
+        let module = name.split('/').nth(2).unwrap().trim_end_matches(".rs");
+        if !commands.contains(module) {
+            continue;
+        }
+        let others = commands.iter().filter(|other| *other != module);
+        let uses = |other: &&String| {
+            let path = format!("crate::{other}::");
+            code.contains(&path) || code.contains(&format!("use crate::{other};"))
+        };
+        found.extend(others.filter(uses).map(|other| format!("{name} uses {other}")));
+    }
+    assert!(found.is_empty(), "these commands use others: {found:#?}");
+}
+
+/// An engine returns values and hands notes to its observer: it prints nothing, knows no command line, and keeps no state of the
+/// process.
+#[test]
+fn engines_print_nothing_and_keep_no_global() {
+    const FORBIDDEN: [&str; 7] = ["println!", "eprintln!", "print!(", "eprint!(", "stdout()", "stderr()", "clap::"];
+    const STATE: [&str; 4] = ["Mutex", "RwLock", "Atomic", "OnceLock"];
+    let engines: Vec<String> = all_sources()
+        .into_iter()
+        .filter(|path| path.starts_with(root().join("crates/engines")))
+        .map(|path| name_of(&path))
+        .collect();
+    let mut found = Vec::new();
+    for (name, code) in product().into_iter().filter(|(name, _)| engines.contains(name)) {
+        found.extend(FORBIDDEN.iter().filter(|word| code.contains(**word)).map(|word| format!("{name} has {word}")));
+        let statics =
+            code.lines().map(str::trim_start).filter(|line| line.starts_with("static ") || line.contains(" static "));
+        let globals = statics.filter(|line| STATE.iter().any(|word| line.contains(word)));
+        found.extend(globals.map(|line| format!("{name} has {line}")));
+    }
+    assert!(found.is_empty(), "engines: {found:#?}");
+}
