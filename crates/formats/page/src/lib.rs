@@ -12,7 +12,6 @@ mod escape;
 mod heat;
 mod model;
 mod page;
-mod sha256;
 mod words;
 
 pub use heat::{Cell, Heat, HeatMap, Seen};

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
+use text::utc;
+
 const HOUR: i64 = 3_600_000_000_000;
-const HOURS_A_DAY: i64 = 24;
 
 /// The hour of a time in nanoseconds since 1970: hours since then.
 pub fn hour_of(nanos: i64) -> i64 {
@@ -13,9 +14,8 @@ pub fn hour_of(nanos: i64) -> i64 {
 
 /// The folder of a table's rows of that hour and host, below the folder of all tables: `requests/date=2026-11-23/hour=06/host=a`.
 pub fn partition(table: &str, hour: i64, host: &str) -> String {
-    let (year, month, day) = civil(hour.div_euclid(HOURS_A_DAY));
-    let of_day = hour.rem_euclid(HOURS_A_DAY);
-    format!("{table}/date={year:04}-{month:02}-{day:02}/hour={of_day:02}/host={}", escaped(host))
+    let when = utc::moment(i128::from(hour) * i128::from(HOUR)).strftime("date=%Y-%m-%d/hour=%H");
+    format!("{table}/{when}/host={}", escaped(host))
 }
 
 /// The name of a host as part of a path. What may have a meaning there becomes `%` with two digits, as Hive has it; and an empty
@@ -39,22 +39,6 @@ pub fn escaped(host: &str) -> String {
     name
 }
 
-/// Year, month and day of a day since 1970, of the Gregorian calendar.
-fn civil(days: i64) -> (i64, i64, i64) {
-    /// Days of 400 years, and from the 1st of March of the year 0 until 1970.
-    const ERA: i64 = 146_097;
-    const BEFORE: i64 = 719_468;
-    let days = days + BEFORE;
-    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
-    // Leap days are left out one after another: of 4 years, of 100, of 400. Years begin in March.
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (year + era * 400 + later, month, of_month)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,10 +46,9 @@ mod tests {
     #[test]
     fn days_have_their_dates() {
         let days = [0, 59, 11_016, 19_782, 20_780, -1, 47_540];
-        let dates: Vec<String> = days.iter().map(|day| format!("{:?}", civil(*day))).collect();
-        let wanted =
-            ["1970, 1, 1", "1970, 3, 1", "2000, 2, 29", "2024, 2, 29", "2026, 11, 23", "1969, 12, 31", "2100, 2, 28"];
-        assert_eq!(dates, wanted.map(|date| format!("({date})")));
+        let dates = days.map(|day| partition("t", day * 24, "h"));
+        let wanted = ["1970-01-01", "1970-03-01", "2000-02-29", "2024-02-29", "2026-11-23", "1969-12-31", "2100-02-28"];
+        assert_eq!(dates, wanted.map(|date| format!("t/date={date}/hour=00/host=h")));
     }
 
     #[test]

@@ -56,13 +56,6 @@ impl<'a> Evaluator<'a> {
         self.walk(&value, None, link, span, span)
     }
 
-    /// The elements of a circular list whose nodes are members `link` of elements of this type.
-    pub fn list_of_nodes(&self, head: Place, element: TypeRef, link: &str) -> Result<ListWalk<'_, 'a>, EvalError> {
-        let span = Span::default();
-        let value = self.load(head, span)?;
-        self.walk(&value, Some(element), link, span, span)
-    }
-
     /// The list of a head's value.
     pub(crate) fn walk(
         &self,

@@ -21,11 +21,6 @@ impl Mentions {
         self.block(&mut block.clone());
     }
 
-    /// Adds what an expression names.
-    pub fn add_expr(&mut self, expr: &Expr) {
-        self.expr(&mut expr.clone());
-    }
-
     fn name(&mut self, name: String) {
         if name != "NULL" && !self.names.contains(&name) {
             self.names.push(name);

@@ -7,7 +7,7 @@ mod expr;
 mod item;
 mod stmt;
 
-use crate::ast::{Expr, Program};
+use crate::ast::Program;
 
 /// The tree of a script.
 pub fn dump(program: &Program) -> String {
@@ -21,13 +21,6 @@ pub fn dump(program: &Program) -> String {
         out.line();
     }
     out.out.trim().to_owned() + "\n"
-}
-
-/// The tree of an expression.
-pub fn dump_expr(expr: &Expr) -> String {
-    let mut out = Dump::default();
-    out.expr(expr);
-    out.out
 }
 
 #[derive(Default)]

@@ -84,7 +84,6 @@ struct OwnType {
     kind: Option<TypeKind>,
     members: Vec<OwnMember>,
     values: Vec<(String, i64)>,
-    params: Vec<(Option<String>, TypeRef)>,
     /// The alignment that its definition gave it.
     align: u64,
 }
@@ -150,16 +149,6 @@ impl Own {
         }
         let id = self.add(OwnType { name: Some(name.to_owned()), kind: Some(kind), ..OwnType::default() })?;
         self.named.insert(key, id);
-        Ok(TypeRef::new(SourceId::OWN, id))
-    }
-
-    /// A function type.
-    pub(crate) fn func(
-        &mut self,
-        kind: TypeKind,
-        params: Vec<(Option<String>, TypeRef)>,
-    ) -> Result<TypeRef, TypeError> {
-        let id = self.add(OwnType { kind: Some(kind), params, ..OwnType::default() })?;
         Ok(TypeRef::new(SourceId::OWN, id))
     }
 
@@ -232,9 +221,9 @@ impl Source for Own {
         Ok(values.iter().map(|(name, value)| Enumerator { name, value: *value }).collect())
     }
 
-    fn params(&self, ty: TypeRef) -> Result<Vec<Param<'_>>, TypeError> {
-        let params = self.at(ty).map(|ty| ty.params.as_slice()).unwrap_or_default();
-        Ok(params.iter().map(|(name, ty)| Param { name: name.as_deref(), ty: *ty }).collect())
+    /// Scripts define no functions.
+    fn params(&self, _ty: TypeRef) -> Result<Vec<Param<'_>>, TypeError> {
+        Ok(Vec::new())
     }
 
     fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {

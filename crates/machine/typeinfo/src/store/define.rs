@@ -32,16 +32,6 @@ impl TypeStore<'_> {
         self.own.make(TypeKind::Qualified { qualifier, target })
     }
 
-    /// The type of a function.
-    pub fn func_type(
-        &mut self,
-        returns: TypeRef,
-        params: Vec<(Option<String>, TypeRef)>,
-        variadic: bool,
-    ) -> Result<TypeRef, TypeError> {
-        self.own.func(TypeKind::Func { returns, variadic }, params)
-    }
-
     /// A struct, union or enum by its tag: the script's own, or a declaration that a later definition completes. So
     /// pointers to a struct can be members of it. [`TypeStore::strip`] finds the definition of another source.
     pub fn forward(&mut self, tag: Tag, name: &str) -> Result<TypeRef, TypeError> {
