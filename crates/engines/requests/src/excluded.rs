@@ -21,7 +21,7 @@ pub enum Excluded {
 
 impl Excluded {
     /// Returns why a request is excluded, if it is: its queue may be known, and it may have had no answer
-    /// ([`scene::Life::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
+    /// (`scene::Life::is_unanswered`). On an I/O queue such a request was given up, and is the one to look at.
     pub fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
