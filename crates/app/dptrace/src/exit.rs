@@ -17,7 +17,7 @@ pub(crate) const USAGE: u8 = 2;
 /// Not permitted, or not supported here.
 pub(crate) const NOT_PERMITTED: u8 = 3;
 
-/// Whether the reader of the output has gone: then the command ends, and that is not an error.
+/// Returns true if the reader of the output has gone: then the command ends, and that is not an error.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
 }

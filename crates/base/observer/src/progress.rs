@@ -1,4 +1,4 @@
-//! How far long work is, in one line that is written anew while it goes on.
+//! Progress of long work, in one line that is written anew while it goes on.
 
 use std::time::{Duration, Instant};
 

@@ -29,7 +29,7 @@ pub(crate) struct Ending {
     pub(crate) marks: Marks,
     /// When the last poll of the rings began.
     pub(crate) reached: BootNanos,
-    /// Whether the disk takes what is written.
+    /// True while the disk takes what is written.
     pub(crate) works: bool,
     pub(crate) failed: Option<anyhow::Error>,
 }

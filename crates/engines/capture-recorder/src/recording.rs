@@ -48,7 +48,7 @@ pub struct Parts {
     pub rings: Option<Rings>,
     /// The kernel's events.
     pub kernel: Option<Kernel>,
-    /// Its objects.
+    /// The objects of the process.
     pub objects: Option<Objects>,
 }
 

@@ -28,9 +28,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Rings {
     /// The trace file.
     pub path: PathBuf,
-    /// Its bytes.
+    /// The bytes of the file.
     pub source: FileSource,
-    /// What orders its records.
+    /// The follower that puts its records in order.
     pub follower: Follower,
 }
 

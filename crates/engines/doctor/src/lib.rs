@@ -1,4 +1,4 @@
-//! What this kernel, this machine and this user can do, tried one by one; and how a user gets the rights that are missing.
+//! Tries one by one what this kernel, this machine and this user can do, and says how a user gets the rights that are missing.
 #![forbid(unsafe_code)]
 
 pub mod checks;

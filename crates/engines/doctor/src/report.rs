@@ -29,7 +29,7 @@ fn rights() -> Option<String> {
 pub struct Finding {
     /// The check.
     pub check: &'static Check,
-    /// Its answer.
+    /// The answer of its trial.
     pub answer: Answer,
 }
 

@@ -29,7 +29,7 @@ use consumer::Exporter;
 use files::Place;
 use times::Times;
 
-/// What is exported, and where to.
+/// Options of an export.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Files that name objects.
@@ -55,18 +55,21 @@ pub fn export(
     batch: &mut Batch,
     observer: &Observer,
 ) -> anyhow::Result<Vec<(u64, u64)>> {
-    let path = trace_source::named(path, observer);
-    let inputs = Inputs::open_for(&path, &options.objects, &requests::FIELDS, observer)?;
+    let inputs = Inputs::open_for(path, &options.objects, &requests::FIELDS, observer)?;
     let source = &inputs.source;
-    let times = Times::of(source, &path, options.at, observer)?;
+    let times = Times::of(source, path, options.at, observer)?;
     let host = options.host.clone().unwrap_or_else(|| host_of(source.meta.as_ref()));
-    let capture = times.name(&path);
+    let capture = times.name(path);
     if !stems.insert(format!("{host}/{capture}")) {
-        observer.note(&format!("{} was exported already: it is named twice", printable(&path)));
+        observer.note(&format!("{} was exported already: it is named twice", printable(path)));
         return Ok(vec![(0, 0); TABLES.len()]);
     }
-    let place =
-        Place { dir: options.folder.clone(), host, capture, access: trace_source::Place::File(path.clone()).access() };
+    let place = Place {
+        dir: options.folder.clone(),
+        host,
+        capture,
+        access: trace_source::Place::File(path.to_owned()).access(),
+    };
     let wanted = |name: &str| options.tables.is_empty() || options.tables.iter().any(|table| table == name);
     left_out(source, wanted, observer);
     let usual = if source.kernel.is_some() && source.trace.is_some() {

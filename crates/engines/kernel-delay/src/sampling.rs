@@ -24,7 +24,7 @@ use crate::{
 /// Time between two checks of the processes and of requests to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How samples are made.
+/// Options of sampling.
 #[derive(Clone, Debug)]
 pub struct SamplingOptions {
     /// Number of samples.
@@ -55,15 +55,15 @@ pub struct SamplingOptions {
 
 /// A sample, with what is known of its window.
 pub struct Taken {
-    /// Its number, from 1 on.
+    /// Number of the sample, from 1 on.
     pub number: u32,
-    /// Its begin and its end.
+    /// Begin and end of the sample.
     pub window: Window,
     /// The threads.
     pub sample: Sample,
     /// Limits and stolen time.
     pub around: Around,
-    /// What the processes did that are not measured, if they were read.
+    /// CPU time of processes that are not measured, if it was read.
     pub children: Option<Used>,
     /// The first of the processes that were asked for.
     pub pid: u32,
@@ -91,7 +91,7 @@ pub struct Sampler {
     options: SamplingOptions,
     observer: Observer,
     tracer: Tracer,
-    /// Those that were asked for.
+    /// The requested processes.
     processes: Vec<PidFd>,
     /// True if the processes that the others start are measured, too.
     measures_children: bool,
@@ -102,9 +102,9 @@ pub struct Sampler {
     lost_events: u64,
     /// None where stacks are not copied.
     walkers: Option<StackWalkers>,
-    /// What reports what is left out of stacks: each text once, in whatever sample.
+    /// Sink for warnings about stacks; it reports each text once a run.
     warn: Warn,
-    /// What the processes that are not measured had used before the present sample, if they were read.
+    /// CPU time of unmeasured processes at the start of this sample, if it was read.
     children: Option<Children>,
 }
 

@@ -33,7 +33,7 @@ pub use facts::Facts;
 pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
 pub use recorder::{Recorded, Recorder, Totals};
 
-/// What a user can do about it is known of the error that another one passes on.
+/// Returns the error that another one passes on: callers know what a user can do about that one.
 pub fn plain(error: EventsError) -> anyhow::Error {
     match error {
         EventsError::Session(error) => error.into(),

@@ -41,7 +41,7 @@ pub fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<
     Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
 }
 
-/// How many connections a recording has, or if the trace is live the process's memory; or, with [`without_pointers`], why nothing
+/// Reports how many connections a recording has, or if the trace is live the process's memory; or, with [`without_pointers`], why nothing
 /// is named.
 pub fn report_named(
     annotator: &Annotator,
@@ -73,7 +73,7 @@ pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer
     }
 }
 
-/// What the user has of it that some connections are known, and what to do for the others.
+/// Says what a user gains by the connections that are known, and what to do for the others.
 fn named(known: usize, all: usize, is_live: bool) -> String {
     let found = if is_live { "were found in the process" } else { "are in the recording" };
     let usable = "fields such as qpair.hostnqn work for them (--by, --where)";

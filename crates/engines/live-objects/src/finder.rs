@@ -29,7 +29,7 @@ pub struct Finder {
 pub struct Kind {
     /// The spec.
     pub spec: ObjectSpec,
-    /// Its expressions, compiled for the process.
+    /// Expressions of the spec, compiled for the process.
     pub compiled: Compiled,
 }
 

@@ -108,7 +108,7 @@ impl ObjectSources {
         Ok(Some(crate::annotate(&text, &names.join(", "), specs, tpoints, observer)))
     }
 
-    /// What is in the recordings, one behind the other.
+    /// Reads the recordings, one behind the other.
     pub fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {

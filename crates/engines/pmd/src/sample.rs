@@ -17,11 +17,11 @@ const TURN: Duration = Duration::from_millis(50);
 /// Intervals that are kept of a thread: 25 MiB.
 const MOST: usize = 1 << 20;
 
-/// What was seen.
+/// One sample: intervals and answers of the same time.
 pub struct Sample {
     pub(crate) found: Found,
     pub(crate) answers: Answers,
-    /// What is added to `CLOCK_MONOTONIC`, the clock of Open vSwitch's history, to get that of the intervals.
+    /// Nanoseconds to add to `CLOCK_MONOTONIC`, the clock of Open vSwitch's history, for that of the intervals.
     pub(crate) offset: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What all commands know of requests: which wait by design, which queue and connection they are of, and the fields that group them.
+//! Knowledge of requests that all commands share: which wait by design, their queues and connections, and the fields that group them.
 #![forbid(unsafe_code)]
 
 mod excluded;
@@ -12,7 +12,7 @@ pub use reused::{Reused, is_numbered};
 pub use tpoints::{add_matching, pattern};
 pub use unknown::{Known, known_of};
 
-/// What is grouped by in a summary that names nothing, and whose a life is.
+/// Field that a summary is grouped by if none is named, and that names the owner of a request.
 pub const CONNECTION: &str = "qpair";
-/// The number of a connection's queue.
+/// Field with the number of a connection's queue.
 pub const QUEUE: &str = "qpair.qid";

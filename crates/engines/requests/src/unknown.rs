@@ -110,7 +110,7 @@ impl Known<'_> {
     }
 }
 
-/// What objects could be known from in a trace that is all there.
+/// Returns the sources from which a trace that is all there can know objects.
 pub fn known_of<'a>(trace: &'a Trace, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
     Known {
         specs,

@@ -1,4 +1,4 @@
-//! What requests and threads of all targets take, for Prometheus, all the time; and by the minute as tables.
+//! Times of requests and threads of all targets, for Prometheus, all the time; and by the minute as tables.
 //!
 //! [`serve`] runs until it is asked to stop: a thread for each target follows its trace, the kernel's programs account for its threads,
 //! and all of it goes to one store with limits, from which the pages of the web server are written.
@@ -46,7 +46,7 @@ pub use stages::requests_of;
 use store::Shared;
 use targets::{Setting, Targets};
 
-/// What is lost is counted by these words.
+/// Kinds of losses, each with a counter of its own.
 const LOST: [&str; 6] = ["slots", "requests", "threads", "preemptors", "interrupts", "programs"];
 /// Their places.
 const LOST_SLOTS: usize = 0;
@@ -62,7 +62,7 @@ const ADVANCE: Duration = Duration::from_secs(5);
 /// Time between two looks for a signal.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What is served, and where.
+/// Options of a server.
 pub struct Options {
     /// Version and commit of the program.
     pub build: (&'static str, &'static str),

@@ -36,7 +36,7 @@ pub struct Inputs {
     rate: TickRate,
     /// What later events show of earlier times; read when it is first needed.
     foreseen: OnceCell<Vec<KernelEvent>>,
-    /// Where notes and progress of all passes go.
+    /// Observer of all passes.
     pub observer: Observer,
 }
 

@@ -21,9 +21,9 @@ use super::words::{self, Share};
 pub struct Wanted {
     /// Its first record: when, who wrote it, and its tracepoint.
     pub begin: Ticks,
-    /// Its lcore.
+    /// Lcore of the request.
     pub lcore: Lcore,
-    /// Its first tracepoint.
+    /// First tracepoint of the request.
     pub first: u16,
 }
 
@@ -50,15 +50,15 @@ pub struct AwayText {
 pub struct Judged {
     /// Its name, as listings of the capture have it, and its kind, `TCP_REQ`.
     pub object: String,
-    /// Its kind.
+    /// Kind of the request.
     pub kind: String,
-    /// Its subsystem, if it is known.
+    /// Subsystem of the request, if it is known.
     pub subsystem: Option<String>,
     /// Its connection.
     pub whose: Option<String>,
     /// Time of its first record.
     pub begin: BootNanos,
-    /// Its length in nanoseconds.
+    /// Length in nanoseconds.
     pub length: u64,
     /// The capture ends in the middle of it.
     pub unfinished: bool,

@@ -30,7 +30,7 @@ pub struct Fields<'a> {
     pub owner: &'a [Field],
     /// Finder of the queues on which requests wait by design.
     pub queues: Queues,
-    /// What fields are read with.
+    /// Context in which fields are read.
     pub context: Context<'a>,
 }
 

@@ -84,7 +84,7 @@ pub fn number_of(path: &Path) -> Option<u32> {
 }
 
 /// The words that a process was started with, as far as we may look.
-pub fn command_line(pid: u32) -> Vec<String> {
+pub(crate) fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 

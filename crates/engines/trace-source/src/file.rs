@@ -52,7 +52,7 @@ impl FileSource {
         self.file
     }
 
-    /// Whether it begins as text does, rather than as a raw trace file.
+    /// Returns true if it begins as text does, rather than as a raw trace file.
     pub fn is_text(&self) -> io::Result<bool> {
         let mut start = [0; 512];
         let n = self.read_at(&mut start, 0)?;
@@ -75,7 +75,7 @@ impl ReadAt for FileSource {
     }
 }
 
-/// Whether it is a trace file in the place where applications put theirs: it may be another user's.
+/// Returns true if it is a trace file in the place where applications put theirs: it may be another user's.
 pub fn is_of_application(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())

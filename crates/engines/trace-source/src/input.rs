@@ -28,7 +28,7 @@ pub struct Loaded {
     pub name: String,
     /// The rate of its ticks, if it is written on this machine while it is read.
     pub measured: Option<Measured>,
-    /// What it is of, if it is a capture's.
+    /// Description of the capture, if it is of one.
     pub capture: Option<Box<Meta>>,
 }
 
@@ -40,7 +40,7 @@ impl Loaded {
     }
 }
 
-/// Where the bytes are.
+/// Place of the bytes.
 pub enum Place {
     /// A file.
     File(PathBuf),
@@ -48,15 +48,15 @@ pub enum Place {
     Piped(Piped),
 }
 
-/// What can be read but once, from its beginning to its end.
+/// Stream that can be read only once, from its beginning to its end.
 pub struct Piped {
-    /// What was read of it, to see what it is.
+    /// First bytes, which were read to see what it is.
     start: Vec<u8>,
     rest: Box<dyn Read>,
     read: u64,
 }
 
-/// What a user named as a trace. A file of a capture stands for the capture.
+/// Returns the path that a user means by the name of a trace: a file of a capture stands for the capture.
 pub fn named(path: &Path, observer: &Observer) -> PathBuf {
     let Some(folder) = captures::folder_of(path) else { return path.to_owned() };
     observer.note(&format!("{} is a part of a capture: reading all of {}", printable(path), printable(&folder)));

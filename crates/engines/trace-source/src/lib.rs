@@ -1,4 +1,4 @@
-//! Where the records of a trace come from: the files of applications in shared memory, files, pipes and captures, the thread that
+//! Sources of the records of a trace: the files of applications in shared memory, files, pipes and captures, the thread that
 //! copies live rings, and the rate of their ticks.
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ mod problems;
 mod reader;
 mod trace_files;
 
-pub use application::{Application, command_line, number_of};
+pub use application::{Application, number_of};
 pub use file::{FileSource, is_of_application};
 pub use input::{Loaded, Piped, Place, named, tpoints_of};
 pub use measured_rate::{Measured, Measuring, anchor};

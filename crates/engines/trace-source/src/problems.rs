@@ -1,4 +1,4 @@
-//! What could not be read of a trace, reported.
+//! Reports of what could not be read of a trace.
 
 use anyhow::bail;
 use observer::Observer;

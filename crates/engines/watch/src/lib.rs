@@ -50,7 +50,7 @@ const LEAST_OPEN: Duration = Duration::from_secs(1);
 /// The shortest time between captures of requests that hang, if it is not known whether they are to.
 const EVERY_UNKNOWN: Duration = Duration::from_mins(1);
 
-/// What is watched, and what is written.
+/// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The process.

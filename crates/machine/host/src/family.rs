@@ -1,4 +1,4 @@
-//! Who started which processes.
+//! Ancestors and descendants of processes.
 
 use crate::Pid;
 use crate::proc::{self, Stat};

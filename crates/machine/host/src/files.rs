@@ -14,7 +14,7 @@ pub struct Files {
     libraries: Vec<FilePlace>,
 }
 
-/// How much of each file is read.
+/// Depth to which each file is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
     /// Enough for USDT probes.
@@ -74,7 +74,7 @@ impl Files {
     }
 }
 
-/// What to know of a file that has no names of its own functions, for those who look for one.
+/// Returns a note for users who look for a function in a file without names of its own functions.
 pub fn stripped(file: &str) -> String {
     format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
 }

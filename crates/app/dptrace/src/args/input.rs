@@ -1,4 +1,4 @@
-//! Where a trace comes from: a file, standard input, or the shared memory of an application.
+//! Options that name a trace: a file, standard input, or the shared memory of an application.
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
@@ -17,10 +17,10 @@ use crate::args::objects::ObjectArgs;
 use crate::messages::note;
 use crate::{output, terminal};
 
-/// What could not be done.
+/// Context of an error at standard input.
 const READING_STDIN: &str = "reading standard input";
 
-/// Where the trace is read from.
+/// Source of the trace, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
@@ -53,7 +53,7 @@ pub(crate) struct InputArgs {
     shm_id: Option<u32>,
 }
 
-/// What the options about the input come down to.
+/// Source of the trace, resolved.
 pub(crate) struct Input {
     pub(crate) place: Place,
     /// The process that was named in place of a trace.
@@ -99,7 +99,7 @@ impl InputArgs {
             .then_some(word)
     }
 
-    /// Where the trace is, if no process was named in its place.
+    /// Finds the trace, if no process was named in its place.
     fn place(&self, pid: Option<u32>) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
@@ -171,7 +171,7 @@ pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<Loaded> {
     })
 }
 
-/// Whether standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.
+/// Returns true if standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.
 fn is_piped() -> bool {
     if io::stdin().is_terminal() {
         return false;
@@ -192,13 +192,13 @@ pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: O
     output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
 }
 
-/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
+/// Returns true if a word in the place of a capture is a process: any number, or the name of a process that lives.
 fn is_process(word: &str) -> bool {
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
 }
 
-/// What to do with a process, where only what was captured of it can be read.
+/// Returns what to do first with a process, for commands that read captures only.
 pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(

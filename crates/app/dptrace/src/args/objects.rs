@@ -6,7 +6,7 @@ use clap::Args;
 use live_objects::ObjectSources;
 use trace_source::Place;
 
-/// What names the objects that records point to.
+/// Files that name the objects that records point to.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ObjectArgs {
@@ -28,7 +28,7 @@ pub(crate) struct ObjectArgs {
     #[arg(long, value_name = "FILE.toml")]
     objects: Vec<PathBuf>,
 
-    /// What these files are for a certain trace.
+    /// The same files for a certain trace.
     #[arg(skip)]
     at_place: Option<ObjectSources>,
 }

@@ -26,7 +26,7 @@ use crate::output::{self, Output};
 use crate::terminal;
 pub(crate) use args::KernelDelayArgs;
 
-/// What is reported where reading the program's debug information took too long.
+/// Note for a report without lines, because reading the program's debug information took too long.
 const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 
@@ -78,7 +78,7 @@ struct Printer<'a> {
     threads: Option<glob::Pattern>,
     /// Files that were reported to have no names.
     stripped: BTreeSet<String>,
-    /// What the report is laid out for.
+    /// Terminal that the report is laid out for.
     screen: Screen,
     output: Output,
 }
@@ -159,7 +159,7 @@ impl Show for Printer<'_> {
     }
 }
 
-/// How many names of threads are listed.
+/// Limit on the names of threads in a note.
 const NAMES: usize = 12;
 
 /// No thread was wanted: lists those that there were.

@@ -39,7 +39,7 @@ pub struct Found {
     pub(super) each: Singles,
     pub(super) sums: Sums,
     pub(super) names: KernelNames,
-    /// What this kernel can't show.
+    /// Features that this kernel lacks.
     pub(super) missing: Vec<&'static str>,
     /// The programs, which are attached until [`Found::end`].
     audit: Audit,
@@ -48,9 +48,9 @@ pub struct Found {
 /// Single ones: the first that came, up to [`MOST_EACH`].
 #[derive(Default)]
 pub(super) struct Singles {
-    /// Those.
+    /// The kept ones.
     pub(super) kept: Vec<Episode>,
-    /// How many more came, by CPU.
+    /// Number of further ones, by CPU.
     pub(super) left_out: HashMap<u32, u64>,
 }
 

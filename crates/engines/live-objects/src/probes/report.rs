@@ -1,4 +1,4 @@
-//! What a user should know of attached probes: missing ones, remarks, and losses.
+//! Reports about attached probes: missing ones, remarks, and losses.
 
 use anyhow::bail;
 use host::{Depth, Files};

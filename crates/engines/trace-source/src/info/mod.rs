@@ -20,7 +20,7 @@ pub struct Info {
     pub text: String,
     /// Number of records.
     pub records: u64,
-    /// What could not be read.
+    /// Problems of the trace.
     pub problems: Problems,
 }
 

@@ -1,4 +1,4 @@
-//! What keeps the program small: engines do the work, commands connect them.
+//! Keeps the program small: engines do the work, commands connect them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn commands() -> BTreeSet<String> {
     found
 }
 
-/// What two commands need is in an engine, or in a module that is no command.
+/// Code that two commands need is in an engine, or in a module that is no command.
 #[test]
 fn no_command_uses_another_one() {
     let commands = commands();

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says of the folders and their crates, held against the manifests.
+//! Holds ARCHITECTURE.md against the folders of the crates and their manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
