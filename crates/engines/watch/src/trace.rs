@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use capture::{Past, PastCut};
 use capture_recorder::{Rings, reading};
 use scene::{BootNanos, Clock};
-use spdk_trace::{Follower, Owners, Record, TickRate};
+use spdk_trace::{Follower, Owners, Record, TickRate, Ticks};
 use sys::clock::boot_nanos;
 use text::printable;
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
@@ -126,6 +126,11 @@ impl Watched {
         let _ = if all { self.follower.give_all(each) } else { self.follower.give(hold, each) };
         let reader = &self.reader;
         self.follower.spare().for_each(|bytes| reader.give_back(bytes));
+    }
+
+    /// Returns the time up to which records were given.
+    pub(crate) fn given(&self) -> Ticks {
+        self.follower.given()
     }
 
     /// The clock that puts ticks on the kernel's time; none in the first moment.

@@ -28,6 +28,9 @@ const ALIVE: Duration = Duration::from_millis(100);
 const NOW_AND_THEN: Duration = Duration::from_millis(250);
 /// Records and events of other CPUs may be this late, in nanoseconds.
 const LATE: u64 = 100_000_000;
+/// Longest lag of the trace's reader behind the kernel's events, in nanoseconds: a target that writes no record for this long after
+/// a time away is not in use.
+const MAX_READER_LAG: u64 = 2_000_000_000;
 /// The longest wait at the end for the rest of what is to be written.
 const LAST: Duration = Duration::from_millis(400);
 /// The recorder holds events back for this long at most, in nanoseconds.
@@ -196,19 +199,25 @@ impl Watching {
         }
     }
 
-    /// Hands the times away to the gate of which all records have come: those of at least the time that is slow, after which a
-    /// request began. Otherwise nobody uses the target, and nobody waited.
+    /// Hands times away to the gate: those of at least the time that is slow, after which a request began. If none begins, nobody
+    /// uses the target, and nobody waited. A reader that got no CPU has the records later than the events.
     fn take_absences(&mut self) {
-        let until = BootNanos(boot_nanos().saturating_sub(LATE));
-        if self.pending.iter().all(|(_, away)| away.to > until) {
+        let now = boot_nanos();
+        let is_early = |away: &Away| away.to.0.saturating_add(LATE) > now;
+        if self.pending.iter().all(|(_, away)| is_early(away)) {
             return;
         }
         let Some(clock) = self.trace.clock() else { return };
-        let is_due = |(_, away): &mut (Tid, Away)| away.to <= until;
-        for (tid, Away { from, to, .. }) in self.pending.extract_if(.., is_due) {
+        let seen_until = clock.nanos(self.trace.given()).0;
+        for (tid, away) in std::mem::take(&mut self.pending) {
             let mut lcores = self.meta.lcores.iter().filter(|lcore| lcore.tid == Some(tid.0));
-            let case = Case { reason: Reason::Away(tid), begin: from, end: to };
-            let is_used = lcores.any(|lcore| self.detector.has_begun(Lcore(lcore.lcore), clock.ticks(to)));
+            let is_used = lcores.any(|lcore| self.detector.has_begun(Lcore(lcore.lcore), clock.ticks(away.to)));
+            let is_decided = is_used || seen_until >= away.to.0.saturating_add(LATE);
+            if is_early(&away) || !is_decided && now < away.to.0.saturating_add(MAX_READER_LAG) {
+                self.pending.push((tid, away));
+                continue;
+            }
+            let case = Case { reason: Reason::Away(tid), begin: away.from, end: away.to };
             if is_used && case.length() >= self.setting.slow.max(MIN_AWAY) {
                 self.gate.case(case, self.writer.is_free(), Instant::now());
             }
@@ -331,6 +340,7 @@ impl Watching {
         self.learn()?;
         let failed = self.kernel.as_mut().and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
         self.detect(true);
+        self.take_absences();
         self.write_if_due(true, true);
         self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said, &self.observer));
         (totals.records, totals.slots_lost) = (self.trace.records, self.trace.lost);
