@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use metrics::bounds;
 use scene::{Request, StageKind};
 use tables::rows;
-use timeline::first::{excluded, is_measured};
+use timeline::first::is_measured;
 use timeline::pass::Kept;
 use timeline::words;
 
@@ -74,7 +74,7 @@ impl Histograms {
 
     /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: not of one that waits by design.
     pub(crate) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
-        if excluded(request).is_some() {
+        if request.excluded.is_some() {
             return Ok(());
         }
         let minute = minute_of(facts.times.utc(request.end()));

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use requests::Excluded;
 use scene::Request;
 use tables::rows;
-use timeline::first::{excluded, is_early};
+use timeline::first::is_early;
 use timeline::pass::Kept;
 use timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
 use timeline::words;
@@ -112,7 +112,7 @@ impl Requests {
                 start_ns,
                 whole_ns: request.length().cast_signed(),
                 finished: !request.unfinished,
-                excluded: excluded(request).map(Excluded::word),
+                excluded: request.excluded.map(Excluded::word),
                 pid: facts.pid,
                 lcore: lcore.map_or(0, |lcore| lcore.0.into()),
                 thread: thread.map(String::as_str),

@@ -46,16 +46,10 @@ pub fn figures(
 ) -> anyhow::Result<Found> {
     let tpoints = trace.tpoints().all();
     let queues = Queues::new(specs)?;
-    let question = |by, tails| Question {
-        by,
-        tails,
-        queues: Some(queues.clone()),
-        reused: Reused::new(specs, tpoints),
-        ..Question::default()
-    };
+    let question = |by, tails| Question { by, tails, reused: Reused::new(specs, tpoints), ..Question::default() };
     let of_connections = question(vec![field::parse(CONNECTION, specs)?], true);
-    let mut all = Tracker::new(question(Vec::new(), false), tpoints, rate);
-    let mut each = Tracker::new(of_connections, tpoints, rate);
+    let mut all = Tracker::new(question(Vec::new(), false), queues.clone(), tpoints, rate);
+    let mut each = Tracker::new(of_connections, queues, tpoints, rate);
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut reading =
         Reading::new(Progress::new(observer), "figures, before two passes", expected_records(trace, meta));

@@ -6,6 +6,7 @@ use capture::expected_records;
 use objects::Annotator;
 use observer::{Observer, Progress, Reading};
 use records::{Context, Filter};
+use requests::Queues;
 use scene::{Silence, Silences};
 use screen::{Screen, counted};
 use spdk_trace::Ticks;
@@ -32,12 +33,12 @@ pub fn follow_objects(
     annotator: Option<&Annotator>,
     mut filter: Filter,
     start: Ticks,
-    question: Question,
+    (question, queues): (Question, Queues),
     observer: &Observer,
 ) -> anyhow::Result<Followed> {
     let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
-    let mut tracker = Tracker::new(question, trace.tpoints().all(), loaded.rate());
+    let mut tracker = Tracker::new(question, queues, trace.tpoints().all(), loaded.rate());
     let (mut base, mut read) = (None, 0u64);
     let mut silences = Silences::new(loaded.rate());
     let mut reading =
@@ -88,11 +89,12 @@ pub fn tables_of(
     loaded: &Loaded,
     annotator: Option<&Annotator>,
     filter: Filter,
+    queues: Queues,
     screen: Screen,
     observer: &Observer,
 ) -> anyhow::Result<String> {
     let Followed { latencies, base, .. } =
-        follow_objects(loaded, annotator, filter, Ticks(0), Question::default(), observer)?;
+        follow_objects(loaded, annotator, filter, Ticks(0), (Question::default(), queues), observer)?;
     let (tpoints, rate) = (loaded.trace.tpoints(), loaded.trace.tick_rate());
     let names = Names { tpoints, rate, listed: rate, by: &[], screen, base, show: Show::Piped, all: true };
     Ok(tables(&latencies, &names))

@@ -64,7 +64,7 @@ fn left_out(latencies: &Latencies, names: &Names<'_>) -> Option<String> {
     let (longest, count) = latencies.left_out.as_ref()?;
     let (first, last) = longest.span();
     let took = screen::time(names.nanos(first, last));
-    let which = match longest.excluded()? {
+    let which = match longest.excluded? {
         Excluded::Admin => "of admin queues, on which requests for async events wait by design,",
         Excluded::Unanswered => "without an answer (async events of admin queues, which wait by design, or given up)",
     };

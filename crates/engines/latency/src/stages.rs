@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use records::{Context, Field};
-use requests::{Excluded, Queues, Reused};
-use scene::{AtEnd, LeftOut, Lives, Passed};
+use requests::{AtEnd, Excluded, ObjectTracker, Outcome, Queues, Reused, TrackedObject};
+use scene::LeftOut;
 use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
 
 use super::longest::Longest;
@@ -29,9 +29,8 @@ pub struct Life {
     pub group: Vec<Option<Box<str>>>,
     /// Whose it is, where that was asked for.
     pub owner: Owner,
-    /// Whether its queue is an admin queue, if that is known.
-    is_admin: Option<bool>,
-    is_unanswered: bool,
+    /// Reason why its time does not count among those of other requests, if so.
+    pub excluded: Option<Excluded>,
     /// It has too many records: these are not kept.
     is_endless: bool,
 }
@@ -44,7 +43,6 @@ type Owner = Option<(usize, Box<str>)>;
 struct Inherited {
     group: Vec<Option<Box<str>>>,
     owner: Owner,
-    is_admin: Option<bool>,
 }
 
 /// What a table is about: objects that one tracepoint creates, of one group.
@@ -102,8 +100,6 @@ pub struct Question {
     pub tails: bool,
     /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
     pub only_whole: bool,
-    /// Finder of the queues on which requests wait by design, if these are to be kept apart.
-    pub queues: Option<Queues>,
     /// How connections at one address are kept apart.
     pub reused: Reused,
 }
@@ -126,7 +122,7 @@ const MOST_TAILS: usize = 1 << 18;
 pub struct Tracker {
     question: Question,
     rate: TickRate,
-    lives: Lives<Life>,
+    objects: ObjectTracker<Life>,
     /// Records that are kept of these.
     open: usize,
     left_out: LeftOut,
@@ -163,14 +159,15 @@ pub struct Latencies {
 }
 
 impl Tracker {
-    /// Answers that question about a trace with these tracepoints.
-    pub fn new(question: Question, tpoints: &[Tpoint], rate: TickRate) -> Self {
+    /// Answers that question about a trace with these tracepoints. `queues` finds requests that wait by
+    /// design.
+    pub fn new(question: Question, queues: Queues, tpoints: &[Tpoint], rate: TickRate) -> Self {
         let longest = || Longest::new(question.slowest, rate);
         let (slowest, excluded) = (longest(), longest());
         Self {
             question,
             rate,
-            lives: Lives::new(tpoints),
+            objects: ObjectTracker::new(tpoints, queues),
             open: 0,
             left_out: LeftOut::default(),
             times: HashMap::default(),
@@ -194,8 +191,8 @@ impl Tracker {
         let inherited = self.inherited(record);
         let (groups, id) = (self.question.by.len(), record.object.id().unwrap_or_default());
         let first = |name| Life::new(name, id, groups);
-        let Some(Passed { over, is_last, life, .. }) = self.lives.record(record, first) else { return };
-        let life = &mut life.kept;
+        let Some(step) = self.objects.record(record, context, first) else { return };
+        let life = &mut step.object.kept;
         if !life.is_endless {
             life.records.push((record.tpoint.id, record.tsc));
             self.open += 1;
@@ -206,69 +203,67 @@ impl Tracker {
             self.left_out.endless += 1;
             self.open -= std::mem::take(&mut life.records).len();
         }
-        if let Some(over) = over {
-            self.over(over, false);
-        }
-        if is_last && let Some(life) = self.lives.end(record) {
-            self.over(life, false);
-        }
-        if self.open > MOST_OPEN || self.lives.len() > MOST_LIVES {
+        self.take_ended();
+        if self.open > MOST_OPEN || self.objects.len() > MOST_LIVES {
             let (open, left_out) = (&mut self.open, &mut self.left_out);
-            self.lives.forget_half(|life| {
-                *open -= life.kept.records.len();
-                left_out.forgotten += u64::from(!life.kept.is_endless);
+            self.objects.forget_half(|object| {
+                *open -= object.kept.records.len();
+                left_out.forgotten += u64::from(!object.kept.is_endless);
             });
         }
     }
 
     /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered, or is over.
     pub fn unwanted(&mut self, record: &Record<'_>) {
-        if let Some(life) = self.lives.unwanted(record) {
-            self.over(life, false);
+        self.objects.unwanted(record);
+        self.take_ended();
+    }
+
+    fn take_ended(&mut self) {
+        while let Some(object) = self.objects.pop_ended() {
+            self.over(object, false);
         }
     }
 
     /// Records of objects whose creation was not seen.
     pub fn unseen(&self) -> u64 {
-        self.lives.unseen()
+        self.objects.unseen()
     }
 
-    /// What the object that the record names is grouped by, whose it is, and whether that is an admin queue: an I/O belongs to
-    /// the connection of its request.
+    /// Returns the group and the owner of the object that the record names: an I/O belongs to the connection of its request.
     fn inherited(&self, record: &Record<'_>) -> Option<Inherited> {
-        let Question { by, owner, queues, .. } = &self.question;
-        if by.is_empty() && owner.is_empty() && queues.is_none() {
+        let Question { by, owner, .. } = &self.question;
+        if by.is_empty() && owner.is_empty() {
             return None;
         }
-        let life = self.lives.related(record)?;
-        let Life { group, owner, is_admin, .. } = &life.kept;
-        Some(Inherited { group: group.clone(), owner: owner.clone(), is_admin: *is_admin })
+        let Life { group, owner, .. } = &self.objects.related(record)?.kept;
+        Some(Inherited { group: group.clone(), owner: owner.clone() })
     }
 
-    /// Counts the stages of a life that is over, unless it is none of a request.
-    fn over(&mut self, life: scene::Life<Life>, unfinished: bool) {
-        self.open -= life.kept.records.len();
-        if life.kept.is_endless {
+    /// Counts the stages of an object that is over, unless it is none of a request.
+    fn over(&mut self, object: TrackedObject<Life>, unfinished: bool) {
+        self.open -= object.kept.records.len();
+        if object.kept.is_endless {
             return;
         }
-        if life.is_torn {
-            self.left_out.torn += 1;
-            return;
+        match object.outcome() {
+            Outcome::Torn => {
+                self.left_out.torn += 1;
+                return;
+            }
+            // What the end of the trace cut off has a row, and no time.
+            Outcome::Point if !unfinished => return,
+            Outcome::Point | Outcome::Excluded(_) | Outcome::Timed => {}
         }
-        let (is_measured, is_unanswered) = (life.is_measured(), life.is_unanswered());
-        let life = Life { unfinished, is_unanswered, ..life.kept };
-        // One record has no length.
-        if !is_measured && !unfinished {
-            return;
-        }
+        self.unanswered_on_io += u64::from(object.is_unanswered() && object.is_admin == Some(false));
+        let life = Life { unfinished, excluded: object.excluded(), ..object.kept };
         self.count(&life);
         self.keep(life);
     }
 
     fn count(&mut self, life: &Life) {
         let Some(&(first, _)) = life.records.first() else { return };
-        self.unanswered_on_io += u64::from(life.is_unanswered && life.is_admin == Some(false));
-        let subject = Subject { excluded: life.excluded(), group: life.group.clone(), prefix: life.name.prefix, first };
+        let subject = Subject { excluded: life.excluded, group: life.group.clone(), prefix: life.name.prefix, first };
         let is_full = self.times.len() >= MOST_SUBJECTS || self.spreads >= MOST_SPREADS;
         if is_full && !self.times.contains_key(&subject) {
             self.in_no_table += 1;
@@ -306,15 +301,15 @@ impl Tracker {
     }
 
     fn keep(&mut self, life: Life) {
-        if life.excluded().is_some() { self.excluded.add(life) } else { self.slowest.add(life) }
+        if life.excluded.is_some() { self.excluded.add(life) } else { self.slowest.add(life) }
     }
 
     /// Ends all lives and hands out the times.
     ///
     /// A life that the trace ends in the middle of would make the whole look shorter than it is.
     pub fn finish_all(mut self) -> Latencies {
-        for AtEnd { life, unfinished } in self.lives.finish() {
-            self.over(life, unfinished);
+        for AtEnd { object, unfinished } in self.objects.finish() {
+            self.over(object, unfinished);
         }
         let question = self.question;
         let number_group = |group: &mut [Option<Box<str>>]| {
@@ -364,18 +359,14 @@ impl Life {
             records: Vec::new(),
             group: vec![None; groups],
             owner: None,
-            is_admin: None,
-            is_unanswered: false,
+            excluded: None,
             is_endless: false,
         }
     }
 
     /// Takes from a record of it what is asked, as far as it is not known yet.
     fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
-        let Question { by, owner, queues, reused, .. } = question;
-        if let Some(queues) = queues {
-            queues.learn(&mut self.is_admin, record, context, inherited.is_admin);
-        }
+        let Question { by, owner, reused, .. } = question;
         let mut value = |field: &Field| reused.value(field, record, context);
         for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
             if found.is_none() {
@@ -389,11 +380,6 @@ impl Life {
         if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
             self.owner = Some(found);
         }
-    }
-
-    /// Returns why its time says nothing of how fast requests are served, if so.
-    pub fn excluded(&self) -> Option<Excluded> {
-        Excluded::of(self.is_admin, self.is_unanswered)
     }
 
     /// Times of its first and its last record.
@@ -443,6 +429,10 @@ mod tests {
         }
     }
 
+    fn queues() -> Queues {
+        Queues::new(&objects::built_in().unwrap()).unwrap()
+    }
+
     #[test]
     fn what_never_ends_and_what_lost_records_is_left_out() {
         let tpoint = |(id, name): (u16, &str)| Tpoint {
@@ -458,7 +448,7 @@ mod tests {
         };
         let [new, next] = [(0, "NEW"), (1, "NEXT")].map(tpoint);
         let rate = TickRate::ticks_as_micros();
-        let mut tracker = Tracker::new(Question::default(), &[], rate);
+        let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
         let context = Context { rate, annotator: None };
         let mut at = 0;
         let mut write = |tpoint: &Tpoint, id: u64, lost_since: Option<u64>| {
@@ -482,7 +472,7 @@ mod tests {
         let counts: Vec<u64> = latencies.subjects.iter().map(|(_, times)| times.whole.count()).collect();
         assert_eq!(counts, [3]);
         // Of objects that do not end, the older half is left out when there are too many.
-        let mut tracker = Tracker::new(Question::default(), &[], rate);
+        let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
         for id in 0..=MOST_LIVES as u64 {
             tracker.record(&record(&new, id, id), &context);
         }

@@ -21,7 +21,7 @@ pub enum Excluded {
 
 impl Excluded {
     /// Returns why a request is excluded, if it is: its queue may be known, and it may have had no answer
-    /// (`scene::Life::is_unanswered`). On an I/O queue such a request was given up, and is the one to look at.
+    /// ([`crate::TrackedObject::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
     pub fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
@@ -54,7 +54,7 @@ impl Excluded {
 }
 
 /// Number of an admin queue (NVMe base specification, 1.5), as the text of a field.
-pub const ADMIN_QUEUE: &str = "0";
+const ADMIN_QUEUE: &str = "0";
 
 /// Finder of the queues of requests.
 ///
@@ -74,7 +74,7 @@ impl Queues {
 
     /// Learns from a record whether its object's queue is an admin queue, unless that is known already. `related` is the same of the
     /// object that it works for.
-    pub fn learn(
+    pub(crate) fn learn(
         &mut self,
         is_admin: &mut Option<bool>,
         record: &Record<'_>,
@@ -87,7 +87,7 @@ impl Queues {
     }
 
     /// Returns whether the record's queue is an admin queue, if it says so.
-    pub fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
+    fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
         let owner = record.owner_since;
         if let Some((id, since)) = owner
             && let Some((_, is_admin)) = self.owners.get(&id).filter(|(known, _)| *known == since)

@@ -1,15 +1,20 @@
-//! Knowledge of requests that all commands share: which wait by design, their queues and connections, and the fields that group them.
+//! Requests as all commands see them: where each begins and ends, which wait by design, their
+//! queues and connections, and the fields that group them.
 #![forbid(unsafe_code)]
 
 mod excluded;
 pub mod field;
 mod reused;
+mod states;
 mod tpoints;
+mod tracker;
 mod unknown;
 
-pub use excluded::{ADMIN_QUEUE, Excluded, Queues};
+pub use excluded::{Excluded, Queues};
 pub use reused::{Reused, is_numbered};
+pub use states::{Ending, is_host_request};
 pub use tpoints::{add_matching, pattern};
+pub use tracker::{AtEnd, ObjectTracker, Outcome, Step, TrackedObject};
 pub use unknown::{Known, known_of};
 
 /// Field that a summary is grouped by if none is named, and that names the owner of a request.

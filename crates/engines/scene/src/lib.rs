@@ -2,8 +2,7 @@
 //!
 //! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds. [`Clock`] puts both on one
 //! line, and states how far it may be off; a [`ClockCheck`] measures that. [`Activities`] makes of the kernel's events what
-//! each thread did at each time, and [`blame`] what a stage of a request lost by that. [`Lives`] follows the objects of a trace, a request for example, from
-//! the first record to the last. A [`Scene`] joins records and events while they come, and hands finished requests,
+//! each thread did at each time, and [`blame`] what a stage of a request lost by that. A [`Scene`] joins records and events while they come, and hands finished requests,
 //! intervals and events to a [`Consumer`]; a [`Survey`] finds out what is usual, and [`Foresight`] what later events show of
 //! earlier times, in a pass before that. The crate opens no file and reads no clock: pairs of readings are data.
 #![forbid(unsafe_code)]
@@ -14,11 +13,9 @@ mod blame;
 mod check;
 mod clock;
 mod disorder;
-mod ends;
 mod foresight;
 mod kernel;
 mod lengths;
-mod lives;
 mod request;
 mod scene;
 mod silences;
@@ -30,11 +27,9 @@ pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
 pub use check::{Checked, ClockCheck};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use disorder::Disorder;
-pub use ends::{Ending, is_host_request};
 pub use foresight::{Foreseen, Foresight};
 pub use kernel::{Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 pub use lengths::Lengths;
-pub use lives::{AtEnd, Life, Lives, Passed};
 pub use request::{Consumer, Mark, Request, StageOfRequest};
 pub use scene::{LeftOut, Scene, Setting};
 pub use silences::{Silence, Silences};

@@ -1,11 +1,11 @@
 //! A request with what the kernel did meanwhile, and who takes it.
 
+use requests::{Ending, Excluded};
 use spdk_trace::{Lcore, ObjectName, Record, Ticks};
 
 use crate::activity::{ActivitySum, Interval};
 use crate::blame::{Ends, Share};
 use crate::clock::BootNanos;
-use crate::ends::Ending;
 use crate::kernel::{Cpu, KernelEvent, Tid};
 
 /// One record of a request.
@@ -42,10 +42,12 @@ pub struct Request<K> {
     pub depth: Option<u64>,
     /// The trace ends in the middle of it.
     pub unfinished: bool,
-    /// True if its latest record can be its last one ([`crate::Life::is_perhaps_over`]).
+    /// True if its latest record can be its last one ([`requests::TrackedObject::is_perhaps_over`]).
     pub is_perhaps_over: bool,
-    /// True if it was completed without having been executed ([`crate::Life::is_unanswered`]).
-    pub is_unanswered: bool,
+    /// True if its queue is an admin queue, `None` if the queue is unknown.
+    pub is_admin: Option<bool>,
+    /// Reason why its time does not count among those of other requests, if so.
+    pub excluded: Option<Excluded>,
     /// What the user of the scene keeps of it.
     pub kept: K,
 }

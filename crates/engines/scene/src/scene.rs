@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use records::Context;
+use requests::{AtEnd, Ending, ObjectTracker, Outcome, Queues, TrackedObject};
 use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
 
 use crate::activity::{Activities, ActivitySums, Interval};
 use crate::blame::{Reckoning, Stage, clipped, reckon};
 use crate::clock::BootNanos;
-use crate::ends::Ending;
 use crate::kernel::{KernelEvent, Tid};
-use crate::lives::{AtEnd, Life, Lives};
 use crate::request::{Consumer, Mark, Request, StageOfRequest};
 use crate::usual::{StageKind, Usual};
 
@@ -69,8 +69,8 @@ pub struct Scene<K> {
     names: HashMap<u16, Box<str>, RandomState>,
     endings: HashMap<StageKind, Ending, RandomState>,
     activities: Activities,
-    lives: Lives<Open<K>>,
-    /// Records that are kept of all lives.
+    objects: ObjectTracker<Open<K>>,
+    /// Records that are kept of all objects.
     open: usize,
     left_out: LeftOut,
     steps: u32,
@@ -83,7 +83,7 @@ pub struct LeftOut {
     pub endless: u64,
     /// Those that had not ended, and had the oldest last records, when there were too many.
     pub forgotten: u64,
-    /// Those during which records were lost ([`Life::is_torn`]): each may be several.
+    /// Those during which records were lost ([`Outcome::Torn`]): each may be several.
     pub torn: u64,
 }
 
@@ -103,8 +103,9 @@ struct Open<K> {
 }
 
 impl<K: Default + Clone> Scene<K> {
-    /// Of a trace with these tracepoints.
-    pub fn new(setting: Setting, tpoints: &[Tpoint]) -> Self {
+    /// Begins with nothing of a trace with these tracepoints. `queues` finds requests that wait by
+    /// design.
+    pub fn new(setting: Setting, tpoints: &[Tpoint], queues: Queues) -> Self {
         let names = tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.as_str().into())).collect();
         let activities = Activities::new(setting.threads.iter().copied(), setting.start).keeping(setting.intervals);
         let endings = HashMap::default();
@@ -113,7 +114,7 @@ impl<K: Default + Clone> Scene<K> {
             names,
             endings,
             activities,
-            lives: Lives::new(tpoints),
+            objects: ObjectTracker::new(tpoints, queues),
             open: 0,
             left_out: LeftOut::default(),
             steps: 0,
@@ -132,15 +133,15 @@ impl<K: Default + Clone> Scene<K> {
     pub fn record(
         &mut self,
         record: &Record<'_>,
+        context: &Context<'_>,
         at: BootNanos,
         consumer: &mut impl Consumer<K>,
         keep: impl FnOnce(&mut K, Option<&K>),
     ) {
         consumer.record(record, at);
-        let related = self.lives.related(record).map(|life| (life.number, life.kept.kept.clone()));
-        let Some(passed) = self.lives.record(record, |_| Open::new()) else { return };
-        let open = &mut passed.life.kept;
-        let (over, is_last) = (passed.over, passed.is_last);
+        let related = self.objects.related(record).map(|object| (object.number, object.kept.kept.clone()));
+        let Some(step) = self.objects.record(record, context, |_| Open::new()) else { return };
+        let open = &mut step.object.kept;
         if !open.endless {
             keep(&mut open.kept, related.as_ref().map(|(_, kept)| kept));
             open.related_number = open.related_number.or(related.map(|(number, _)| number));
@@ -161,11 +162,8 @@ impl<K: Default + Clone> Scene<K> {
                 self.open -= open.give_up();
             }
         }
-        if let Some(over) = over {
-            self.over(over, false, consumer);
-        }
-        if is_last && let Some(life) = self.lives.end(record) {
-            self.over(life, false, consumer);
+        while let Some(object) = self.objects.pop_ended() {
+            self.over(object, false, consumer);
         }
         if self.open > MOST_OPEN {
             self.forget();
@@ -174,38 +172,39 @@ impl<K: Default + Clone> Scene<K> {
     }
 
     /// Hands out an object whose life is over.
-    fn over(&mut self, life: Life<Open<K>>, unfinished: bool, consumer: &mut impl Consumer<K>) {
-        self.open -= life.kept.records.len();
-        if life.kept.endless {
+    fn over(&mut self, object: TrackedObject<Open<K>>, unfinished: bool, consumer: &mut impl Consumer<K>) {
+        self.open -= object.kept.records.len();
+        if object.kept.endless {
             return;
         }
-        if life.is_torn {
-            self.left_out.torn += 1;
-        } else {
-            consumer.request(&life.finish(unfinished));
+        match object.outcome() {
+            Outcome::Torn => self.left_out.torn += 1,
+            Outcome::Excluded(_) | Outcome::Point | Outcome::Timed => {
+                consumer.request(&finished(object, unfinished));
+            }
         }
     }
 
     /// Forgets requests whose end is missing, most of all.
     fn forget(&mut self) {
         let (open, left_out) = (&mut self.open, &mut self.left_out);
-        self.lives.forget_half(|life| {
-            *open -= life.kept.records.len();
-            left_out.forgotten += u64::from(!life.kept.endless);
+        self.objects.forget_half(|object| {
+            *open -= object.kept.records.len();
+            left_out.forgotten += u64::from(!object.kept.endless);
         });
     }
 
     /// Ends at that time: all requests that have not ended, and the last interval of each thread.
     pub fn finish(mut self, end: BootNanos, consumer: &mut impl Consumer<K>) {
-        for AtEnd { life, unfinished } in self.lives.finish() {
-            self.over(life, unfinished, consumer);
+        for AtEnd { object, unfinished } in self.objects.finish() {
+            self.over(object, unfinished, consumer);
         }
         self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
     }
 
     /// Records of objects whose creation was not seen.
     pub fn unseen(&self) -> u64 {
-        self.lives.unseen()
+        self.objects.unseen()
     }
 
     /// What was left out so that memory is bounded.
@@ -262,26 +261,25 @@ impl<K: Default> Open<K> {
     }
 }
 
-impl<K> Life<Open<K>> {
-    fn finish(self, unfinished: bool) -> Request<K> {
-        let (is_unanswered, is_perhaps_over) = (self.is_unanswered(), self.is_perhaps_over());
-        let Self {
-            name, number, kept: Open { records, stages, related, related_number, size, depth, kept, .. }, ..
-        } = self;
-        Request {
-            name,
-            number,
-            related,
-            related_number,
-            records,
-            stages,
-            size,
-            depth,
-            unfinished,
-            is_perhaps_over,
-            is_unanswered,
-            kept,
-        }
+/// Makes a request of an object that is done.
+fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
+    let (excluded, is_perhaps_over) = (object.excluded(), object.is_perhaps_over());
+    let TrackedObject { name, number, is_admin, kept: open, .. } = object;
+    let Open { records, stages, related, related_number, size, depth, kept, .. } = open;
+    Request {
+        name,
+        number,
+        related,
+        related_number,
+        records,
+        stages,
+        size,
+        depth,
+        unfinished,
+        is_perhaps_over,
+        is_admin,
+        excluded,
+        kept,
     }
 }
 

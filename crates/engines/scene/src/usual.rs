@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use requests::Ending;
 
 use crate::blame::Ends;
-use crate::ends::Ending;
 use crate::lengths::Lengths;
 use crate::request::{Consumer, Request, StageOfRequest};
 

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use records::Context;
+use requests::Queues;
 use scene::{
     Activities, Activity, BootNanos, Consumer, Cpu, Ends, EventKind, Foreseen, Foresight, Interrupt, Interval,
     KernelEvent, Leaves, LeftOut, Request, Scene, Setting, Share, Stage, Survey, Tid, reckon,
 };
-use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, Ticks, Tpoint};
+use spdk_trace::{Args, Lcore, Object, ObjectName, OwnerLabel, Record, TickRate, Ticks, Tpoint};
 
 const REACTOR: Tid = Tid(10);
 const PREEMPTOR: Tid = Tid(20);
@@ -93,6 +95,13 @@ fn setting() -> Setting {
     }
 }
 
+const CONTEXT: Context<'_> = Context { rate: TickRate::ticks_as_micros(), annotator: None };
+
+/// Finder of the queues on which requests wait; none of these tests has one.
+fn queues() -> Queues {
+    Queues::new(&objects::built_in().unwrap()).unwrap()
+}
+
 /// Joins events with records of the form (index of the tracepoint, number of the request, time).
 fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)]) -> All {
     let tpoints = tpoints();
@@ -100,7 +109,7 @@ fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)])
     for event in events {
         foresight.event(event);
     }
-    let (mut scene, mut all) = (Scene::new(setting, &tpoints), All::default());
+    let (mut scene, mut all) = (Scene::new(setting, &tpoints, queues()), All::default());
     let noted = foresight.finish();
     let mut events = Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &noted).peekable();
     let mut end = 0;
@@ -109,7 +118,7 @@ fn join(setting: Setting, events: &[KernelEvent], records: &[(usize, u64, u64)])
             scene.event(&event, &mut all);
             end = end.max(event.at.0);
         }
-        scene.record(&record(&tpoints[tpoint], number, at), BootNanos(at), &mut all, |kept, _| *kept += 1);
+        scene.record(&record(&tpoints[tpoint], number, at), &CONTEXT, BootNanos(at), &mut all, |kept, _| *kept += 1);
         end = end.max(at);
     }
     for event in events {
@@ -334,13 +343,13 @@ proptest! {
 #[test]
 fn objects_without_an_end_are_left_out() {
     let tpoints = tpoints();
-    let (mut scene, mut all) = (Scene::new(setting(), &tpoints), All::default());
+    let (mut scene, mut all) = (Scene::new(setting(), &tpoints, queues()), All::default());
     let mut at = 0;
     let mut write = |scene: &mut Scene<u32>, all: &mut All, tpoint: usize, id: u64| {
         at += 1;
         let mut record = record(&tpoints[tpoint], id, at);
         record.object = Object::Known { name: ObjectName { prefix: 'r', number: id }, id, age: None };
-        scene.record(&record, BootNanos(at), all, |kept, _| *kept += 1);
+        scene.record(&record, &CONTEXT, BootNanos(at), all, |kept, _| *kept += 1);
     };
     for n in 0..10_000 {
         write(&mut scene, &mut all, usize::from(n > 0), 1);
@@ -363,10 +372,10 @@ fn objects_without_an_end_are_left_out() {
 #[test]
 fn requests_in_whose_time_records_were_lost_are_left_out() {
     let tpoints = tpoints();
-    let (mut scene, mut all) = (Scene::new(setting(), &tpoints), All::default());
+    let (mut scene, mut all) = (Scene::new(setting(), &tpoints, queues()), All::default());
     let mut write = |scene: &mut Scene<u32>, tpoint: usize, number: u64, at: u64, lost_since: Option<u64>| {
         let record = Record { lost_since: lost_since.map(Ticks), ..record(&tpoints[tpoint], number, at) };
-        scene.record(&record, BootNanos(at), &mut all, |kept, _| *kept += 1);
+        scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |kept, _| *kept += 1);
     };
     // Of three that are open at 30, one goes on afterwards, and the address of another one is used again.
     for number in 0..3 {

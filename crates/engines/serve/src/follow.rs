@@ -14,6 +14,7 @@ use live_objects::{Session, annotate_quietly};
 use objects::{Annotator, ObjectSpec};
 use observer::Observer;
 use records::Context;
+use requests::Queues;
 use spdk_trace::{Follower, Record, TickRate, Ticks};
 use sys::clock::real_nanos;
 use text::printable;
@@ -93,7 +94,7 @@ pub(crate) fn follow(
     let source = FileSource::open(what.path).with_context(failing)?;
     let follower = Follower::new(&source).with_context(failing)?;
     let tpoints = follower.tpoints().all();
-    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
+    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
     // Before the first record is read: what was found names all that come from then on.

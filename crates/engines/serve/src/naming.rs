@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use objects::ObjectSpec;
 use records::{Context, Field};
-use requests::{ADMIN_QUEUE, CONNECTION, QUEUE, field};
+use requests::{CONNECTION, field};
 use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 
 use super::groups::{GroupId, Groups, Key};
@@ -20,23 +20,15 @@ const REQUEST: &str = "_REQ_";
 /// Queue pairs that are remembered. Of more, all are looked up again.
 const MOST: usize = 1 << 14;
 
-/// What is known of a record's connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub(crate) group: GroupId,
-    /// Whether its queue is an admin queue, if that is known.
-    pub(crate) is_admin: Option<bool>,
-}
-
 /// Finds out whose records are.
 pub(crate) struct Naming {
-    fields: [Field; 3],
+    fields: [Field; 2],
     /// Arguments that point to queue pairs.
     args: Vec<String>,
     /// By tracepoint: the transport.
     transports: Vec<Option<Box<str>>>,
-    owners: HashMap<u16, (Ticks, Option<Named>), RandomState>,
-    pointers: HashMap<u64, Option<Named>, RandomState>,
+    owners: HashMap<u16, (Ticks, Option<GroupId>), RandomState>,
+    pointers: HashMap<u64, Option<GroupId>, RandomState>,
     forgotten: u64,
 }
 
@@ -52,7 +44,7 @@ impl Naming {
         }
         let spec = specs.iter().find(|spec| spec.name == CONNECTION);
         Ok(Self {
-            fields: [field(SUBSYSTEM)?, field(HOST)?, field(QUEUE)?],
+            fields: [field(SUBSYSTEM)?, field(HOST)?],
             args: spec.map(|spec| spec.tracepoint_args.clone()).unwrap_or_default(),
             transports,
             owners: HashMap::default(),
@@ -78,7 +70,7 @@ impl Naming {
         record: &Record<'_>,
         context: &Context<'_>,
         groups: impl FnOnce(Key) -> GroupId,
-    ) -> Option<Named> {
+    ) -> Option<GroupId> {
         if let Some((id, since)) = record.owner_since {
             if let Some((_, named)) = self.owners.get(&id).filter(|(known, _)| *known == since) {
                 return *named;
@@ -105,15 +97,15 @@ impl Naming {
         record: &Record<'_>,
         context: &Context<'_>,
         groups: impl FnOnce(Key) -> GroupId,
-    ) -> Option<Named> {
-        let [subnqn, hostnqn, queue] = self.fields.each_ref().map(|field| field.value(record, context));
+    ) -> Option<GroupId> {
+        let [subnqn, hostnqn] = self.fields.each_ref().map(|field| field.value(record, context));
         if subnqn.is_none() && hostnqn.is_none() {
             return None;
         }
         let text = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).unwrap_or_default();
         let transport = self.transport(record.tpoint.id).to_owned();
         let key = Key { subnqn: text(subnqn), hostnqn: text(hostnqn), transport };
-        Some(Named { group: groups(key), is_admin: queue.map(|queue| queue == ADMIN_QUEUE) })
+        Some(groups(key))
     }
 
     /// The transport of requests that this tracepoint is of; empty of others.

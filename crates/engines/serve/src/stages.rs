@@ -7,24 +7,23 @@ use std::ops::ControlFlow;
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
-use requests::Excluded;
-use scene::{Life, Lives};
+use requests::{ObjectTracker, Outcome, Queues, TrackedObject};
 use spdk_trace::{Lcore, ObjectName, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use timeline::words::kind;
 
-use super::groups::{Finished, Groups, Stage, StageId, WHOLE};
-use super::naming::{Named, Naming, unknown};
+use super::groups::{Finished, GroupId, Groups, Key, Stage, StageId, WHOLE};
+use super::naming::{Naming, unknown};
 
 /// Objects that are followed; of more, those that began longest ago are no longer.
-const MOST_LIVES: usize = 1 << 15;
+const MAX_OPEN_OBJECTS: usize = 1 << 15;
 /// Records of one object that are kept: of more, the rest is left out.
 const MOST_RECORDS: usize = 64;
 
 /// What is kept of an object.
 struct Seen {
     first: u16,
-    named: Option<Named>,
+    group: Option<GroupId>,
     size: u32,
     records: Vec<Mark>,
 }
@@ -34,7 +33,7 @@ type Mark = (u16, Lcore, Ticks);
 
 /// An object that is over.
 struct Over {
-    named: Option<Named>,
+    group: Option<GroupId>,
     first: u16,
     end: Ticks,
     name: ObjectName,
@@ -73,7 +72,7 @@ pub(crate) struct Now {
 
 /// Follows all objects of a trace.
 pub(crate) struct Stages {
-    lives: Lives<Seen>,
+    objects: ObjectTracker<Seen>,
     naming: Naming,
     names: Vec<(u16, String)>,
     /// Numbers of stages, by their tracepoints.
@@ -84,9 +83,9 @@ pub(crate) struct Stages {
 
 impl Stages {
     /// For a trace with these tracepoints.
-    pub(crate) fn new(tpoints: &[Tpoint], naming: Naming) -> Self {
+    pub(crate) fn new(tpoints: &[Tpoint], naming: Naming, queues: Queues) -> Self {
         Self {
-            lives: Lives::new(tpoints),
+            objects: ObjectTracker::new(tpoints, queues),
             naming,
             names: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
             ids: HashMap::default(),
@@ -101,64 +100,41 @@ impl Stages {
     }
 
     /// Takes the next record in the order of time.
-    pub(crate) fn record(
-        &mut self,
-        record: &Record<'_>,
-        context: &Context<'_>,
-        group: impl FnOnce(super::groups::Key) -> super::groups::GroupId,
-    ) {
-        let is_part = record.related.is_some();
-        let inherited = if is_part { self.lives.related(record).and_then(|life| life.kept.named) } else { None };
+    pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>, group: impl FnOnce(Key) -> GroupId) {
+        let inherited = self.objects.related(record).and_then(|object| object.kept.group);
         let spare = &mut self.spare;
-        let Some(passed) = self.lives.record(record, |_| Seen {
+        let Some(step) = self.objects.record(record, context, |_| Seen {
             first: record.tpoint.id,
-            named: None,
+            group: None,
             size: 0,
             records: spare.pop().unwrap_or_default(),
         }) else {
             return;
         };
-        let (over, is_last) = (passed.over, passed.is_last);
-        let seen = &mut passed.life.kept;
+        let seen = &mut step.object.kept;
         if seen.records.len() < MOST_RECORDS {
             seen.records.push((record.tpoint.id, record.lcore, record.tsc));
         }
         seen.size = seen.size.max(record.size);
-        if seen.named.is_none() {
-            seen.named = self.naming.named(record, context, group).or(inherited);
+        if seen.group.is_none() {
+            seen.group = self.naming.named(record, context, group).or(inherited);
         }
-        if let Some(over) = over {
-            self.over(over);
-        }
-        if is_last && let Some(life) = self.lives.end(record) {
-            self.over(life);
+        while let Some(object) = self.objects.pop_ended() {
+            self.over(object);
         }
     }
 
     /// Takes the stages of an object that is over.
-    fn over(&mut self, life: Life<Seen>) {
-        let is_unanswered = life.is_unanswered();
-        let Life { name, begin, until: end, lcore, is_torn, is_part, records, kept: mut seen, .. } = life;
-        let found = &mut self.found;
-        let is_admin = seen.named.and_then(|named| named.is_admin);
-        let waits = Excluded::of(is_admin, is_unanswered).is_some();
-        if is_torn {
-            found.lost += 1;
-        } else if waits {
-            found.excluded += u64::from(!is_part);
-        } else if records > 1 {
-            let span = |from: Ticks, to: Ticks| to.0.saturating_sub(from.0);
-            let pairs =
-                seen.records.windows(2).map(|pair| ((pair[0].0, pair[1].0), pair[1].1, span(pair[0].2, pair[1].2)));
-            found.stages.extend(pairs);
-            if !is_part {
-                found.stages.push(((u16::MAX, u16::MAX), lcore, span(begin, end)));
-            }
-            let (named, first, size, until) = (seen.named, seen.first, seen.size, found.stages.len());
-            found.objects.push(Over { named, first, end, name, size, until });
+    fn over(&mut self, object: TrackedObject<Seen>) {
+        match object.outcome() {
+            Outcome::Torn => self.found.lost += 1,
+            Outcome::Excluded(_) => self.found.excluded += u64::from(!object.is_part),
+            Outcome::Point => {}
+            Outcome::Timed => self.found.add(&object),
         }
-        seen.records.clear();
-        self.spare.push(seen.records);
+        let mut records = object.kept.records;
+        records.clear();
+        self.spare.push(records);
     }
 
     /// How many objects are over and not counted yet.
@@ -171,10 +147,8 @@ impl Stages {
         let found = std::mem::take(&mut self.found);
         let (mut begin, mut stages) = (0, Vec::new());
         for over in &found.objects {
-            let group = match over.named {
-                Some(named) => named.group,
-                None => unknown(groups, self.naming.transport(over.first)),
-            };
+            let transport = self.naming.transport(over.first);
+            let group = over.group.unwrap_or_else(|| unknown(groups, transport));
             stages.clear();
             for (tpoints, lcore, ticks) in &found.stages[begin..over.until] {
                 let id = match self.ids.get(tpoints) {
@@ -199,14 +173,28 @@ impl Stages {
 
     /// Drops what is followed for nothing, when there is much: objects of which no end came.
     pub(crate) fn forget(&mut self, before: Ticks) {
-        if self.lives.len() > MOST_LIVES {
-            self.lives.forget(before);
+        if self.objects.len() > MAX_OPEN_OBJECTS {
+            self.objects.forget(before);
         }
         self.spare.truncate(1024);
     }
 }
 
 impl Found {
+    /// Adds the stages of an object that has a time.
+    fn add(&mut self, object: &TrackedObject<Seen>) {
+        let TrackedObject { name, begin, until: end, lcore, kept: seen, .. } = object;
+        let span = |from: Ticks, to: Ticks| to.0.saturating_sub(from.0);
+        let pairs = seen.records.windows(2);
+        self.stages.extend(pairs.map(|pair| ((pair[0].0, pair[1].0), pair[1].1, span(pair[0].2, pair[1].2))));
+        if !object.is_part {
+            self.stages.push(((u16::MAX, u16::MAX), *lcore, span(*begin, *end)));
+        }
+        let (group, first, size) = (seen.group, seen.first, seen.size);
+        let until = self.stages.len();
+        self.objects.push(Over { group, first, end: *end, name: *name, size, until });
+    }
+
     fn clear(&mut self) {
         self.objects.clear();
         self.stages.clear();
@@ -237,7 +225,7 @@ pub fn requests_of(
     let limits =
         super::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
     let mut groups = Groups::new(limits);
-    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?);
+    let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
     let context = Context { rate, annotator: Some(annotator) };
     trace.for_each(|record| {
         stages.record(record, &context, |key| groups.id(key));
@@ -273,7 +261,7 @@ mod tests {
         let limits =
             crate::limits::Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
         let mut groups = Groups::new(limits);
-        let mut stages = Stages::new(tpoints, Naming::new(&specs, tpoints).unwrap());
+        let mut stages = Stages::new(tpoints, Naming::new(&specs, tpoints).unwrap(), Queues::new(&specs).unwrap());
         let context = Context { rate, annotator: None };
         trace.for_each(|record| {
             stages.record(record, &context, |key| groups.id(key));

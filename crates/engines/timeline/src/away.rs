@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use scene::{Activity, ActivitySum, Away, AwayTimes, AwayTracker, BootNanos, Request, ThreadAway, Tid};
 use screen::counted;
 
-use super::first::excluded;
 use super::json::{activity, quoted};
 use super::pass::Kept;
 use super::source::{Source, calls_of_pollers};
@@ -25,7 +24,7 @@ pub(crate) fn tracker(source: &Source) -> AwayTracker {
 /// Counts a request in the times away of the thread that wrote its first record, unless it works for another one or waits by design.
 pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
     let lcore = request.records.first().and_then(|mark| source.lcores.get(&mark.lcore));
-    if let Some(tid) = lcore.filter(|_| request.related.is_none() && excluded(request).is_none()) {
+    if let Some(tid) = lcore.filter(|_| request.related.is_none() && request.excluded.is_none()) {
         times.request(*tid, request.begin(), request.end());
     }
 }

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use requests::Excluded;
 use scene::{AwayTimes, AwayTracker, Consumer, Interval, Lengths, Request, StageKind, Survey, Tid};
 use trace_source::warn_problems;
 
@@ -142,17 +141,12 @@ pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
 
 /// Returns whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
 pub fn counts(request: &Request<Kept>, source: &Source) -> bool {
-    is_measured(request) && excluded(request).is_none() && !is_early(request, source)
+    is_measured(request) && request.excluded.is_none() && !is_early(request, source)
 }
 
 /// Returns whether a request has a time: it ended, and has more than one record.
 pub fn is_measured(request: &Request<Kept>) -> bool {
     !request.unfinished && request.records.len() > 1
-}
-
-/// Returns why the time of a request says nothing of how fast requests are served, if so.
-pub fn excluded(request: &Request<Kept>) -> Option<Excluded> {
-    Excluded::of(request.kept.is_admin, request.is_unanswered)
 }
 
 /// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
@@ -170,7 +164,7 @@ impl Consumer<Kept> for First<'_> {
         self.still_open.add(request);
         if !counts(request, self.source) {
             let is_whole = request.related.is_none() && is_measured(request);
-            self.excluded += u64::from(is_whole && excluded(request).is_some());
+            self.excluded += u64::from(is_whole && request.excluded.is_some());
             self.early += u64::from(request.related.is_none() && is_early(request, self.source));
             return;
         }

@@ -158,10 +158,17 @@ impl Inputs {
         consumer: &mut C,
     ) -> Passed {
         let context = Context { rate: self.rate, annotator: self.annotator.as_ref() };
-        let (by, owner, queues) = (&self.by_fields, &self.owner, self.queues.clone());
-        let fields = Fields { by, owner, queues, context };
+        let fields = Fields { by: &self.by_fields, owner: &self.owner, context };
         let foreseen = self.foreseen.get_or_init(|| self.source.foresee(&self.observer));
-        pass(&self.source, self.source.reading(progress, what), setting, foreseen, fields, consumer)
+        pass(
+            &self.source,
+            self.source.reading(progress, what),
+            setting,
+            foreseen,
+            &fields,
+            self.queues.clone(),
+            consumer,
+        )
     }
 }
 

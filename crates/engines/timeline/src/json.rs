@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use records::json_text::string;
-use scene::{Activity, ActivitySum, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
+use requests::Ending;
+use scene::{Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid};
 
 use super::pass::Kept;
 use super::report::Report;

@@ -18,8 +18,6 @@ pub struct Kept {
     pub group: Vec<Option<Box<str>>>,
     /// Whose it is.
     pub owner: Option<Box<str>>,
-    /// True if its queue is an admin queue, `None` if that is not known.
-    pub is_admin: Option<bool>,
 }
 
 /// What is asked of each request.
@@ -28,15 +26,12 @@ pub struct Fields<'a> {
     pub by: &'a [Vec<Field>],
     /// Whose it is: the first of these that it has.
     pub owner: &'a [Field],
-    /// Finder of the queues on which requests wait by design.
-    pub queues: Queues,
     /// Context in which fields are read.
     pub context: Context<'a>,
 }
 
 impl Fields<'_> {
-    fn note(&mut self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
-        self.queues.learn(&mut kept.is_admin, record, &self.context, related.and_then(|it| it.is_admin));
+    fn note(&self, record: &Record<'_>, kept: &mut Kept, related: Option<&Kept>) {
         if kept.group.len() < self.by.len() {
             kept.group.resize(self.by.len(), None);
         }
@@ -86,14 +81,15 @@ pub fn pass<C: Consumer<Kept>>(
     mut reading: Reading,
     setting: Setting,
     noted: &[KernelEvent],
-    mut fields: Fields<'_>,
+    fields: &Fields<'_>,
+    queues: Queues,
     consumer: &mut C,
 ) -> Passed {
     let kernel = source.kernel.as_ref();
     let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = _>>;
     let events = kernel.map_or_else(none, |kernel| kernel.events.events());
     let mut passing = Passing {
-        scene: Scene::new(setting, source.tpoints()),
+        scene: Scene::new(setting, source.tpoints(), queues),
         events: Foreseen::new(events, noted).peekable(),
         passed: Passed { begin: kernel.map(|kernel| kernel.start).unwrap_or_default(), ..Passed::default() },
         last_event: BootNanos(0),
@@ -104,7 +100,8 @@ pub fn pass<C: Consumer<Kept>>(
             let at = source.ticker.at(record.tsc);
             passing.events_until(at, consumer);
             passing.count_record(at);
-            passing.scene.record(record, at, consumer, |kept, related| fields.note(record, kept, related));
+            let keep = |kept: &mut Kept, related: Option<&Kept>| fields.note(record, kept, related);
+            passing.scene.record(record, &fields.context, at, consumer, keep);
             ControlFlow::Continue(())
         });
         passing.passed.problems = problems;

@@ -36,7 +36,7 @@ impl StillOpen {
         if !request.unfinished || request.is_perhaps_over || request.related.is_some() {
             return;
         }
-        match request.kept.is_admin {
+        match request.is_admin {
             Some(true) => return,
             None => {
                 self.unknown += 1;

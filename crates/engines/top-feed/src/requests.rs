@@ -7,8 +7,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use objects::{Annotator, ObjectSpec};
 use records::Context;
-use requests::{Excluded, Queues};
-use scene::{Life, Lives, is_host_request};
+use requests::{ObjectTracker, Outcome, Queues, TrackedObject, is_host_request};
 use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint, Trace};
 use text::printable;
 use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
@@ -51,8 +50,6 @@ struct Live {
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
-    /// True if its queue is an admin queue, `None` if that is not known.
-    is_admin: Option<bool>,
     /// Its stages so far: their places, and ticks.
     stages: Vec<(u16, u64)>,
 }
@@ -80,8 +77,7 @@ pub(crate) struct Requests {
     kinds: Vec<Option<Kind>>,
     tpoints: HashMap<u16, String, RandomState>,
     rate: TickRate,
-    lives: Lives<Live>,
-    queues: Queues,
+    objects: ObjectTracker<Live>,
     connections: Connections,
     /// Memory for stages, to be used again.
     spare: Vec<Vec<(u16, u64)>>,
@@ -117,8 +113,7 @@ impl Requests {
             kinds,
             tpoints: tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.clone())).collect(),
             rate,
-            lives: Lives::new(tpoints),
-            queues: Queues::new(specs)?,
+            objects: ObjectTracker::new(tpoints, Queues::new(specs)?),
             connections,
             spare: Vec::new(),
             stages: HashMap::default(),
@@ -136,25 +131,25 @@ impl Requests {
 
     /// Records are missing before the next one: what was at work may have ended, and its address may be another's.
     pub(crate) fn gap(&mut self) {
-        self.lives.forget(Ticks(u64::MAX));
+        self.objects.forget(Ticks(u64::MAX));
     }
 
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, annotator: Option<&Annotator>) {
         let Some(kind) = self.kinds.get(usize::from(record.tpoint.id)).copied().flatten() else { return };
         let at = usize::from(record.tsc > self.end);
-        let related = self.lives.related(record).map(|life| (life.kept.connection, life.kept.is_admin));
+        let related = self.objects.related(record).and_then(|object| object.kept.connection);
+        let context = Context { rate: self.rate, annotator };
         let spare = &mut self.spare;
-        let passed = self.lives.record(record, |_| Live {
+        let step = self.objects.record(record, &context, |_| Live {
             is_request: kind.is_request,
             last: (record.tpoint.id, record.tsc),
             connection: None,
-            is_admin: None,
             stages: spare.pop().unwrap_or_default(),
         });
-        let Some(passed) = passed else {
+        let Some(step) = step else {
             // Who ends is counted, also where its beginning was not seen.
-            if kind.is_request && self.lives.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
+            if kind.is_request && self.objects.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
                 let connection = self.connections.of(record, kind.pointer, annotator, self.number);
                 if let Some(connection) = connection {
                     self.seconds[at].parts.entry(connection).or_default().on(record.lcore).0 += 1;
@@ -162,17 +157,15 @@ impl Requests {
             }
             return;
         };
-        let live = &mut passed.life.kept;
-        let context = Context { rate: self.rate, annotator };
-        self.queues.learn(&mut live.is_admin, record, &context, related.and_then(|(_, is_admin)| is_admin));
+        let live = &mut step.object.kept;
         if live.connection.is_none() {
             live.connection = if live.is_request {
                 self.connections.of(record, kind.pointer, annotator, self.number)
             } else {
-                related.and_then(|(connection, _)| connection)
+                related
             };
         }
-        if passed.is_first {
+        if step.is_first {
             if let Some(part) = live.connection.map(|number| self.seconds[at].parts.entry(number).or_default()) {
                 part.begin(kind, record);
             }
@@ -183,24 +176,21 @@ impl Requests {
                 live.stages.push((place, record.tsc.0.saturating_sub(since.0)));
             }
         }
-        let (over, is_last) = (passed.over, passed.is_last);
-        if let Some(over) = over {
-            self.over(over, at);
+        while let Some(object) = self.objects.pop_ended() {
+            self.over(object, at);
         }
-        if is_last && let Some(life) = self.lives.end(record) {
-            self.over(life, at);
-        }
-        if self.lives.len() > MAX_OPEN_OBJECTS {
-            self.lives.forget_half(|_| ());
+        if self.objects.len() > MAX_OPEN_OBJECTS {
+            self.objects.forget_half(|_| ());
         }
     }
 
     /// Counts an object that is over, unless it has no time, or its time says nothing of how fast requests are served.
-    fn over(&mut self, life: Life<Live>, at: usize) {
-        let counts = life.is_measured()
-            && Excluded::of(life.kept.is_admin, life.is_unanswered()).is_none()
-            && life.kept.stages.len() < MAX_STAGES_OF_OBJECT;
-        let mut stages = if counts { self.count(life, at) } else { life.kept.stages };
+    fn over(&mut self, object: TrackedObject<Live>, at: usize) {
+        let is_endless = object.kept.stages.len() >= MAX_STAGES_OF_OBJECT;
+        let mut stages = match object.outcome() {
+            Outcome::Timed if !is_endless => self.count(object, at),
+            Outcome::Timed | Outcome::Torn | Outcome::Excluded(_) | Outcome::Point => object.kept.stages,
+        };
         if stages.capacity() > 0 && self.spare.len() < SPARE {
             stages.clear();
             self.spare.push(stages);
@@ -208,8 +198,9 @@ impl Requests {
     }
 
     /// Counts an object's stages, and of a request the whole. Hands back the memory of its stages.
-    fn count(&mut self, life: Life<Live>, at: usize) -> Vec<(u16, u64)> {
-        let Life { name, begin, until, lcore, kept: Live { connection, mut stages, is_request, .. }, .. } = life;
+    fn count(&mut self, object: TrackedObject<Live>, at: usize) -> Vec<(u16, u64)> {
+        let TrackedObject { name, begin, until, lcore, kept: live, .. } = object;
+        let Live { connection, mut stages, is_request, .. } = live;
         let second = &mut self.seconds[at];
         for (before, (place, took)) in (0..).zip(&mut stages) {
             *took = self.rate.nanos(Ticks(*took)).0;
@@ -297,13 +288,13 @@ impl Requests {
         if self.connections.len() < CONNECTIONS {
             return;
         }
-        let used: std::collections::HashSet<u32> = (self.lives.open().filter_map(|life| life.kept.connection))
+        let used: std::collections::HashSet<u32> = (self.objects.open().filter_map(|object| object.kept.connection))
             .chain(self.seconds[0].parts.keys().copied())
             .collect();
         let numbers = self.connections.keep(|number| used.contains(&number));
         let renumbered = |number: u32| numbers.get(number as usize).copied().flatten();
-        for life in self.lives.open() {
-            life.kept.connection = life.kept.connection.and_then(renumbered);
+        for object in self.objects.open() {
+            object.kept.connection = object.kept.connection.and_then(renumbered);
         }
         let parts = std::mem::take(&mut self.seconds[0].parts);
         self.seconds[0].parts =

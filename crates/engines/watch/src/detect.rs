@@ -1,13 +1,12 @@
 //! Finds slow requests in the records of a trace that goes on.
 
 use records::Context;
-use requests::{Excluded, Queues};
-use scene::{Life, Lives};
+use requests::{ObjectTracker, Outcome, Queues, TrackedObject};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
 use timeline::judge::Wanted;
 
 /// Objects that are followed: of more, those that began before the time that is kept are no longer.
-const MOST_LIVES: usize = 1 << 18;
+const MAX_OPEN_OBJECTS: usize = 1 << 18;
 
 /// A request that took long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +34,21 @@ struct Seen {
     first: u16,
     /// Nobody asked for it: it belongs to another one, or another tracepoint creates it.
     is_ignored: bool,
-    is_admin: Option<bool>,
     is_reported: bool,
 }
 
-impl Seen {
-    fn slow(&self, begin: Ticks, end: Ticks, is_open: bool) -> Slow {
-        let wanted = Wanted { begin, lcore: self.lcore, first: self.first };
-        Slow { wanted, end, is_open, is_queue_known: self.is_admin.is_some() }
-    }
+/// Describes an object as a slow request.
+fn slow(object: &TrackedObject<Seen>, end: Ticks, is_open: bool) -> Slow {
+    let Seen { lcore, first, .. } = object.kept;
+    let wanted = Wanted { begin: object.begin, lcore, first };
+    Slow { wanted, end, is_open, is_queue_known: object.is_admin.is_some() }
 }
 
 /// Follows all objects.
 pub struct Detector {
-    lives: Lives<Seen>,
+    objects: ObjectTracker<Seen>,
     /// By tracepoint: whether objects that it creates are asked for.
     wanted: Option<TpointSet>,
-    queues: Queues,
     /// In ticks.
     slow: u64,
     found: Vec<Slow>,
@@ -67,9 +64,8 @@ impl Detector {
     /// For a trace with these tracepoints: objects that take at least `slow` ticks, of those that these tracepoints create.
     pub fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
         Self {
-            lives: Lives::new(tpoints),
+            objects: ObjectTracker::new(tpoints, queues),
             wanted,
-            queues,
             slow,
             found: Vec::new(),
             newest: Vec::new(),
@@ -82,37 +78,26 @@ impl Detector {
     pub fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let wanted = &self.wanted;
         let is_wanted = |id: u16| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
-        let Some(passed) = self.lives.record(record, |_| Seen {
+        let Some(step) = self.objects.record(record, context, |_| Seen {
             lcore: record.lcore,
             first: record.tpoint.id,
             is_ignored: !is_wanted(record.tpoint.id),
-            is_admin: None,
             is_reported: false,
         }) else {
             return;
         };
-        let (over, begin, is_first, is_last) = (passed.over, passed.life.begin, passed.is_first, passed.is_last);
-        let (is_part, is_unanswered) = (passed.life.is_part, passed.life.is_unanswered());
-        let seen = &mut passed.life.kept;
-        // Who asks for I/O of block devices by name gets it; otherwise it counts as a part of its request.
-        seen.is_ignored |= wanted.is_none() && is_part;
-        let is_slow = record.tsc.0.saturating_sub(begin.0) >= self.slow;
-        // Whose it is, is known while there is a record at hand: where requests wait by design, and of slow ones.
-        if seen.is_admin.is_none() && (is_first || is_unanswered || is_slow) {
-            seen.is_admin = self.queues.is_admin(record, context);
-        }
-        if is_first && !seen.is_ignored {
+        let (is_first, object) = (step.is_first, step.object);
+        // Users who ask for I/O of block devices by name get it; otherwise it counts as a part of its request.
+        object.kept.is_ignored |= wanted.is_none() && object.is_part;
+        if is_first && !object.kept.is_ignored {
             let lcore = usize::from(record.lcore.0);
             if self.newest.len() <= lcore {
                 self.newest.resize(lcore + 1, Ticks(0));
             }
             self.newest[lcore] = record.tsc;
         }
-        if let Some(over) = over {
-            self.check(&over);
-        }
-        if is_last && let Some(life) = self.lives.end(record) {
-            self.check(&life);
+        while let Some(object) = self.objects.pop_ended() {
+            self.check(&object);
         }
     }
 
@@ -121,40 +106,38 @@ impl Detector {
         self.newest.get(usize::from(lcore.0)).is_some_and(|newest| *newest >= since)
     }
 
-    /// Reports an object that has ended, if it took long.
-    fn check(&mut self, life: &Life<Seen>) {
+    /// Reports an object that has ended, if it took long and was not reported while it was open.
+    fn check(&mut self, object: &TrackedObject<Seen>) {
         self.ended += 1;
-        let seen = &life.kept;
-        let slow = seen.slow(life.begin, life.until, false);
-        let waits = Excluded::of(seen.is_admin, life.is_unanswered()).is_some();
-        // One that was reported while it was open was reported.
-        if slow.length() < self.slow || seen.is_ignored || waits || seen.is_reported {
+        let slow = slow(object, object.until, false);
+        if slow.length() < self.slow || object.kept.is_ignored || object.kept.is_reported {
             return;
         }
-        if life.is_torn {
-            self.unsure += 1;
-        } else {
-            self.found.push(slow);
+        match object.outcome() {
+            Outcome::Torn => self.unsure += u64::from(object.excluded().is_none()),
+            Outcome::Excluded(_) => {}
+            Outcome::Point | Outcome::Timed => self.found.push(slow),
         }
     }
 
-    /// Reports objects that are still open at that time, and have been for that number of ticks: once for each.
+    /// Reports objects that are still open at `now`, and have been for that number of ticks: once for each.
     pub(crate) fn still_open(&mut self, now: Ticks, since: u64) {
-        for life in self.lives.open() {
+        for object in self.objects.open() {
             // Its end may be among what was lost.
-            let is_long = now.0.saturating_sub(life.begin.0) >= since && !life.is_torn && !life.is_perhaps_over();
-            let seen = &mut life.kept;
-            if is_long && !seen.is_ignored && seen.is_admin != Some(true) && !seen.is_reported {
-                seen.is_reported = true;
-                self.found.push(seen.slow(life.begin, now, true));
+            let is_over = object.is_torn || object.is_perhaps_over();
+            let is_long = now.0.saturating_sub(object.begin.0) >= since && !is_over;
+            let seen = &object.kept;
+            if is_long && !seen.is_ignored && object.is_admin != Some(true) && !seen.is_reported {
+                object.kept.is_reported = true;
+                self.found.push(slow(object, now, true));
             }
         }
     }
 
     /// Drops what is followed for nothing, when there is much: objects of which no end came.
     pub(crate) fn forget(&mut self, before: Ticks) {
-        if self.lives.len() > MOST_LIVES {
-            self.lives.forget(before);
+        if self.objects.len() > MAX_OPEN_OBJECTS {
+            self.objects.forget(before);
         }
     }
 

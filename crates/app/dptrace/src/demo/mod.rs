@@ -135,7 +135,9 @@ fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints(), &terminal::observer());
     let annotator = live_objects::with_owners(Some(annotator), &loaded.trace, false, &terminal::observer());
     let filter = FilterArgs::default().resolve(loaded.trace.tpoints().all(), &[], loaded.trace.tick_rate())?;
-    let tables = latency::tables_of(loaded, annotator.as_ref(), filter, Screen::stdout(), &terminal::observer());
+    let queues = requests::Queues::new(&built_in()?)?;
+    let observer = terminal::observer();
+    let tables = latency::tables_of(loaded, annotator.as_ref(), filter, queues, Screen::stdout(), &observer);
     let mut output = Output::open(None)?;
     output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
     listing::first_records(loaded, annotator.as_ref(), head, &mut output)?;

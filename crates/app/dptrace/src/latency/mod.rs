@@ -149,8 +149,8 @@ impl LatencyArgs {
         let by = by.iter().map(|field| field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have no more of an owner than its prefix and number.
         let owner = if self.slowest > 0 { vec![field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
-        let (queues, reused) = (Some(Queues::new(specs)?), Reused::new(specs, tpoints));
-        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, queues, reused })
+        let reused = Reused::new(specs, tpoints);
+        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, reused })
     }
 }
 
@@ -158,7 +158,7 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     let trace = &loaded.trace;
     let specs = args.objects.sources().specs()?;
     let by = args.by();
-    let question = args.question(&by, &specs, trace.tpoints().all())?;
+    let (question, queues) = (args.question(&by, &specs, trace.tpoints().all())?, Queues::new(&specs)?);
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
     let annotator = args.objects.sources().annotator(
         specs.clone(),
@@ -172,7 +172,7 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show
     known.warn_missing(filter.fields().chain(&question.by), &terminal::observer());
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let Followed { latencies, base, silences } =
-        follow_objects(loaded, annotator.as_ref(), filter, start, question, &terminal::observer())?;
+        follow_objects(loaded, annotator.as_ref(), filter, start, (question, queues), &terminal::observer())?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
     let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };

@@ -92,9 +92,10 @@ fn topped(real: &RealTrace) -> Requests {
 
 /// Returns the requests of hosts as tables and the list of the slowest have them.
 fn tabled(real: &RealTrace) -> Requests {
-    let queues = Some(Queues::new(&real.specs).unwrap());
-    let question = latency::stages::Question { queues, slowest: usize::MAX, ..latency::stages::Question::default() };
-    let mut tracker = latency::stages::Tracker::new(question, real.trace.tpoints().all(), real.trace.tick_rate());
+    let queues = Queues::new(&real.specs).unwrap();
+    let question = latency::stages::Question { slowest: usize::MAX, ..latency::stages::Question::default() };
+    let (tpoints, rate) = (real.trace.tpoints().all(), real.trace.tick_rate());
+    let mut tracker = latency::stages::Tracker::new(question, queues, tpoints, rate);
     real.each(|record, context| tracker.record(record, context));
     let (latencies, first) = (tracker.finish_all(), real.first_tpoint());
     let of_hosts = |subject: &latency::stages::Subject| subject.first == first && subject.excluded.is_none();

@@ -18,7 +18,7 @@
 //!   taken at least: of those after which the thread ran for less than a turn of its poll loop. Without that assumption the
 //!   lower bound is 0: the device may have been done just as the thread came back.
 //!
-//! Of a third kind ([`crate::Ending::Either`]) it is not known which of both it is. It has the bounds of the second, which hold
+//! Of a third kind ([`requests::Ending::Either`]) it is not known which of both it is. It has the bounds of the second, which hold
 //! for both: what is late by exactly its absences is late by all of them at most, and by some of them at least.
 //!
 //! An absence is what keeps the thread from its own code: what the kernel takes ([`Activity::is_taken`]), a system call that

@@ -1,7 +1,8 @@
 //! What Perfetto's trace has of requests and events.
 
+use ::requests::Ending;
 use perfetto::proto::{Data, Ftrace, event_type, read};
-use scene::{Cpu, Ending, Ends, EventKind, Leaves, Mark, Share, StageOfRequest};
+use scene::{Cpu, Ends, EventKind, Leaves, Mark, Share, StageOfRequest};
 use spdk_trace::{ObjectName, Ticks};
 
 use super::*;
@@ -78,7 +79,8 @@ fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request
         depth,
         unfinished,
         is_perhaps_over: false,
-        is_unanswered: false,
+        is_admin: None,
+        excluded: None,
         kept,
     }
 }

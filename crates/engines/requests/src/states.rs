@@ -1,4 +1,5 @@
-//! Which stages end by the thread's own work, and which by something that it finds done: by the names of SPDK's tracepoints.
+//! The states of SPDK's objects, by the names of its tracepoints: the record that ends an object, the
+//! requests of hosts, and the stages that a thread's own work ends.
 //!
 //! Read in SPDK's master of August 2026 (`3230130e6a`), and of the same meaning in all eras that have the names:
 //! `nvmf_tcp_req_process` (lib/nvmf/tcp.c) and `nvmf_rdma_request_process` (lib/nvmf/rdma.c) are loops over a request's states,
