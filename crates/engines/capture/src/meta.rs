@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use scene::{Checked, Lengths};
+use scene::Checked;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use spdk_trace::Trace;
+use stats::Histogram;
 
 /// The format of captures that this version writes.
 pub const FORMAT: u32 = 1;
@@ -236,26 +237,26 @@ impl End {
     /// States what was measured of the clock.
     pub fn state_clock(&mut self, checked: &Checked) {
         let Checked { between, at_hits, fastest, least } = checked;
-        let has = |lengths: &Lengths| lengths.count() > 0;
-        let [p50, p99] = [0.5, 0.99].map(|part| move |lengths: &Lengths| lengths.quantile(part));
+        let has = |lengths: &Histogram| lengths.count() > 0;
+        let [p50, p99] = [0.5, 0.99].map(|part| move |lengths: &Histogram| lengths.quantile(part));
         self.clock = has(between).then(|| ClockOff {
             readings: between.count(),
             p50: p50(between),
             p99: p99(between),
-            max: between.longest(),
+            max: between.max(),
         });
         self.join = has(at_hits).then(|| JoinError {
             hits: at_hits.count(),
             p50: p50(at_hits),
             p99: p99(at_hits),
-            max: at_hits.longest(),
+            max: at_hits.max(),
         });
         self.join_fastest = has(fastest).then(|| FastestHits {
             intervals: fastest.count(),
             least: *least,
             p50: p50(fastest),
             p99: p99(fastest),
-            max: fastest.longest(),
+            max: fastest.max(),
         });
     }
 }

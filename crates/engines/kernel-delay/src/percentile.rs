@@ -1,24 +1,18 @@
 //! Percentiles of the times of calls, from counts by powers of two.
 
+use stats::{WideBucket, estimate};
+
 use crate::layout::CALL_HISTOGRAM_FIRST;
 
-/// The time that this share of the counted calls (in percent) did not exceed, in nanoseconds: it lies within its count's
-/// bounds, where calls are taken to be spread evenly, and is none beyond `max`. None where nothing was counted.
+/// Estimates the time that `percent` of the counted calls did not exceed, in nanoseconds: calls of a count are taken to be spread
+/// evenly between its bounds. `None` if nothing was counted.
 pub(crate) fn percentile(counts: &[u32], percent: u64, max: u64) -> Option<u64> {
-    let total: u64 = counts.iter().copied().map(u64::from).sum();
-    let rank = (total * percent).div_ceil(100).max(1);
-    let mut before = 0;
-    for (index, &count) in counts.iter().enumerate() {
-        let count = u64::from(count);
-        if count > 0 && before + count >= rank {
-            let from = if index == 0 { 0.0 } else { bound(index) };
-            let to = if index + 1 == counts.len() { max as f64 } else { bound(index + 1).min(max as f64) };
-            let share = (rank - before) as f64 / count as f64;
-            return Some(((from + (to - from).max(0.0) * share) as u64).min(max));
-        }
-        before += count;
-    }
-    None
+    let bucket = |(index, count): (usize, &u32)| WideBucket {
+        from: if index == 0 { 0.0 } else { bound(index) },
+        to: if index + 1 == counts.len() { f64::INFINITY } else { bound(index + 1) },
+        count: u64::from(*count),
+    };
+    estimate(counts.iter().enumerate().map(bucket), percent as f64 / 100.0, max)
 }
 
 /// From which time on a count is, in nanoseconds: each is for half a power of two.

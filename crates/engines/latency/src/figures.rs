@@ -12,9 +12,10 @@ use page::{Connection, Figures, Group, StageFigures, Summary};
 use records::Context;
 use requests::{CONNECTION, Queues, Reused, field};
 use spdk_trace::{TickRate, Ticks, Trace};
+use stats::Histogram;
 use timeline::words::kind;
 
-use super::spread::{QUANTILES, Spread};
+use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
 
@@ -142,7 +143,7 @@ impl Naming<'_> {
     }
 }
 
-fn spread(of: &Spread, with_curve: bool) -> Figures {
+fn spread(of: &Histogram, with_curve: bool) -> Figures {
     // A tenth of a nine for each step, as long as a step means at least one more of them.
     let steps = if with_curve && of.count() > 0 { (of.count() as f64).log10() * 10.0 } else { -1.0 };
     let nines: Vec<f64> = (0..=steps as i64).filter(|_| steps >= 0.0).map(|step| step as f64 / 10.0).collect();
@@ -152,6 +153,6 @@ fn spread(of: &Spread, with_curve: bool) -> Figures {
         mean: of.mean(),
         quantiles: of.quantiles(&QUANTILES.map(|(_, quantile)| quantile)),
         max: of.max(),
-        curve: if curve.is_empty() { Vec::new() } else { of.each_of(&curve) },
+        curve: if curve.is_empty() { Vec::new() } else { of.all_quantiles(&curve) },
     }
 }

@@ -1,9 +1,10 @@
 //! The tables for programs: an object a line.
 
+use stats::Histogram;
 use std::fmt::Write as _;
 
 use super::names::{Names, micros, quoted};
-use super::spread::{QUANTILES, Spread};
+use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Subject};
 use super::tables::in_order;
 
@@ -22,7 +23,7 @@ pub fn stages(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-fn line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, names: &Names<'_>, tail: &str) {
+fn line(text: &mut String, head: &str, subject: &Subject, spread: &Histogram, names: &Names<'_>, tail: &str) {
     let first = quoted(names.tpoint(subject.first));
     let _ = write!(text, "{{{head},\"object\":{},\"first\":{first}", quoted(&subject.prefix.to_string()));
     text.push_str(&names.json_group(&subject.group));

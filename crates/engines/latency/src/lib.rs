@@ -11,13 +11,12 @@ mod longest;
 pub mod names;
 pub mod next;
 pub mod plot;
+mod quantiles;
 pub mod remarks;
 pub mod slowest;
-mod spread;
 pub mod stages;
 pub mod summary;
 pub mod tables;
 mod tail;
 
 pub use follow::{Followed, follow_objects, tables_of};
-pub use spread::Spread;

@@ -8,9 +8,9 @@ use records::{Context, Field};
 use requests::{AtEnd, Excluded, ObjectTracker, Outcome, Queues, Reused, TrackedObject};
 use scene::LeftOut;
 use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
+use stats::{Histogram, Scale};
 
 use super::longest::Longest;
-use super::spread::{Digits, Spread};
 use super::tail::Tail;
 
 /// One object's life, as far as it was traced.
@@ -64,7 +64,7 @@ pub struct Times {
     /// By the tracepoints that begin and end the stage.
     pub stages: HashMap<(u16, u16), Stage, RandomState>,
     /// From an object's first record to its last.
-    pub whole: Spread,
+    pub whole: Histogram,
     /// Objects whose last record in the trace is not one that ends objects.
     pub unfinished: u64,
     /// The stages of the longest lives, where that was asked for.
@@ -75,7 +75,7 @@ pub struct Times {
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Distribution of its lengths.
-    pub spread: Spread,
+    pub spread: Histogram,
     /// How many stages of the object came before, summed: stages are shown in the order of the means.
     before: u64,
 }
@@ -272,7 +272,7 @@ impl Tracker {
         let spreads = &mut self.spreads;
         let times = self.times.entry(subject).or_insert_with(|| {
             *spreads += 1;
-            Times::default()
+            Times { whole: Histogram::new(Scale::for_next(*spreads)), ..Times::default() }
         });
         if self.question.tails && !life.unfinished {
             self.tails -= times.tail.len();
@@ -283,15 +283,15 @@ impl Tracker {
         for (before, (tpoints, nanos)) in (0..).zip(stages) {
             let stage = times.stages.entry(tpoints).or_insert_with(|| {
                 *spreads += 1;
-                Stage::default()
+                Stage { spread: Histogram::new(Scale::for_next(*spreads)), before: 0 }
             });
-            stage.spread.add(nanos, Digits::of(*spreads));
+            stage.spread.add(nanos);
             stage.before += before;
         }
         if life.unfinished {
             times.unfinished += 1;
         } else {
-            times.whole.add(length(life, self.rate), Digits::of(*spreads));
+            times.whole.add(length(life, self.rate));
         }
         if self.tails > MOST_TAILS && !self.is_scarce {
             self.is_scarce = true;

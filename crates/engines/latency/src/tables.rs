@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
+use stats::Histogram;
 
 use super::names::{Names, micros, squeezed};
-use super::spread::{QUANTILES, Spread};
+use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Stage, Subject, Times};
 
 /// Columns of a time in microseconds with three decimals.
@@ -120,11 +121,11 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
 }
 
 /// A part of all time, as text; empty if there is none.
-pub fn share(spread: &Spread, total: u128) -> String {
+pub fn share(spread: &Histogram, total: u128) -> String {
     if total == 0 { String::new() } else { format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64) }
 }
 
-fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Option<u128>) {
+fn row(text: &mut String, label: &str, width: usize, spread: &Histogram, total: Option<u128>) {
     let share = total.map_or_else(String::new, |total| share(spread, total));
     let _ = write!(text, "  {label:<width$} {:>9} {share:>6} {:>TIME_WIDTH$}", spread.count(), micros(spread.mean()));
     for (_, quantile) in QUANTILES {
@@ -134,14 +135,14 @@ fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Opt
 }
 
 /// A column of times.
-type Column = (&'static str, fn(&Spread) -> u64);
+type Column = (&'static str, fn(&Histogram) -> u64);
 
 /// The columns of a table on a terminal, the most important first: where there is no room for all, the last are left out.
 const COLUMNS: [Column; 6] = [
-    ("max", Spread::max),
+    ("max", Histogram::max),
     ("p99", |spread| spread.quantile(0.99)),
     ("p50", |spread| spread.quantile(0.5)),
-    ("mean", Spread::mean),
+    ("mean", Histogram::mean),
     ("p90", |spread| spread.quantile(0.9)),
     ("p99.9", |spread| spread.quantile(0.999)),
 ];
@@ -204,7 +205,7 @@ impl<'a> Fitted<'a> {
         }
     }
 
-    fn row(&self, label: &str, spread: &Spread, share: &str) -> String {
+    fn row(&self, label: &str, spread: &Histogram, share: &str) -> String {
         let count = self.count + 1;
         let mut row = format!(
             "  {}{:>count$}{share:>SHARE_WIDTH$}",

@@ -12,9 +12,9 @@
 use std::collections::VecDeque;
 
 use spdk_trace::Ticks;
+use stats::Histogram;
 
 use crate::clock::{Anchor, BootNanos, Clock};
-use crate::lengths::Lengths;
 
 /// A time between two anchors that has fewer hits has no fastest one that says something.
 const LEAST_HITS: u64 = 8;
@@ -32,8 +32,8 @@ pub struct ClockCheck {
     /// What has come since the last anchor.
     readings: Vec<Anchor>,
     hits: Vec<(Ticks, BootNanos)>,
-    between: Lengths,
-    at_hits: Lengths,
+    between: Histogram,
+    at_hits: Histogram,
     fastest: Vec<i64>,
     /// How many fastest ones were left out since the last that is kept, and how many are.
     passed: usize,
@@ -53,11 +53,11 @@ struct Time {
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// How far the clock is from readings between its anchors, without the sign.
-    pub between: Lengths,
+    pub between: Histogram,
     /// How far it is from the kernel's time at hits, without the sign: with the cost of the trap, and with interruptions.
-    pub at_hits: Lengths,
+    pub at_hits: Histogram,
     /// How far the fastest hit of each time between two anchors is above the least of all these.
-    pub fastest: Lengths,
+    pub fastest: Histogram,
     /// That least difference, with its sign: about the cost of the trap.
     pub least: i64,
 }
@@ -116,7 +116,7 @@ impl ClockCheck {
             self.close(&time);
         }
         let least = self.fastest.iter().min().copied().unwrap_or_default();
-        let mut fastest = Lengths::default();
+        let mut fastest = Histogram::default();
         self.fastest.iter().for_each(|above| fastest.add(above.abs_diff(least)));
         Checked { between: self.between, at_hits: self.at_hits, fastest, least }
     }
@@ -177,18 +177,18 @@ mod tests {
     #[test]
     fn a_clock_without_an_error_is_off_by_nothing_but_the_trap() {
         let Checked { between, at_hits, fastest, least } = checked(&[0; 5], 10);
-        assert_eq!((between.count(), between.longest()), (4, 0));
-        assert_eq!((at_hits.count(), at_hits.longest()), (40, 45_700));
-        assert_eq!((fastest.count(), fastest.longest(), least), (4, 0, 700));
+        assert_eq!((between.count(), between.max()), (4, 0));
+        assert_eq!((at_hits.count(), at_hits.max()), (40, 45_700));
+        assert_eq!((fastest.count(), fastest.max(), least), (4, 0, 700));
     }
 
     #[test]
     fn an_anchor_that_is_off_is_seen_by_both() {
         // The third one is 200 ns too late: so is half of that the clock on both sides of it.
         let Checked { between, fastest, least, .. } = checked(&[0, 0, 200, 0, 0], 10);
-        assert_eq!((between.count(), between.longest()), (4, 100));
+        assert_eq!((between.count(), between.max()), (4, 100));
         // At the begin of its time hits seem earlier by all of it.
-        assert_eq!((fastest.longest(), least), (200, 500));
+        assert_eq!((fastest.max(), least), (200, 500));
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         // Before the first anchor, and after the last one.
         check.hits([hit(5, 900), hit(7 * SECOND, 900)]);
         let Checked { at_hits, fastest, least, .. } = check.finish();
-        assert_eq!((at_hits.count(), fastest.count(), fastest.longest(), least), (20, 2, 20, 500));
+        assert_eq!((at_hits.count(), fastest.count(), fastest.max(), least), (20, 2, 20, 500));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use requests::Ending;
+use stats::{Histogram, Scale, of_sorted};
 
 use crate::blame::Ends;
-use crate::lengths::Lengths;
 use crate::request::{Consumer, Request, StageOfRequest};
 
 /// The tracepoints between which a stage lies.
@@ -16,8 +16,9 @@ pub type StageKind = (u16, u16);
 const DISTURBED: u64 = 20;
 /// Beyond this number of stages the usual length is not the longest, but what 999 of 1,000 do not exceed.
 const MANY: u64 = 1_000;
-/// Kinds of stages that are looked at, and returns that are kept of each: they take at most 30 KiB and 16 KiB.
+/// Limit on the kinds of stages that are looked at. The lengths of each take at most 30 KiB.
 const MOST_KINDS: usize = 512;
+/// Limit on the returns that are kept of each kind: 16 KiB.
 const MOST_RETURNS: usize = 1_024;
 /// A turn of a poll loop, in nanoseconds: if nothing shows how long it is, at least, and at most.
 const TURN: u64 = 50_000;
@@ -54,15 +55,21 @@ impl Usual {
     }
 }
 
+impl Default for Kind {
+    fn default() -> Self {
+        Self { undisturbed: Histogram::new(Scale::MEDIUM), returns: Vec::new(), next: 0 }
+    }
+}
+
 /// The first pass: finds out what is usual.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     kinds: HashMap<StageKind, Kind, RandomState>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Kind {
-    undisturbed: Lengths,
+    undisturbed: Histogram,
     /// Absences, and how long the thread was there after them until the stage ended.
     returns: Vec<(u64, u64)>,
     next: usize,
@@ -112,14 +119,14 @@ impl Survey {
         }
         returns.sort_unstable();
         // A few waited for something that was slow itself.
-        let most = returns.get(returns.len().saturating_sub(1) * 95 / 100);
+        let most = of_sorted(&returns, 0.95);
         let turn = most.map_or(TURN, |most| (2 * most).clamp(LEAST_TURN, MOST_TURN));
         Usual { stages, turn }
     }
 }
 
 /// The longest, but for one in a thousand.
-fn usual(lengths: &Lengths) -> Option<u64> {
+fn usual(lengths: &Histogram) -> Option<u64> {
     (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MANY))
 }
 
@@ -215,7 +222,7 @@ mod tests {
     #[test]
     fn of_many_one_in_a_thousand_may_be_longer() {
         let usual_of = |lengths: &[u64]| {
-            let mut all = Lengths::default();
+            let mut all = Histogram::new(Scale::MEDIUM);
             for length in lengths {
                 all.add(*length);
             }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use scene::{AwayTimes, AwayTracker, Consumer, Interval, Lengths, Request, StageKind, Survey, Tid};
+use scene::{AwayTimes, AwayTracker, Consumer, Interval, Request, StageKind, Survey, Tid};
+use stats::{Histogram, Scale};
 use trace_source::warn_problems;
 
 use super::inputs::Inputs;
@@ -42,9 +43,9 @@ impl Subject {
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// Lengths of whole requests.
-    pub whole: Lengths,
+    pub whole: Histogram,
     /// Lengths of each stage.
-    pub stages: HashMap<StageKind, Lengths, RandomState>,
+    pub stages: HashMap<StageKind, Histogram, RandomState>,
 }
 
 /// The consumer of the first pass.
@@ -99,7 +100,7 @@ impl<'a> First<'a> {
         }
         let times = self.times.entry(subject).or_insert_with(|| {
             *lengths += 1;
-            Times::default()
+            Times { whole: Histogram::new(Scale::for_next(*lengths)), ..Times::default() }
         });
         times.whole.add(request.length());
         for stage in &request.stages {
@@ -107,7 +108,7 @@ impl<'a> First<'a> {
             if *lengths < most || times.stages.contains_key(&kind) {
                 let all = times.stages.entry(kind).or_insert_with(|| {
                     *lengths += 1;
-                    Lengths::default()
+                    Histogram::new(Scale::for_next(*lengths))
                 });
                 all.add(stage.length());
             }

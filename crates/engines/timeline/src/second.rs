@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
 use scene::{Activity, AwayTimes, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
+use stats::Histogram;
 
 use super::first::{First, Subject, Times, counts};
 use super::pass::Kept;
@@ -156,10 +157,10 @@ pub struct StageLoss {
 
 impl Loss {
     fn of(times: &Times) -> Self {
-        let limits = |lengths: &scene::Lengths| {
+        let limits = |lengths: &Histogram| {
             BANDS.map(|band| (lengths.quantile_from(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
         };
-        let stage = |(kind, lengths): (&StageKind, &scene::Lengths)| {
+        let stage = |(kind, lengths): (&StageKind, &Histogram)| {
             (*kind, StageLoss { limits: limits(lengths), ..StageLoss::default() })
         };
         let median = times.whole.quantile(0.5);

@@ -9,8 +9,9 @@ use objects::{Annotator, ObjectSpec};
 use records::Context;
 use requests::{ObjectTracker, Outcome, Queues, TrackedObject, is_host_request};
 use spdk_trace::{ArgValue, Lcore, Object, Record, TickRate, Ticks, Tpoint, Trace};
+use stats::{Histogram, Scale};
 use text::printable;
-use top::{Connection, Phase, Request, Share, Spread, Stage, Traffic};
+use top::{Connection, Phase, Request, Share, Stage, Traffic};
 
 use super::connections::Connections;
 
@@ -55,12 +56,12 @@ struct Live {
 }
 
 /// A connection's part of a second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Part {
     /// By ring: requests that ended, and blocks. A connection has one ring, or a few.
     ended: Vec<(Lcore, (u64, u64))>,
     depth: (u64, u64),
-    times: Spread,
+    times: Histogram,
     phases: Share<Phase>,
     slowest: Vec<Request>,
 }
@@ -69,7 +70,7 @@ struct Part {
 #[derive(Clone, Debug, Default)]
 struct Second {
     parts: HashMap<u32, Part, RandomState>,
-    stages: Vec<Spread>,
+    stages: Vec<Histogram>,
 }
 
 /// Follows requests, and sums up seconds.
@@ -302,6 +303,18 @@ impl Requests {
     }
 }
 
+impl Default for Part {
+    fn default() -> Self {
+        Self {
+            ended: Vec::new(),
+            depth: (0, 0),
+            times: Histogram::new(Scale::COARSE),
+            phases: Share::default(),
+            slowest: Vec::new(),
+        }
+    }
+}
+
 impl Part {
     /// Counts what the first record of an object says.
     fn begin(&mut self, kind: Kind, record: &Record<'_>) {
@@ -328,7 +341,7 @@ impl Second {
     fn stage(&mut self, place: u16, nanos: u64) {
         let place = usize::from(place);
         if self.stages.len() <= place {
-            self.stages.resize_with(place + 1, Default::default);
+            self.stages.resize_with(place + 1, || Histogram::new(Scale::COARSE));
         }
         self.stages[place].add(nanos);
     }

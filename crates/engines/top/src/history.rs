@@ -5,10 +5,10 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use stats::{Bucket, Histogram};
 
 use crate::cpus;
 use crate::sample::{Connection, Cpu, Identity, Request, Sample, Thread, Use};
-use crate::spread::Spread;
 
 /// The seconds that are kept.
 pub(crate) const SECONDS: u64 = 256;
@@ -186,10 +186,11 @@ pub(crate) fn row_begins(row: u16) -> u64 {
     (f64::from(row) / ROWS_PER_OCTAVE).exp2().round() as u64
 }
 
-fn heat(times: &Spread) -> HeatColumn {
+fn heat(times: &Histogram) -> HeatColumn {
     let mut column: HeatColumn = Vec::new();
-    for (nanos, count) in times.times() {
-        let row = heat_row(nanos);
+    for Bucket { first, last, count } in times.buckets() {
+        let row = heat_row(u64::midpoint(first, last));
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         match column.last_mut() {
             Some((last, sum)) if *last == row => *sum = sum.saturating_add(count),
             _ => column.push((row, count)),
@@ -204,7 +205,7 @@ mod tests {
     use crate::sample::{Stage, Traffic};
 
     fn second(number: u64) -> Sample {
-        let mut times = Spread::default();
+        let mut times = Histogram::default();
         times.add(1_000_000);
         let request = Request { second: number, name: format!("r{number}"), nanos: number % 50, stages: Vec::new() };
         let identity = Identity { subnqn: "a".to_owned(), ..Identity::default() };

@@ -1,9 +1,9 @@
 //! A second as JSON.
 
 use serde_json::{Value, json};
+use stats::Histogram;
 
 use crate::sample::{Connection, Cpu, Kind, Request, Sample, Share, Stage, Taker, Thread, Traffic};
-use crate::spread::Spread;
 
 /// The second as one object: `second`, `time_ms` (since 1970), `connections`, `stages`, `threads` and `cpus`, each `null` where there is nothing
 /// to know it from. Times are in microseconds unless their names have a unit.
@@ -40,7 +40,7 @@ fn trace(traffic: &Traffic) -> Value {
     })
 }
 
-fn times(times: &Spread) -> Value {
+fn times(times: &Histogram) -> Value {
     let [p50, p99, max] = [times.quantile(0.5), times.quantile(0.99), times.max()].map(micros);
     json!({ "count": times.count(), "mean_us": micros(times.mean()), "p50_us": p50, "p99_us": p99, "max_us": max })
 }

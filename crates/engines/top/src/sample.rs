@@ -1,9 +1,8 @@
 //! A second of a process: its connections, the stages of their requests, its threads. Texts in it are printable.
 
+use stats::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
-
-use crate::spread::Spread;
 
 /// A second.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +61,7 @@ pub struct Connection {
     /// Blocks of its block devices a second, read or written.
     pub blocks: f64,
     /// How long requests took.
-    pub times: Spread,
+    pub times: Histogram,
     /// Where their time went.
     pub phases: Share<Phase>,
     /// The thread that writes most records of it, where that is known.
@@ -96,7 +95,7 @@ pub struct Stage {
     /// How many stages of a request come before it, in the mean: the order in which they are shown.
     pub order: f64,
     /// How long it took.
-    pub times: Spread,
+    pub times: Histogram,
 }
 
 /// What a request's time is spent on.

@@ -3,31 +3,22 @@
 //!
 //! All histograms have the same bounds, for ever: counts of different machines, days and releases can be added.
 
-/// Sixteen buckets to a power of two.
-const BITS: u32 = 4;
-/// The same.
-const EACH: usize = 1 << BITS;
-/// How many buckets there are: up to 2^36 ns, 69 s. The last one is for all that is longer than its lower bound.
-pub const BUCKETS: usize = 33 * EACH;
+use stats::Scale;
 
-/// The bucket of a time.
-pub fn index(nanos: u64) -> usize {
-    // The upper bound belongs to the bucket.
-    let below = nanos.saturating_sub(1);
-    if below < EACH as u64 {
-        return below as usize;
-    }
-    let octave = below.ilog2() - BITS;
-    let within = (below >> octave) as usize & (EACH - 1);
-    ((octave as usize + 1) * EACH + within).min(BUCKETS - 1)
+/// Sixteen buckets to a power of two.
+pub(crate) const SCALE: Scale = Scale::new(4);
+/// Number of buckets: up to 2^36 ns, 69 s. The last one is for all that is longer than its lower bound.
+pub const BUCKETS: usize = 33 * SCALE.per_octave();
+
+/// Returns the bucket of a time. The upper bound belongs to the bucket, so that what is counted is a nanosecond less.
+pub const fn index(nanos: u64) -> usize {
+    let index = SCALE.index(nanos.saturating_sub(1));
+    if index < BUCKETS { index } else { BUCKETS - 1 }
 }
 
-/// The time above which a bucket begins; 0 for the first one, which has the time 0, too.
-pub fn lower(index: usize) -> u64 {
-    match index.min(BUCKETS - 1) {
-        index if index < EACH => index as u64,
-        index => ((EACH + index % EACH) as u64) << (index / EACH - 1),
-    }
+/// Returns the time above which a bucket begins; 0 for the first one, which has the time 0, too.
+pub const fn lower(index: usize) -> u64 {
+    SCALE.first(if index < BUCKETS { index } else { BUCKETS - 1 })
 }
 
 /// The longest time of a bucket: the last one has none.

@@ -1,6 +1,6 @@
 //! A logarithmic axis of times.
 
-use crate::spread::Spread;
+use stats::{Bucket, Histogram};
 
 /// Nanoseconds. Two readings of the processor's counter are about that far apart: what is shorter says nothing, and would take
 /// room from what is longer.
@@ -27,17 +27,17 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis of that many columns, of at least a decade, on which all these times lie.
-    pub(crate) fn new<'a>(spreads: impl Iterator<Item = &'a Spread>, cells: usize) -> Self {
+    pub(crate) fn new<'a>(spreads: impl Iterator<Item = &'a Histogram>, cells: usize) -> Self {
         let (mut least, mut longest, mut has_none) = (u64::MAX, 1, false);
         for spread in spreads.filter(|spread| spread.count() > 0) {
             longest = longest.max(spread.max());
-            spread.each(|from, _, _| {
+            for Bucket { first: from, .. } in spread.buckets() {
                 if from == 0 {
                     has_none = true;
                 } else {
                     least = least.min(from);
                 }
-            });
+            }
         }
         let least = least.min(longest);
         let begin = if longest >= MUCH { least.max(LEAST) } else { least };
@@ -61,14 +61,14 @@ impl Axis {
     }
 
     /// How many times there are in each column.
-    pub(crate) fn counts(self, spread: &Spread) -> Vec<f64> {
+    pub(crate) fn counts(self, spread: &Histogram) -> Vec<f64> {
         let mut counts = vec![0.0; self.cells];
-        spread.each(|from, to, count| {
+        for Bucket { first: from, last: to, count } in spread.buckets() {
             let (begin, end) = (from as f64 - 0.5, to as f64 + 0.5);
             let (first, last) = (self.cell(begin), self.cell(end));
             if last <= first + 1 {
                 counts[self.cell(f64::midpoint(begin, end))] += count as f64;
-                return;
+                continue;
             }
             // Columns narrower than a nanosecond, or than what is kept of a time: without this, every other one would be empty.
             for (cell, sum) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
@@ -76,7 +76,7 @@ impl Axis {
                 let right = if cell == last { end } else { self.edge(cell + 1) };
                 *sum += count as f64 * ((right - left) / (end - begin)).max(0.0);
             }
-        });
+        }
         counts
     }
 
@@ -126,12 +126,11 @@ fn label(step: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spread::Digits;
 
-    fn spread(times: &[u64]) -> Spread {
-        let mut spread = Spread::default();
+    fn spread(times: &[u64]) -> Histogram {
+        let mut spread = Histogram::default();
         for time in times {
-            spread.add(*time, Digits::Three);
+            spread.add(*time);
         }
         spread
     }
@@ -157,7 +156,7 @@ mod tests {
         let axis = Axis::new([&spread(&[30_000, 31_000])].into_iter(), 60);
         assert_eq!((label(axis.first).as_str(), label(axis.last)), ("10 us", "100 us".to_owned()));
         assert_eq!(axis.ticks().len(), 3);
-        let none = Axis::new([&Spread::default(), &spread(&[0])].into_iter(), 60);
+        let none = Axis::new([&Histogram::default(), &spread(&[0])].into_iter(), 60);
         assert_eq!((none.cell(0.0), none.cell(1.0), label(none.first).as_str()), (0, 0, "1 ns"));
     }
 

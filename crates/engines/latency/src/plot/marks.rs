@@ -1,9 +1,9 @@
 //! The nines of a histogram: where they are on its axis, and how long they are.
 
 use screen::{LARGEST, QUIET, Screen, Style};
+use stats::Histogram;
 
 use super::axis::Axis;
-use crate::spread::Spread;
 
 /// The percentiles that are marked, beside the maximum.
 const MARKED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
@@ -27,7 +27,7 @@ struct Mark {
 }
 
 impl Marks {
-    pub(crate) fn new(spread: &Spread, axis: Axis) -> Self {
+    pub(crate) fn new(spread: &Histogram, axis: Axis) -> Self {
         let nines = MARKED.iter().map(|&(name, quantile)| (name, spread.quantile(quantile)));
         let mut marks: Vec<Mark> = Vec::new();
         for (name, nanos) in nines.chain([("max", spread.max())]) {

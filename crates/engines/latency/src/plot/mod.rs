@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use screen::{HEAD, QUIET, WARN, columns};
 
 use super::names::Names;
-use super::spread::Spread;
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{Shown, in_order, share, titled};
 use axis::Axis;
 use marks::Marks;
+use stats::Histogram;
 
 /// Rows of a histogram.
 const ROWS: usize = 3;
@@ -35,7 +35,7 @@ const ASCII: [char; 4] = [' ', '.', ':', '#'];
 pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let (width, cells) = room(names);
     // Groups can be compared if they have one axis.
-    let mut kinds: BTreeMap<(char, u16), Vec<&Spread>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(char, u16), Vec<&Histogram>> = BTreeMap::new();
     let shown = Shown::of(latencies, names);
     for (subject, times) in &shown.subjects {
         kinds.entry(kind(subject)).or_default().extend(spreads(times));
@@ -65,7 +65,7 @@ pub struct Strips<'a>(Plot<'a>);
 
 impl<'a> Strips<'a> {
     /// Draws strips of these times on one axis.
-    pub fn new(names: &'a Names<'a>, spreads: &[&Spread]) -> Self {
+    pub fn new(names: &'a Names<'a>, spreads: &[&Histogram]) -> Self {
         let (width, cells) = room(names);
         let axis = Axis::new(spreads.iter().copied(), cells);
         let counts = spreads.iter().flat_map(|spread| axis.counts(spread));
@@ -83,7 +83,7 @@ impl<'a> Strips<'a> {
     }
 
     /// The times of a row.
-    pub fn strip(&self, text: &mut String, spread: &Spread) {
+    pub fn strip(&self, text: &mut String, spread: &Histogram) {
         if spread.count() > 0 {
             self.0.bars(text, spread);
         }
@@ -95,7 +95,7 @@ fn kind(subject: &Subject) -> (char, u16) {
     (subject.prefix, subject.first)
 }
 
-fn spreads(times: &Times) -> impl Iterator<Item = &Spread> {
+fn spreads(times: &Times) -> impl Iterator<Item = &Histogram> {
     times.stages.values().map(|stage| &stage.spread).chain([&times.whole])
 }
 
@@ -145,7 +145,7 @@ impl<'a> Plot<'a> {
     }
 
     /// A stage's name, its times and its share; without what the names of all stages begin with, if there is no room.
-    fn head(&self, times: &Times, (from, to): (u16, u16), spread: &Spread, share: &str) -> String {
+    fn head(&self, times: &Times, (from, to): (u16, u16), spread: &Histogram, share: &str) -> String {
         let start = self.names.common_start(times.stages.keys().copied()).len();
         let head = |start: usize| {
             let (from, to) = (&self.names.tpoint(from)[start..], &self.names.tpoint(to)[start..]);
@@ -167,7 +167,7 @@ impl<'a> Plot<'a> {
         self.line(text, &self.names.screen.paint(QUIET, line).to_string());
     }
 
-    fn histogram(&self, text: &mut String, head: &str, spread: &Spread) {
+    fn histogram(&self, text: &mut String, head: &str, spread: &Histogram) {
         self.line(text, &self.names.screen.paint(HEAD, head).to_string());
         let marks = self.bars(text, spread);
         if let Some(labels) = marks.labels(self.width - GUTTER) {
@@ -176,7 +176,7 @@ impl<'a> Plot<'a> {
     }
 
     /// The columns, and the axis with its marks.
-    fn bars(&self, text: &mut String, spread: &Spread) -> Marks {
+    fn bars(&self, text: &mut String, spread: &Histogram) -> Marks {
         let screen = self.names.screen;
         let glyphs: &[char] = if screen.has_unicode() { &BLOCKS } else { &ASCII };
         let steps = glyphs.len() - 1;

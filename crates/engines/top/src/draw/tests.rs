@@ -2,18 +2,18 @@
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
+use stats::Histogram;
 
 use super::*;
 use crate::keys::Key;
 use crate::sample::{
     Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic, Use,
 };
-use crate::spread::Spread;
 
 const PLAIN: Look = Look { colours: Colours::None, unicode: false, eighths: false };
 
 fn connection(index: u32, iops: f64, micros: u64) -> Connection {
-    let mut times = Spread::default();
+    let mut times = Histogram::default();
     (0..100).for_each(|n| times.add((micros + n / 10) * 1000));
     let mut phases: Share<Phase> = Share::default();
     for (phase, nanos) in [(Phase::Target, 30), (Phase::Buffer, 10), (Phase::Device, 50), (Phase::Reply, 10)] {
@@ -102,7 +102,7 @@ fn cpu(number: u32) -> Cpu {
 
 fn sample(number: u64, connections: u32) -> Sample {
     let stage = |name: &str, phase, micros: u64| {
-        let mut times = Spread::default();
+        let mut times = Histogram::default();
         (0..50).for_each(|n| times.add((micros + n) * 1000));
         times.add(micros * 50_000);
         Stage { name: name.to_owned(), phase, order: if phase.is_some() { micros as f64 } else { 0.0 }, times }
@@ -144,14 +144,14 @@ fn connections_at_80_by_24() {
     let expected = [
         "dptrace top  nvmf_tgt [1234]  second 5  sampled: 25% of the records",
         " 1 connections   2 threads   3 stages   4 CPUs",
-        "3 connections; 300 IOPS, 2.40k blocks/s; p50 116 us, p99 4.50 ms, max 4.50 ms",
-        "slowest: cnode2 qid 2 of host-2: p99 60.9 us, max 61.0 us (95% of it target)",
+        "3 connections; 300 IOPS, 2.40k blocks/s; p50 115 us, p99 4.50 ms, max 4.50 ms",
+        "slowest: cnode2 qid 2 of host-2: p99 61.0 us, max 61.0 us (95% of it target)",
         "reactor_1 lost 200 ms (20%): 120 ms of it yes [4711]",
         "t target  b buffer  h host's data  d device  r reply",
         "SUBSYSTEM QID HOST      DEPTH  IOPS STAGES            P50     P99     MAX KERNEL",
-        "cnode2      2 host-2      3.5   200 ttttbdddddddr 55.8 us 60.9 us 61.0 us   3.4%",
-        "cnode1      1 host-1      3.5   100 ttttbdddddddr 54.8 us 59.9 us 60.0 us   3.4%",
-        "cnode0      0 host-0      3.5     0 ttttbdddddddr 53.8 us 58.9 us 59.0 us   3.4%",
+        "cnode2      2 host-2      3.5   200 ttttbdddddddr 56.0 us 61.0 us 61.0 us   3.4%",
+        "cnode1      1 host-1      3.5   100 ttttbdddddddr 55.0 us 60.0 us 60.0 us   3.4%",
+        "cnode0      0 host-0      3.5     0 ttttbdddddddr 54.0 us 59.0 us 59.0 us   3.4%",
     ];
     let last = "? help  Tab next  Enter more  / filter  < > order  Space freeze  w write  q quit";
     let lines: Vec<&str> = expected.into_iter().chain([""; 13]).chain([last]).collect();

@@ -79,3 +79,27 @@ fn only_the_tracker_follows_objects() {
     let found: Vec<String> = product().into_iter().filter(follows).map(|(name, _)| name).collect();
     assert_eq!(found, ["requests/src/tracker/mod.rs"], "objects are followed by `requests::ObjectTracker` alone");
 }
+
+/// A quantile has one definition, and times are counted by one histogram. What others call so must ask these.
+#[test]
+fn quantiles_are_defined_once() {
+    const ASK: [&str; 6] = [
+        "stats/src/histogram.rs",
+        "metrics/src/histogram.rs",
+        "kernel-delay/src/percentile.rs",
+        "kernel-delay/src/sample.rs",
+        // A chart and a part of a page, which show what a histogram answered.
+        "page/src/chart/percentiles.rs",
+        "serve/src/page.rs",
+    ];
+    let defines = |line: &str| {
+        let name = line.split("fn ").nth(1).and_then(|rest| rest.split(['(', '<']).next());
+        name.is_some_and(|name| name.contains("quantile") || name.contains("percentile"))
+    };
+    let all = product().into_iter().filter(|(_, code)| code.lines().any(defines));
+    let mut found: Vec<String> = all.map(|(name, _)| name).collect();
+    let mut expected = ASK.map(str::to_owned).to_vec();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "`stats` defines quantiles, and all others ask it");
+}
