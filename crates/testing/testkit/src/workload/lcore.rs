@@ -12,7 +12,7 @@ use super::{Recorder, START, Workload};
 
 /// Start of the addresses of qpairs; the lcore adds the bits from 32 on.
 const QPAIRS: u64 = 0x7f00_0000_0000;
-/// Start of the addresses of requests; the lcore adds the bits from 32 on.
+/// Start of the addresses of requests, which follow from those of their qpairs.
 const REQUESTS: u64 = 0x5500_0000_0000;
 /// Start of the addresses of bdev I/Os; the lcore adds the bits from 32 on.
 const BDEV_IOS: u64 = 0x2000_0000_0000;
