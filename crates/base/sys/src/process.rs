@@ -230,12 +230,14 @@ impl HeldChild {
         };
         let wait = move || {
             // Our copy of the writing end would keep the pipe open when the parent is gone.
+            // SAFETY: this child owns its copy of the descriptor, and nothing else in it uses it before its exec.
             unsafe { libc::close(parents_end) };
             let pid = rustix::process::getpid().as_raw_nonzero().get();
             rustix::io::write(&pid_to, &pid.to_ne_bytes())?;
             let mut byte = [0];
             match rustix::io::read(&go_from, &mut byte)? {
                 // No one is left to hear of an error.
+                // SAFETY: ends this process, which has done nothing yet.
                 0 => unsafe { libc::_exit(1) },
                 _ => Ok(()),
             }
