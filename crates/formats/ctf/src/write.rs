@@ -16,7 +16,7 @@ pub enum Form {
     Json,
 }
 
-/// Writes events one after another.
+/// Writer of consecutive events.
 #[derive(Debug)]
 pub struct Writer {
     form: Form,

@@ -11,7 +11,7 @@ use crate::lifetimes::{Key, Lifetime, Lifetimes};
 use crate::spec::ObjectSpec;
 use crate::witness::Witness;
 
-/// Finds the objects that a trace's records point to.
+/// Finder of the objects that a trace's records point to.
 #[derive(Debug)]
 pub struct Annotator {
     specs: Vec<ObjectSpec>,

@@ -15,7 +15,7 @@ use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
 use crate::witness::Witness;
 
-/// Identifies an object among those of its type.
+/// Key of an object, unique among those of its type at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key<'a> {
     /// A pointer or a number.

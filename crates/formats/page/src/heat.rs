@@ -59,7 +59,7 @@ pub struct Seen {
     pub whose: Option<usize>,
 }
 
-/// Collects a heat map.
+/// Collector of a heat map.
 #[derive(Clone, Debug)]
 pub struct Heat {
     column: u64,

@@ -211,7 +211,7 @@ pub struct ProcessDescriptor {
     pub process_name: Option<String>,
 }
 
-/// Marks a track as a counter.
+/// Properties of a counter track.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct CounterDescriptor {
     /// Unit: one of [`mod@unit`].

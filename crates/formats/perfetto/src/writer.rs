@@ -95,7 +95,7 @@ pub struct Slice<'a> {
     pub flows: &'a [u64],
 }
 
-/// Writes a trace.
+/// Writer of a trace.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,

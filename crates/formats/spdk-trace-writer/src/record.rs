@@ -170,7 +170,7 @@ impl Record {
     }
 }
 
-/// Writes bytes into the slots of one record.
+/// Writer of the slots of one record.
 struct SlotWriter<'a> {
     ring: &'a mut [u8],
     first: u64,

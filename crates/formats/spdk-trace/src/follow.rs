@@ -20,7 +20,7 @@ use crate::source::ReadAt;
 use crate::tail::{Copied, Tail};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
-/// Follows a live trace file.
+/// Reader that follows a live trace file.
 ///
 /// Its [`Tail`] copies new slots before they are overwritten, in a separate thread if need be.
 /// Copied records are held back here. The rings are read one after the other, so a record of the

@@ -121,7 +121,7 @@ pub(crate) enum Verdict {
     Leave(Problem),
 }
 
-/// Checks slots one after another.
+/// Checker of consecutive slots.
 #[derive(Debug)]
 pub(crate) struct Checker {
     pub(crate) plausible: RangeInclusive<Ticks>,

@@ -193,7 +193,7 @@ fn merge(
     ControlFlow::Continue(())
 }
 
-/// Turns slots into records, and holds the state between records.
+/// Reader that turns slots into records, with the state between records.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
     numbering: Numbering,

@@ -214,7 +214,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Iterates over a record's arguments.
+/// Iterator over a record's arguments.
 #[derive(Clone, Debug)]
 pub struct ArgIter<'a> {
     args: Args<'a>,

@@ -16,8 +16,8 @@ use crate::units::{FileOffset, Lcore};
 /// Number of slots copied between two reads of the cursor: 256 KiB.
 const PIECE: u64 = 8192;
 
-/// Copies new slots from the rings of a live trace, for [`crate::Follower::take`]. The two can be
-/// in different threads.
+/// Reader of new slots from the rings of a live trace, for [`crate::Follower::take`]. The two can
+/// be in different threads.
 #[derive(Clone, Debug)]
 pub struct Tail {
     rings: Vec<TailRing>,

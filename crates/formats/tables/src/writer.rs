@@ -12,7 +12,7 @@ const GROUP_ROWS: usize = 122_880;
 /// Limit on the texts of a group, in bytes; beyond it a group ends early.
 const GROUP_TEXT: usize = 16 << 20;
 
-/// Writes rows of one table as a file.
+/// Writer of a file with rows of one table.
 ///
 /// Memory is needed for one group: 9 bytes for each value of up to 122,880 rows, and up to 16 MiB
 /// of text.

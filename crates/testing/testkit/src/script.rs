@@ -3,7 +3,7 @@
 /// Generator of scripts. Names separate the types: `$iN` and `@iN` are integers, `$sN` and `@sN`
 /// strings, `@cN` counts.
 pub struct Generator<'a> {
-    /// Returns a number below its argument.
+    /// Source of choices: a number below the argument.
     choose: Box<dyn FnMut(u64) -> u64 + 'a>,
     /// Probes besides `begin`.
     probes: &'a [&'a str],

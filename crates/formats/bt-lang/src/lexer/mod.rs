@@ -54,7 +54,7 @@ const SIGNS: [&str; 51] = [
     ".", "(", ")", "[", "]", "{", "}", "#", "\\", "`", "$",
 ];
 
-/// Reads tokens from a text, or from a part of it.
+/// Lexer for a text, or for a part of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer<'a> {
     source: &'a str,

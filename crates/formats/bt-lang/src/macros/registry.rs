@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Sink};
 pub(super) struct Registry<'a> {
     own: Vec<Macro>,
     library: &'a [Macro],
-    /// Returns whether the language has a builtin or function of this name.
+    /// Predicate for names of the language's builtins and functions.
     is_word: &'a dyn Fn(&str) -> bool,
 }
 

@@ -49,7 +49,7 @@ pub struct Options<'a> {
     /// Arguments of the script, which replace `$1` in attach points. If `None`, such points are not
     /// split into their fields.
     pub params: Option<&'a [String]>,
-    /// Parses code about the memory of a process, outside of probes: `for` also walks lists, and
+    /// Mode for code about the memory of a process, outside of probes: `for` also walks lists, and
     /// `&` takes any address.
     pub of_process: bool,
 }

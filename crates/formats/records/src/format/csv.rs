@@ -10,7 +10,7 @@ use super::{Format, Head, View};
 use crate::digits::{fixed3, hex, number};
 use crate::field::{Context, object_property};
 
-/// Writes one row per record.
+/// Writer of one row per record.
 #[derive(Default)]
 pub(crate) struct Csv {
     owners: bool,

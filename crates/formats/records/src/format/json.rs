@@ -9,7 +9,7 @@ use super::text::{object_name, poller};
 use super::{Format, Head, View};
 use crate::annotation::{ReadBack, TYPE_MEMBER, members, owner_members};
 
-/// Writes the document.
+/// Writer of the document.
 pub(crate) struct Json;
 
 impl Format for Json {

@@ -30,7 +30,7 @@ pub enum Form {
     Csv,
 }
 
-/// Writes records in one form.
+/// Writer of records in one form.
 pub trait Format {
     /// Writes the part before the first record.
     fn begin(&mut self, _out: &mut Vec<u8>, _head: &Head<'_>, _view: &View<'_>) {}

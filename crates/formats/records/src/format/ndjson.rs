@@ -10,7 +10,7 @@ use super::{Format, View};
 use crate::annotation::owner_members;
 use crate::digits::{fixed3, hex};
 
-/// Writes one line per record.
+/// Writer of one line per record.
 pub(crate) struct Ndjson;
 
 impl Format for Ndjson {

@@ -18,7 +18,7 @@ const VALUE_WIDTH: usize = 16;
 /// Width of an object's name with its related object.
 const ID_WIDTH: usize = 17;
 
-/// Writes one line per record, in the columns of the trace's version.
+/// Writer of one line per record, in the columns of the trace's version.
 pub(crate) struct Spdk {
     thread_names: bool,
     owners: bool,

@@ -31,7 +31,7 @@ const MOST_NAME: usize = 24;
 /// Limit on remembered names: a trace that is followed for days may have any number of connections.
 const REMEMBERED: usize = 10_000;
 
-/// Writes one line per record.
+/// Writer of one line per record.
 pub(crate) struct Terminal {
     screen: Screen,
     /// Width of the tracepoint names.

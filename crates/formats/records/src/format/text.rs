@@ -15,7 +15,7 @@ const ID_WIDTH: usize = 12;
 /// Width of an object's age.
 const AGE_WIDTH: usize = 8;
 
-/// Writes one line per record.
+/// Writer of one line per record.
 pub(crate) struct Text {
     /// Padded names, by tracepoint id.
     names: Vec<Vec<u8>>,

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use spdk_trace::RawTrace;
 use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 
-/// Counts the bytes allocated by each thread, and their peak.
+/// Allocator that counts the bytes allocated by each thread, and their peak.
 struct Counting;
 
 thread_local! {

@@ -9,7 +9,7 @@ pub(crate) const BINARY: u8 = 8;
 const LIST: u8 = 9;
 pub(crate) const STRUCT: u8 = 12;
 
-/// Writes one struct; [`Self::structure`] writes nested ones.
+/// Writer of one struct; [`Self::structure`] writes nested ones.
 #[derive(Debug)]
 pub(crate) struct Struct<'a> {
     out: &'a mut Vec<u8>,

@@ -14,7 +14,7 @@ const INT64: i32 = 2;
 const BYTE_ARRAY: i32 = 6;
 const UTF8: i32 = 0;
 
-/// Writes a file with these columns.
+/// Writer of a file with these columns.
 ///
 /// Memory is needed for the encoded bytes of one row group, and a little for each group written.
 #[derive(Debug)]

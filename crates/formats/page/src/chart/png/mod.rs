@@ -36,7 +36,7 @@ pub(super) fn file(chart: &Chart) -> io::Result<Vec<u8>> {
     encode(width, height, painter.canvas.pixels())
 }
 
-/// Draws shapes.
+/// Painter of shapes.
 struct Painter {
     canvas: Canvas,
     letters: Letters,
