@@ -1,8 +1,10 @@
-//! A log of the code that a process maps, with the threads and processes that it starts: what `/proc/PID/maps` had, of those that are
-//! gone. The kernel writes it (perf_event_open(2), `PERF_RECORD_MMAP2`), and the process does not notice.
+//! A log of the code that a process maps, including the threads and processes that it starts: the
+//! contents of `/proc/PID/maps` even of ended processes. The kernel writes it (perf_event_open(2),
+//! `PERF_RECORD_MMAP2`), and the process does not notice.
 //!
-//! Each CPU has a ring: a page of positions (`struct perf_event_mmap_page` of `linux/perf_event.h`), then the data, a power of two of
-//! bytes, in which a record may go on at the beginning.
+//! Each CPU has a ring: a page of positions (`struct perf_event_mmap_page` of
+//! `linux/perf_event.h`), then the data, whose size is a power of two. A record may wrap around its
+//! end.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,11 +19,13 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 use crate::perf::PerfEvent;
 use crate::ring::Mapping;
 
-/// Bytes of a ring's data: records of some five hundred mappings, which are read whenever somebody asks for a name. The kernel lets
-/// every user have 516 KiB for each CPU (`kernel.perf_event_mlock_kb`).
+/// Size of a ring's data, in bytes: records of some five hundred mappings, which are read at each
+/// lookup of a name. The kernel lets every user have 516 KiB for each CPU
+/// (`kernel.perf_event_mlock_kb`).
 const DATA: usize = 64 << 10;
-/// Places in a ring's first page: `data_head`, to which the kernel has written, and `data_tail`, to which was read.
+/// Offset in a ring's first page of `data_head`, up to which the kernel has written.
 const HEAD: usize = 1024;
+/// Offset in a ring's first page of `data_tail`, up to which we have read.
 const TAIL: usize = 1032;
 
 /// Log of one process.
@@ -35,33 +39,33 @@ pub struct CodeLog {
 pub enum CodeEvent {
     /// A process has mapped code.
     Mapped(MappedCode),
-    /// A process was started, with all that its parent had mapped.
+    /// A process was started, with all mappings of its parent.
     Started {
-        /// The process.
+        /// Id of the process.
         pid: u32,
-        /// The parent.
+        /// Id of the parent.
         parent: u32,
     },
-    /// Entries are missing here, for which there was no room.
+    /// Entries are missing here, for lack of room.
     Lost,
 }
 
-/// Code that a process has mapped.
+/// Code mapped by a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MappedCode {
-    /// The process.
+    /// Id of the process.
     pub pid: u32,
-    /// Address of its first byte.
+    /// Address of the first byte.
     pub start: u64,
-    /// Number of its bytes.
+    /// Size in bytes.
     pub length: u64,
-    /// Which byte of the file is at its start.
+    /// Offset in the file of the first byte.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
-    /// The file's number there.
+    /// Inode number of the file.
     pub inode: u64,
-    /// Path of the file as the process sees it, or what the kernel calls it: `[vdso]`, `//anon`.
+    /// Path of the file as the process sees it, or the kernel's name: `[vdso]`, `//anon`.
     pub path: PathBuf,
 }
 
@@ -80,7 +84,7 @@ struct Header {
     size: u16,
 }
 
-/// Fixed part of a record of `PERF_RECORD_MMAP2`; the path comes behind, and ends with a 0.
+/// Fixed part of a `PERF_RECORD_MMAP2` record; the path follows, and ends with a NUL.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Code {
@@ -97,7 +101,7 @@ struct Code {
     flags: u32,
 }
 
-/// The begin of a record of `PERF_RECORD_FORK`: a thread was started, perhaps of another process.
+/// Start of a `PERF_RECORD_FORK` record: a thread was started, possibly of another process.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Fork {
@@ -106,7 +110,8 @@ struct Fork {
 }
 
 impl CodeLog {
-    /// Begins a log of what this thread, and all that it starts, maps from now on, on these CPUs.
+    /// Begins a log of code mapped from now on by this thread, and by all threads and processes
+    /// that it starts, on these CPUs.
     pub fn begin(tid: u32, cpus: &[u32]) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let ring = |cpu: &u32| {
@@ -117,7 +122,7 @@ impl CodeLog {
         Ok(Self { rings: cpus.iter().map(ring).collect::<io::Result<_>>()? })
     }
 
-    /// Hands out what came since the last call; of each CPU in the order of time.
+    /// Passes on the entries since the last call, in time order for each CPU.
     pub fn drain(&mut self, mut each: impl FnMut(CodeEvent)) {
         for ring in &self.rings {
             ring.drain(&mut each);
@@ -127,18 +132,20 @@ impl CodeLog {
 
 impl Ring {
     fn position(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: the page is mapped for as long as `self`, `at` is a multiple of 8 within it, and it is only ever used atomically.
+        // SAFETY: the page is mapped for as long as `self`, `at` is a multiple of 8 within it, and
+        // it is only ever used atomically.
         unsafe { self.memory.start().add(at).cast::<AtomicU64>().as_ref() }
     }
 
-    /// Copies bytes of the data from a position on. `bytes` has at most as many as the data.
+    /// Copies bytes of the data from a position on. `bytes` is at most as long as the data.
     fn copy(&self, position: u64, bytes: &mut [u8]) {
         let first = position as usize & (DATA - 1);
         let (whole, rest) = bytes.split_at_mut(bytes.len().min(DATA - first));
         for (at, part) in [(first, whole), (0, rest)] {
             let from = rustix::param::page_size() + at;
-            // SAFETY: `at` and the part's length are within the data, which lie a page behind the mapping's begin. The kernel does
-            // not write where `data_tail` has not passed yet, and `part` is ours.
+            // SAFETY: `at` and the part's length are within the data, which lie a page behind the
+            // mapping's start. The kernel does not write where `data_tail` has not passed yet, and
+            // `part` is ours.
             unsafe {
                 self.memory
                     .start()
@@ -156,7 +163,7 @@ impl Ring {
             self.copy(tail, &mut header);
             let Ok(Header { kind, size, .. }) = Header::read_from_bytes(&header) else { break };
             let size = usize::from(size);
-            // What the kernel never writes ends it: the rest is given up.
+            // Such a size is invalid: drop the rest.
             if size < header.len() || size > DATA {
                 each(CodeEvent::Lost);
                 tail = head;
@@ -174,7 +181,7 @@ impl Ring {
 }
 
 impl CodeEvent {
-    /// Reads a record of that kind; `None` of others.
+    /// Parses a record of this kind; `None` for other kinds.
     fn of(kind: u32, body: &[u8]) -> Option<Self> {
         match kind {
             RECORD_MMAP2 => MappedCode::of(body).map(Self::Mapped),

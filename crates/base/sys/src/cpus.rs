@@ -1,17 +1,17 @@
 //! CPU numbers as the kernel lists them (Documentation/admin-guide/cputopology.rst): `0-3,7`.
 //!
-//! `host` reads what `/sys` says of the machine. The number of possible CPUs is read here all the same: how many bytes
-//! the kernel writes for a lookup in a per-CPU map depends on it, so that a wrong number from outside would make the
-//! calls of this crate unsound.
+//! `host` reads the contents of `/sys`. The number of possible CPUs is read here all the same: it
+//! decides how many bytes the kernel writes for a lookup in a per-CPU map, so a wrong number from
+//! outside would make the calls of this crate unsound.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::OnceLock;
 
-/// Where the kernel lists the CPUs that can ever be there.
+/// Kernel's list of the possible CPUs.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
-/// The CPUs of a list of numbers and ranges; nothing if it is no such list.
+/// Parses a list of numbers and ranges of CPUs; `None` if it is invalid.
 pub fn parse_list(list: &str) -> Option<BTreeSet<usize>> {
     let mut cpus = BTreeSet::new();
     for part in list.trim().split(',') {
@@ -21,7 +21,7 @@ pub fn parse_list(list: &str) -> Option<BTreeSet<usize>> {
     Some(cpus)
 }
 
-/// How many CPUs the machine can ever have: per-CPU maps have a value for each (`num_possible_cpus`).
+/// Returns the number of possible CPUs: per-CPU maps have a value for each (`num_possible_cpus`).
 pub fn possible() -> io::Result<usize> {
     static KNOWN: OnceLock<usize> = OnceLock::new();
     if let Some(&known) = KNOWN.get() {

@@ -1,8 +1,9 @@
-//! The system calls that no well-kept crate wraps, and the only unsafe code of dptrace.
+//! The system calls that no well-maintained crate wraps, and the only unsafe code of dptrace.
 //!
-//! The code is unsafe because of pointers that the kernel reads and writes, memory that the kernel shares with us, and code
-//! between `fork` and `exec`. Every public interface is safe: lengths are checked, descriptors are owned, and a link is closed
-//! when it is dropped. This crate makes no decisions; [`bpf-session`] decides what is attached to what.
+//! The code is unsafe because of pointers that the kernel reads and writes, memory that the kernel
+//! shares with us, and code between `fork` and `exec`. Every public interface is safe: lengths are
+//! checked, descriptors are owned, and a link is closed when it is dropped. This crate makes no
+//! decisions; [`bpf-session`] decides what is attached to what.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Memory that is zero until it is written, and is not allocated until then: for a few bytes at their places in a large file.
+//! Memory that is zero until written, and only then allocated, for a few bytes spread over a large
+//! file.
 
 use std::fmt;
 use std::io;
@@ -9,15 +10,15 @@ use std::rc::Rc;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use stable_deref_trait::{CloneStableDeref, StableDeref};
 
-/// Zeros to write into. Only pages that were written to take memory.
+/// Writable zeros. Only pages that were written to take memory.
 pub struct Zeroed {
     start: NonNull<u8>,
     length: usize,
 }
 
 impl Zeroed {
-    /// This many zeros. Fails where the kernel has no room for them: the address space is used up or limited
-    /// (`RLIMIT_AS`), or memory is not promised twice (`vm.overcommit_memory` 2).
+    /// Maps `length` zeros. Fails if the kernel has no room for them: the address space is used up
+    /// or limited (`RLIMIT_AS`), or overcommit is disabled (`vm.overcommit_memory` 2).
     pub fn new(length: usize) -> io::Result<Self> {
         if isize::try_from(length).is_err() {
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -26,15 +27,16 @@ impl Zeroed {
             return Ok(Self { start: NonNull::dangling(), length });
         }
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: it asks for a new place for the mapping, so that nothing that exists is changed.
+        // SAFETY: the kernel chooses the address of the mapping, so nothing that exists is changed.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, flags) }?;
-        // Else a byte could take two megabytes. It fails where the kernel has no huge pages, which is as well.
-        // SAFETY: it is the mapping that was just made, and the advice changes nothing in it.
+        // Otherwise a byte could take two megabytes. The call fails if the kernel has no huge
+        // pages, which is fine.
+        // SAFETY: it is the mapping just created, and the advice changes nothing in it.
         let _ = unsafe { madvise(start, length, Advice::LinuxNoHugepage) };
         Ok(Self { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, length })
     }
 
-    /// The same bytes, not to be changed any more, for several users.
+    /// Makes the bytes read-only and shareable.
     pub fn share(self) -> Shared {
         Shared(Rc::new(self))
     }
@@ -44,8 +46,8 @@ impl Deref for Zeroed {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is mapped for as long as `self`, initialized to zeros by the kernel, and no one else's; an
-        // empty slice may begin anywhere.
+        // SAFETY: the memory is mapped for as long as `self`, initialized to zeros by the kernel,
+        // and no one else's; an empty slice may begin anywhere.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -60,7 +62,8 @@ impl DerefMut for Zeroed {
 impl Drop for Zeroed {
     fn drop(&mut self) {
         if self.length != 0 {
-            // SAFETY: it is the very mapping that `new` made, and nothing borrows of it any more.
+            // SAFETY: it is the very mapping that `new` created, and nothing borrows from it any
+            // more.
             let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
         }
     }
@@ -72,7 +75,7 @@ impl fmt::Debug for Zeroed {
     }
 }
 
-/// Bytes that several have, and none changes.
+/// Shared immutable bytes.
 #[derive(Clone, Debug)]
 pub struct Shared(Rc<Zeroed>);
 
@@ -86,7 +89,7 @@ impl Deref for Shared {
 
 // SAFETY: the bytes are in a mapping, which stays where it is when its owner moves.
 unsafe impl StableDeref for Shared {}
-// SAFETY: all clones have the same mapping, which is there until the last of them is gone.
+// SAFETY: all clones have the same mapping, which exists until the last of them is dropped.
 unsafe impl CloneStableDeref for Shared {}
 
 #[cfg(test)]
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_not_written_is_zero_and_takes_nothing() {
-        // Four times what a test may take.
+        // Four times the memory that a test may use.
         let mut large = Zeroed::new(1 << 32).unwrap();
         assert_eq!(large.len(), 1 << 32);
         large[1 << 31] = 7;

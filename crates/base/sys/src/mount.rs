@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// A mount of this kind of file system, as a directory that is in nobody's tree (`fsopen(2)`, since Linux 5.2). It needs
+/// Mounts this kind of file system, as a directory in no tree (`fsopen(2)`, since Linux 5.2). Needs
 /// `CAP_SYS_ADMIN`. Files in it are reached through `/proc/self/fd/N`.
 pub fn detached(kind: &str) -> io::Result<OwnedFd> {
     let context = fsopen(CString::new(kind)?, FsOpenFlags::FSOPEN_CLOEXEC)?;

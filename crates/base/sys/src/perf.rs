@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`: events that a program can be attached to if there is no special kind of link.
+//! `perf_event_open(2)`: events for attaching programs if there is no special kind of link.
 
 use std::ffi::CString;
 use std::io;
@@ -19,16 +19,16 @@ struct Attr {
     kind: u32,
     size: u32,
     config: u64,
-    /// A period, or a frequency where the flag says so.
+    /// Period, or frequency if the flag is set.
     sample: u64,
     sample_type: u64,
     read_format: u64,
     flags: u64,
     wakeup: u32,
     breakpoint_type: u32,
-    /// A breakpoint's address, or a pointer to a path or a function's name.
+    /// Address of a breakpoint, of a path, or of a function's name.
     config1: u64,
-    /// A breakpoint's length, or an offset.
+    /// Length of a breakpoint, or an offset.
     config2: u64,
     branch_sample_type: u64,
     sample_regs_user: u64,
@@ -40,39 +40,40 @@ struct Attr {
     reserved: u16,
 }
 
-/// The flag `inherit`, the second bit: threads that begin later are counted, too.
+/// The flag `inherit`, the second bit: also counts threads and processes that start later.
 const INHERIT: u64 = 1 << 1;
-/// The flag `inherit_thread`, the 36th bit: threads that begin later, and no processes. Since Linux 5.13.
+/// The flag `inherit_thread`, the 36th bit: restricts `inherit` to threads. Since Linux 5.13.
 const INHERIT_THREAD: u64 = 1 << 35;
-/// The flag `freq`: the 11th of the flags' bits.
+/// The flag `freq`, the 11th bit.
 const FREQUENCY: u64 = 1 << 10;
-/// The flag `exclude_kernel`: the 6th of the flags' bits.
+/// The flag `exclude_kernel`, the 6th bit.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
-/// The flags `mmap`, `task` and `mmap2`, the 9th, 14th and 24th bit: records of the code that is mapped, with its files' numbers, and of
-/// threads that are started.
+/// The flags `mmap`, `task` and `mmap2`, the 9th, 14th and 24th bit: records of mapped code, with
+/// its files' numbers, and of started threads.
 const CODE: u64 = 1 << 8 | 1 << 13 | 1 << 23;
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
-/// Whose work an event counts: of `perf_event_open(2)`'s pid and cpu.
+/// Tasks and CPUs that an event counts: pid and cpu of `perf_event_open(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scope {
     /// One process, on any CPU.
     Process(u32),
-    /// One thread, on any CPU, and those that it begins; with `forks` those of the processes too that it starts. Of events
-    /// that are counted. Without `forks` since Linux 5.13; before, the processes belong to it, too.
+    /// One thread, on any CPU, and the threads that it starts, for counted events. With `forks`,
+    /// also the processes that it starts. Without `forks` since Linux 5.13; before, processes are
+    /// included anyway.
     Threads {
-        /// The thread.
+        /// Thread id.
         tid: u32,
-        /// Whether processes that it starts belong to it.
+        /// True to include processes that it starts.
         forks: bool,
     },
-    /// Everybody, on one CPU.
+    /// All tasks on one CPU.
     Cpu(u32),
 }
 
 impl Scope {
-    /// The flags by which threads that begin later belong to it.
+    /// Returns the flags that include threads starting later.
     fn inheritance(self) -> u64 {
         match self {
             Self::Threads { forks: true, .. } => INHERIT,
@@ -82,31 +83,34 @@ impl Scope {
     }
 }
 
-/// A place of a file where a process stops for a moment.
+/// A location of a file, where a process stops for a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Uprobe<'a> {
-    /// The kernel's number for such events: `/sys/bus/event_source/devices/uprobe/type`.
+    /// Kernel's number for such events: `/sys/bus/event_source/devices/uprobe/type`.
     pub kind: u32,
-    /// Whether it is at the function's return, as a bit: `/sys/bus/event_source/devices/uprobe/format/retprobe`.
+    /// Bit that selects the function's return, if wanted:
+    /// `/sys/bus/event_source/devices/uprobe/format/retprobe`.
     pub return_bit: Option<u8>,
-    /// The file, by a name that we can open.
+    /// Path of the file, which we can open.
     pub path: &'a Path,
-    /// Where, as an offset in the file.
+    /// File offset of the location.
     pub offset: u64,
-    /// The semaphore to raise while we are there, as an offset in the file, or 0. Since Linux 4.20.
+    /// File offset of the semaphore to raise while attached, or 0. Since Linux 4.20.
     pub semaphore: u64,
 }
 
-/// An event, switched off until a program is attached to it.
+/// An event, disabled until a program is attached to it.
 #[derive(Debug)]
 pub struct PerfEvent {
     fd: Descriptor,
-    /// Whether programs run at its samples. Those of a tracepoint, kprobe or uprobe run whenever that is hit, whether the
-    /// event is switched on or off (`perf_trace_run_bpf_submit` in `kernel/events/core.c`).
+    /// True if programs run at its samples. Those of a tracepoint, kprobe or uprobe run whenever
+    /// that is hit, even if the event is disabled (`perf_trace_run_bpf_submit` in
+    /// `kernel/events/core.c`).
     samples: bool,
 }
 
-/// Where an uprobe's `config` holds its semaphore (`PERF_UPROBE_REF_CTR_OFFSET_SHIFT` in `kernel/events/core.c`).
+/// Position of the semaphore in an uprobe's `config` (`PERF_UPROBE_REF_CTR_OFFSET_SHIFT` in
+/// `kernel/events/core.c`).
 const SEMAPHORE_SHIFT: u32 = 32;
 
 impl AsFd for PerfEvent {
@@ -116,7 +120,8 @@ impl AsFd for PerfEvent {
 }
 
 impl PerfEvent {
-    /// A place in a file. A semaphore must lie in the file's first 4 GiB: there are 32 bits for it.
+    /// Opens an event at a location in a file. A semaphore must lie in the file's first 4 GiB:
+    /// there are 32 bits for it.
     pub fn uprobe(uprobe: &Uprobe<'_>, scope: Scope) -> io::Result<Self> {
         let path = CString::new(uprobe.path.as_os_str().as_bytes())?;
         let semaphore = u32::try_from(uprobe.semaphore).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -124,22 +129,23 @@ impl PerfEvent {
         attr.config = u64::from(semaphore) << SEMAPHORE_SHIFT | uprobe.return_bit.map_or(0, |bit| 1 << (bit & 31));
         attr.config1 = path.as_ptr() as u64;
         attr.config2 = uprobe.offset;
-        // SAFETY: the path ends with a 0 and lives until the call is done.
+        // SAFETY: the path ends with a NUL and lives until the call is done.
         unsafe { open_apart(&attr, scope) }
     }
 
-    /// A kernel function's entry, or its return (`return_bit` as an uprobe's). Since Linux 4.17.
+    /// Opens an event at a kernel function's entry, or at its return (`return_bit` as for an
+    /// uprobe). Since Linux 4.17.
     pub fn kprobe(kind: u32, return_bit: Option<u8>, function: &str, offset: u64, scope: Scope) -> io::Result<Self> {
         let function = CString::new(function)?;
         let mut attr = Attr::of(kind);
         attr.config = return_bit.map_or(0, |bit| 1 << (bit & 31));
         attr.config1 = function.as_ptr() as u64;
         attr.config2 = offset;
-        // SAFETY: the name ends with a 0 and lives until the call is done.
+        // SAFETY: the name ends with a NUL and lives until the call is done.
         unsafe { open(&attr, scope) }
     }
 
-    /// A tracepoint by the number that tracefs gives it.
+    /// Opens a tracepoint by its number in tracefs.
     pub fn tracepoint(id: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(TYPE_TRACEPOINT);
         attr.config = id;
@@ -148,29 +154,30 @@ impl PerfEvent {
         unsafe { open(&attr, scope) }
     }
 
-    /// An event that the kernel or the processor counts, sampled once for every `period` of them.
+    /// Opens a counter of the kernel or the processor, sampled once per `period` events.
     pub fn counter((kind, config): Counter, period: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample) = (config, period);
         attr.open_counter(scope)
     }
 
-    /// Makes an event of each one that programs' own code causes: the kernel's are left out.
+    /// Opens a counter of events in user code, excluding the kernel's, and samples each one.
     pub fn user_counter((kind, config): Counter, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, 1, attr.flags | EXCLUDE_KERNEL);
         attr.open_counter(scope)
     }
 
-    /// As [`PerfEvent::counter`], sampled `hertz` times a second.
+    /// Opens a counter like [`PerfEvent::counter`], sampled `hertz` times per second.
     pub fn frequency((kind, config): Counter, hertz: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
         attr.open_counter(scope)
     }
 
-    /// Accesses to memory, which the processor looks for: `access` is made of `uapi::perf`'s `BREAKPOINT_READ` and its
-    /// like. Of a process one thread is watched, and those that it begins later.
+    /// Opens a hardware breakpoint for accesses to memory. `access` is made of `uapi::perf`'s
+    /// `BREAKPOINT_READ` and its like. For a process, watches one thread, and those that it starts
+    /// later.
     pub fn breakpoint(address: u64, length: u64, access: u32, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(TYPE_BREAKPOINT);
         (attr.config1, attr.config2, attr.breakpoint_type, attr.sample) = (address, length, access, 1);
@@ -182,7 +189,8 @@ impl PerfEvent {
         Ok(Self { samples: true, ..event })
     }
 
-    /// Reports the code that a thread maps on a CPU, and that all that it starts do there.
+    /// Opens an event that reports the code mapped on a CPU by a thread, and by all threads and
+    /// processes that it starts.
     pub(crate) fn code_log(tid: u32, cpu: u32) -> io::Result<Self> {
         let mut attr = Attr::of(DUMMY.0);
         (attr.config, attr.flags) = (DUMMY.1, INHERIT | EXCLUDE_KERNEL | CODE);
@@ -212,7 +220,7 @@ impl PerfEvent {
     }
 
     fn ioctl(&self, request: libc::Ioctl, argument: u32) -> io::Result<()> {
-        // SAFETY: neither of the two requests takes a pointer.
+        // SAFETY: none of the requests takes a pointer.
         let done = unsafe { libc::ioctl(self.fd.as_fd().as_raw_fd(), request, libc::c_ulong::from(argument)) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -230,12 +238,12 @@ impl Attr {
         let mut attr = Self::new_zeroed();
         attr.kind = kind;
         attr.size = size_of::<Self>() as u32;
-        // The flag `disabled`: nothing is to happen before a program is there.
+        // The flag `disabled`: nothing must happen before a program is attached.
         attr.flags = 1;
         attr
     }
 
-    /// Opens an event of a kind that is counted.
+    /// Opens a counted event.
     fn open_counter(mut self, scope: Scope) -> io::Result<PerfEvent> {
         let flags = self.flags;
         self.flags = flags | scope.inheritance();
@@ -252,19 +260,22 @@ impl Attr {
     }
 }
 
+/// Opens an event in a call that a SIGKILL does not interrupt.
+///
 /// # Safety
-/// As [`open`]'s.
+/// As for [`open`].
 unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
     let (pid, cpu) = of_scope(scope);
     let attr = std::ptr::from_ref(attr) as libc::c_long;
     let arguments = [attr, pid.into(), cpu.into(), -1, CLOSE_ON_EXEC.cast_signed(), 0];
-    // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
+    // SAFETY: `attr` has the size that it states; the caller answers for its pointers. The kernel
+    // only reads.
     let fd = unsafe { apart::syscall(libc::SYS_perf_event_open, arguments) }?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(PerfEvent { fd: Descriptor::apart(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
 }
 
-/// The process and the CPU, as the call takes them.
+/// Returns the process and the CPU as arguments of the call.
 fn of_scope(scope: Scope) -> (i32, i32) {
     match scope {
         Scope::Process(pid) | Scope::Threads { tid: pid, .. } => (pid.cast_signed(), -1),
@@ -272,22 +283,27 @@ fn of_scope(scope: Scope) -> (i32, i32) {
     }
 }
 
+/// Opens an event.
+///
 /// # Safety
-/// The pointers in `attr` must be to strings that end with a 0.
+/// The pointers in `attr` must be to strings that end with a NUL.
 unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
     let (pid, cpu) = of_scope(scope);
     // SAFETY: the caller answers for the pointers.
     unsafe { open_on(attr, pid, cpu) }
 }
 
+/// Opens an event for a process and a CPU.
+///
 /// # Safety
-/// As [`open`]'s.
+/// As for [`open`].
 unsafe fn open_on(attr: &Attr, pid: i32, cpu: i32) -> io::Result<PerfEvent> {
-    // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
+    // SAFETY: `attr` has the size that it states; the caller answers for its pointers. The kernel
+    // only reads.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, -1, CLOSE_ON_EXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(PerfEvent { fd: Descriptor::plain(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
 }

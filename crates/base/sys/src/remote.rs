@@ -2,20 +2,22 @@
 
 use std::io::{self, IoSliceMut};
 
-/// How many ranges one call takes at most (`UIO_MAXIOV` of `linux/uio.h`).
+/// Maximum number of ranges per call (`UIO_MAXIOV` of `linux/uio.h`).
 pub const MAX_RANGES: usize = 1024;
 
-/// Reads ranges of a process's memory with one system call: of each address, as many bytes as the slice at its index has.
+/// Reads ranges of a process's memory with one system call: from each address, as many bytes as the
+/// slice at its index has.
 ///
-/// Returns how many bytes were read, in the order of the ranges. Fewer than all of them were if one could not be read: the
-/// kernel ends there. `EFAULT`: not even the first. `EPERM`: not permitted (`PTRACE_MODE_ATTACH_REALCREDS` of ptrace(2)).
-/// `ESRCH`: there is no such thread, or it has no memory (any more). `pid` may be the number of any thread.
+/// Returns the number of bytes read, in the order of the ranges. It is smaller than the total if a
+/// range could not be read: the kernel stops there. `EFAULT`: not even the first. `EPERM`: not
+/// permitted (`PTRACE_MODE_ATTACH_REALCREDS` of ptrace(2)). `ESRCH`: there is no such thread, or it
+/// has no memory (any more). `pid` may be the id of any thread.
 pub fn read_ranges(pid: u32, addresses: &[u64], into: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     if addresses.len() != into.len() || addresses.len() > MAX_RANGES {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let from = |(address, slice): (&u64, &IoSliceMut<'_>)| libc::iovec {
-        // A number that the kernel compares with the other process's memory: nothing of ours is there.
+        // The kernel uses this number in the other process's memory: nothing of ours is there.
         iov_base: std::ptr::without_provenance_mut(*address as usize),
         iov_len: slice.len(),
     };

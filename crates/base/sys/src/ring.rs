@@ -14,27 +14,27 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::bpf::Map;
 use uapi::bpf::{MapKind, RINGBUF_BUSY, RINGBUF_DISCARD, RINGBUF_HEADER_BYTES};
 
-/// The bytes in front of each record.
+/// Size of the header before each record, in bytes.
 const HEAD: usize = RINGBUF_HEADER_BYTES as usize;
 
-/// A ring buffer of which this is the one consumer.
+/// A ring buffer with this as its only consumer.
 #[derive(Debug)]
 pub struct RingBuffer {
     consumer: Mapping,
     producer: Mapping,
-    /// The bytes of the data, a power of two.
+    /// Size of the data in bytes, a power of two.
     size: usize,
     position: u64,
 }
 
-/// What a look at the ring found.
+/// Result of draining the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
-    /// Records that were handed on.
+    /// Number of records passed on.
     pub records: usize,
-    /// Whether it ended for the limit's sake, with more to read.
+    /// True if the limit was reached with more to read.
     pub more: bool,
-    /// True if a record that a program is still writing hides those behind it.
+    /// True if a record that a program is still writing hides those after it.
     pub busy: bool,
 }
 
@@ -53,8 +53,8 @@ impl RingBuffer {
         Ok(ring)
     }
 
-    /// Hands on what is there, oldest first, `limit` records at most. A record is the kernel's to overwrite once `take`
-    /// has returned.
+    /// Passes on the available records, oldest first, at most `limit`. The kernel may overwrite a
+    /// record once `take` has returned.
     pub fn drain(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> Drained {
         let mut drained = Drained::default();
         let mut end = self.producer_position().load(Ordering::Acquire);
@@ -94,41 +94,43 @@ impl RingBuffer {
         unsafe { self.producer.start.cast::<AtomicU64>().as_ref() }
     }
 
-    /// The header of the record at `start`, which is less than `size` and a multiple of 8.
+    /// Returns the header of the record at `start`, which is less than `size` and a multiple of 8.
     fn header(&self, start: usize) -> &AtomicU32 {
         // SAFETY: the data begin a page behind the producers' position and are mapped for twice `size`; records are
         // aligned to 8 bytes. It is only loaded.
         unsafe { self.producer.start.add(rustix::param::page_size() + start).cast::<AtomicU32>().as_ref() }
     }
 
-    /// The data from `start` on. The two are less than twice `size` in sum.
+    /// Returns `length` bytes of the data from `start` on. The sum of the two must be less than
+    /// twice `size`.
     fn bytes(&self, start: usize, length: usize) -> &[u8] {
         let data = rustix::param::page_size() + start;
-        // SAFETY: it is inside of the mapping, since `start` - 8 and `length` + 8 are at most `size` each. No one writes
-        // there while the consumer's position is before it and the record is not busy.
+        // SAFETY: it is inside of the mapping, since `start` - 8 and `length` + 8 are at most
+        // `size` each. No one writes there while the consumer's position is before it and the
+        // record is not busy.
         unsafe { std::slice::from_raw_parts(self.producer.start.add(data).as_ptr(), length) }
     }
 }
 
-/// A piece of memory that the kernel shares with us.
+/// Memory that the kernel shares with us.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: it is memory of the process's, which any thread may use; `RingBuffer` says how.
+// SAFETY: it is memory of the process, which any thread may use; `RingBuffer` restricts how.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     pub(crate) fn of(shared: &impl AsFd, length: usize, offset: u64, access: ProtFlags) -> io::Result<Self> {
-        // SAFETY: it asks for a new place for the mapping, so that nothing that exists is changed.
+        // SAFETY: the kernel chooses the address of the mapping, so nothing that exists is changed.
         let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, shared.as_fd(), offset) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
     }
 
-    /// Returns its first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -136,7 +138,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it is the very mapping that `of` made, and nothing borrows of it any more. A failure leaves it mapped.
+        // SAFETY: it is the very mapping that `of` created, and nothing borrows from it any more. A
+        // failure leaves it mapped.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

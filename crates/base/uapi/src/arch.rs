@@ -1,4 +1,4 @@
-//! The machines that we trace on.
+//! The supported machines.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ impl Arch {
     /// The machine that this is compiled for.
     pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
 
-    /// Whether plain `char` can be negative: in the System V ABI for x86-64 it can, in the procedure call standard for the
-    /// 64-bit Arm architecture it can't.
+    /// Returns whether plain `char` is signed: in the System V ABI for x86-64 it is, in the
+    /// procedure call standard for the 64-bit Arm architecture it isn't.
     pub const fn char_is_signed(self) -> bool {
         matches!(self, Self::X86_64)
     }

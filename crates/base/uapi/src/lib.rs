@@ -1,5 +1,5 @@
-//! What Linux and its machines fix, each number once: those that a program which we assemble needs, and those of the system
-//! calls that load and attach it.
+//! Numbers fixed by Linux and its machines, each defined once: those used by the programs that we
+//! assemble, and by the system calls that load and attach them.
 //!
 //! | module | holds |
 //! |---|---|

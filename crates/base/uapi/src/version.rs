@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A Linux release, `major.minor`. They are ordered as they were published.
+/// A Linux release, `major.minor`. Ordered by publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelVersion {
     /// The first number.
@@ -12,10 +12,10 @@ pub struct KernelVersion {
 }
 
 impl KernelVersion {
-    /// The release that brought the `bpf` system call.
+    /// The release that introduced the `bpf` system call.
     pub const FIRST: Self = Self::new(3, 18);
 
-    /// The release `major.minor`.
+    /// Creates the release `major.minor`.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self { major, minor }
     }

@@ -10,13 +10,13 @@ use spdk_trace::TpointTable;
 /// Limit on the broken lines of a recording that are reported one by one.
 const MAX_REPORTED_LINES: usize = 3;
 
-/// An annotator from the text of a recording that is still being written, about which nothing is reported yet.
+/// Makes an annotator from the text of a recording that is still being written. Reports nothing.
 pub fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
     let (lifetimes, _) = Lifetimes::read(&specs, text);
     Annotator::new(specs, lifetimes, tpoints)
 }
 
-/// An annotator from a recording's text; errors in the text are reported, under that name.
+/// Makes an annotator from a recording's text, and reports errors in the text under this name.
 pub fn annotate(
     text: &str,
     name: &str,
@@ -29,7 +29,8 @@ pub fn annotate(
     Annotator::new(specs, lifetimes, tpoints)
 }
 
-/// Why no pointer can be named, if that is so: there are objects, and no pointer to one of them in the trace.
+/// Returns the reason why no pointer can be named, if so: there are objects, but the trace has no
+/// pointer to any of them.
 pub fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<String> {
     let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
     let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
@@ -41,8 +42,8 @@ pub fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<
     Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
 }
 
-/// Reports how many connections a recording has, or if the trace is live the process's memory; or, with [`without_pointers`], why nothing
-/// is named.
+/// Reports the number of connections in the recording, or in the process's memory if the trace is
+/// live. If none is named, reports the reason from [`without_pointers`].
 pub fn report_named(
     annotator: &Annotator,
     without_pointers: Option<&str>,
@@ -60,7 +61,8 @@ pub fn report_named(
     }
 }
 
-/// Notes that names of objects found alive hold for the whole trace because nothing shows since when, if that is so.
+/// Notes that names of objects found alive apply to the whole trace, if nothing shows since when
+/// they hold.
 pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer: &Observer) {
     let disabled = annotator.unwitnessed(tpoints);
     if !disabled.is_empty() {
@@ -73,7 +75,7 @@ pub fn report_unwitnessed(annotator: &Annotator, tpoints: &TpointTable, observer
     }
 }
 
-/// Says what a user gains by the connections that are known, and what to do for the others.
+/// Describes the use of the known connections, and the remedy for the others.
 fn named(known: usize, all: usize, is_live: bool) -> String {
     let found = if is_live { "were found in the process" } else { "are in the recording" };
     let usable = "fields such as qpair.hostnqn work for them (--by, --where)";

@@ -1,4 +1,4 @@
-//! Finds the objects of some specs in the memory of a process, as often as it is asked.
+//! Finds the objects of some specs in the memory of a process, repeatedly.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,42 +13,42 @@ use super::pointers::Pointers;
 use super::program::{self, Sources};
 use crate::alive::{Cached, Compiled, Counts, Found, Value, agree};
 
-/// What knows the objects of a process.
+/// Finder of the objects of a process.
 pub struct Finder {
     memory: ProcessMemory,
     kinds: Vec<Kind>,
-    /// How the layout of the process's structs is known, for messages.
+    /// Source of the struct layouts, for messages.
     source: String,
-    /// Specs that could not be used, and why.
+    /// Specs that could not be used, with reasons.
     misfits: Vec<String>,
-    /// The addresses that are looked at, if there is no way to the objects from the program's globals.
+    /// Addresses to read, if no way leads from the program's globals to the objects.
     pointers: Option<RefCell<Pointers>>,
 }
 
-/// The objects of one spec.
+/// Spec compiled for the process.
 pub struct Kind {
-    /// The spec.
+    /// Spec.
     pub spec: ObjectSpec,
-    /// Expressions of the spec, compiled for the process.
+    /// Compiled expressions of the spec.
     pub compiled: Compiled,
 }
 
-/// What was alive at one moment.
+/// Objects alive at one moment.
 pub struct Snapshot {
-    /// When, in ticks.
+    /// Time, in ticks.
     pub time: u64,
-    /// What was found of each kind.
+    /// Result for each kind.
     pub found: Vec<Found>,
 }
 
 impl Finder {
-    /// Prepares to read these specs' objects. Which of them the process can have is known from its types and symbols, and if it has
-    /// none of these, from the addresses that its trace has.
+    /// Prepares to read the objects of these specs. The process's types and symbols decide which it
+    /// can have; without these, the addresses in its trace do.
     pub fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
         Self::open_with(pid, specs, debug_dirs, &|specs| Pointers::of_process(specs, pid))
     }
 
-    /// The same with addresses from elsewhere, which are asked for if they are needed.
+    /// Does the same with addresses from elsewhere, requested only if needed.
     pub fn open_with(
         pid: u32,
         specs: &[ObjectSpec],
@@ -64,34 +64,34 @@ impl Finder {
         Ok(Self { memory, kinds, source, misfits, pointers })
     }
 
-    /// The kinds of objects that can be found.
+    /// Returns the kinds of objects that can be found.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// How the layout of the process's structs is known.
+    /// Returns the source of the struct layouts.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Specs that could not be used, and why.
+    /// Returns the specs that could not be used, with reasons.
     pub fn misfits(&self) -> &[String] {
         &self.misfits
     }
 
-    /// Whether only addresses that are known from elsewhere are looked at.
+    /// Returns true if only addresses known from elsewhere are read.
     pub fn is_of_pointers(&self) -> bool {
         self.pointers.is_some()
     }
 
-    /// Looks at these addresses, too. Each is given up if there is no object at the next reading.
+    /// Adds addresses to read. An address without an object is dropped at the next reading.
     pub fn add(&self, pointers: &Pointers) {
         if let Some(known) = &self.pointers {
             known.borrow_mut().extend(pointers);
         }
     }
 
-    /// Reads all objects twice, and keeps those that both readings agree about: so they were at the moment between them.
+    /// Reads all objects twice, and keeps those on which both readings agree.
     pub fn read(&self) -> Snapshot {
         let read = || {
             let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
@@ -109,7 +109,7 @@ impl Finder {
         Snapshot { time, found }
     }
 
-    /// Forgets the addresses at which nothing was found: a trace that has one of them again adds it again.
+    /// Drops the addresses without an object. A trace that has one of them again adds it again.
     fn give_up(&self, found: &[Found]) {
         let Some(pointers) = &self.pointers else { return };
         for (kind, found) in self.kinds.iter().zip(found) {
@@ -125,12 +125,12 @@ impl Finder {
 }
 
 impl Snapshot {
-    /// The number of objects.
+    /// Returns the number of objects.
     pub fn object_count(&self) -> usize {
         self.found.iter().map(|found| found.objects.len()).sum()
     }
 
-    /// What was left out, in words.
+    /// Describes what was left out.
     pub fn left_out(&self, kinds: &[Kind]) -> Vec<String> {
         let all = kinds.iter().zip(&self.found);
         all.flat_map(|(kind, found)| left_out(&kind.spec.name, &found.counts)).collect()

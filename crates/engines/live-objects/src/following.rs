@@ -1,4 +1,5 @@
-//! The objects of a trace that goes on: known before, or recorded from the process while it is followed.
+//! The objects of a trace that goes on: known before, or recorded from the process while the trace
+//! is followed.
 
 use std::cell::RefCell;
 use std::mem::take;
@@ -19,42 +20,43 @@ use crate::pointers::Pointers;
 use crate::probes::{AttachPlan, RING_BYTES, Recorder, add_files, report_remarks, report_totals};
 use crate::session::{Opening, SHORT_INTERVAL, Session};
 
-/// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
+/// Time limit on the wait of the first records for objects already alive. Reading the debug
+/// information of a large program takes less.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Records that point to objects of which nothing is known.
+/// Counts of records that point to unknown objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unknown {
-    /// Records that were read.
+    /// Records read.
     pub read: u64,
-    /// Those of them that were shown.
+    /// Records shown, a part of `read`.
     pub shown: u64,
 }
 
-/// Where a record's objects are known from.
+/// Source of a trace's objects.
 pub enum Objects {
-    /// A recording that is there already, or nothing.
+    /// Existing recording, if any.
     Known(Option<Box<Annotator>>),
-    /// A process, from now on.
+    /// Process, from now on.
     Live(Box<Live>),
 }
 
-/// A process's objects, as they come.
+/// Objects of a process, as they appear.
 pub struct Live {
     session: Option<Session>,
     annotator: Annotator,
     unknown: Unknown,
-    /// Addresses of objects of which nothing is known, as far as looking there may help.
+    /// Addresses of unknown objects that are worth reading.
     fresh: RefCell<Pointers>,
-    /// How many slots of the trace were overwritten before they were read.
+    /// Number of trace slots overwritten before they were read.
     lost: u64,
     observer: Observer,
 }
 
 impl Objects {
-    /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already, `probes` how often it is
-    /// read what probes have sent, if any shall be attached. What stands in
-    /// the way of that (no right, no probes) is reported, and the trace goes on without.
+    /// Records the objects of a process with this trace. `text` holds the lines known already;
+    /// `probes` is the interval at which the probes' events are read, or `None` to attach none.
+    /// Obstacles (no permission, no probes) are reported, and the trace goes on without.
     pub fn start(
         pid: u32,
         specs: Vec<ObjectSpec>,
@@ -100,7 +102,8 @@ impl Objects {
         Self::Live(Box::new(live))
     }
 
-    /// Observes what the trace itself says of beginnings and ends up to now; from now on [`Self::observe`] does.
+    /// Observes the beginnings and ends in the trace up to now; later records go to
+    /// [`Self::observe`].
     pub fn begin(&mut self, source: &FileSource) -> anyhow::Result<()> {
         let (annotator, session) = match self {
             Self::Known(Some(annotator)) => (annotator.as_mut(), None),
@@ -118,8 +121,8 @@ impl Objects {
         Ok(())
     }
 
-    /// Begins with the records that are made from now on, some of which may be left out: what these would have said is not known, so
-    /// that each record lies between two readings of the memory, if nothing else shows what ends.
+    /// Starts with the records made from now on, some of which may be left out. Their beginnings
+    /// and ends would be missed, so the memory is read more often if nothing else shows ends.
     pub fn begin_now(&mut self) {
         let Self::Live(live) = self else { return };
         live.annotator.extend_from(Ticks(sys::clock::ticks()));
@@ -128,7 +131,7 @@ impl Objects {
         }
     }
 
-    /// Takes in a record that may report a beginning or an end, before records of later times are annotated.
+    /// Takes in a record that may report a beginning or an end, before later records are annotated.
     #[inline]
     pub fn observe(&self, record: &Record<'_>) {
         if let Some(annotator) = self.annotator() {
@@ -136,8 +139,8 @@ impl Objects {
         }
     }
 
-    /// How long records are held back, so that what names them has come: where only the next reading of the memory proves who
-    /// they belong to, until that.
+    /// Returns how long records are held back for their names to arrive. This is longer if only the
+    /// next reading of the memory proves who they belong to.
     pub fn hold(&self) -> Duration {
         match self {
             Self::Live(live)
@@ -149,7 +152,7 @@ impl Objects {
         }
     }
 
-    /// Slots were overwritten before they were read, this many until now: what they said of beginnings and ends is not known.
+    /// Notes the number of slots overwritten unread so far: their beginnings and ends are unknown.
     pub fn count_losses(&mut self, slots: u64) {
         if let Self::Live(live) = self
             && slots > live.lost
@@ -159,7 +162,7 @@ impl Objects {
         }
     }
 
-    /// Learns what has come meanwhile. Records from before `shown` will not be asked for any more.
+    /// Takes in new lines. Records from before `shown` will not be requested any more.
     pub fn learn(&mut self, shown: Ticks) {
         if let Self::Live(live) = self {
             live.learn_next();
@@ -167,7 +170,7 @@ impl Objects {
         }
     }
 
-    /// Takes over the trace's owners.
+    /// Takes over the owners of the trace.
     pub fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
         let annotator = match self {
             Self::Known(annotator) => annotator.as_deref_mut(),
@@ -178,7 +181,7 @@ impl Objects {
         }
     }
 
-    /// Stops to record; what was on its way is learnt.
+    /// Stops recording, and takes in the remaining lines.
     pub fn finish(&mut self) {
         let Self::Live(live) = self else { return };
         if let Some(session) = live.session.take() {
@@ -192,7 +195,7 @@ impl Objects {
         }
     }
 
-    /// What is known now.
+    /// Returns the current annotator.
     pub fn annotator(&self) -> Option<&Annotator> {
         match self {
             Self::Known(annotator) => annotator.as_deref(),
@@ -200,18 +203,18 @@ impl Objects {
         }
     }
 
-    /// Whether records are to be counted with [`Self::count_unknown`].
+    /// Returns true if the record is to be counted with [`Self::count_unknown`].
     pub fn is_unknown(&self, record: &Record<'_>) -> bool {
         let Self::Live(live) = self else { return false };
         let Some((spec, address)) = live.annotator.unknown(record) else { return false };
         if live.session.as_ref().is_some_and(Session::wants_addresses) {
-            // There is a bound to their number: what is beyond it waits for the next time.
+            // Their number is limited: addresses beyond it wait for the next time.
             let _ = live.fresh.borrow_mut().add(&spec.name, address);
         }
         true
     }
 
-    /// Counts records of which an object is not known.
+    /// Counts records with unknown objects.
     pub fn count_unknown(&mut self, more: Unknown) {
         if let Self::Live(live) = self {
             live.unknown.read += more.read;
@@ -219,7 +222,7 @@ impl Objects {
         }
     }
 
-    /// Reports how much is not known, and why if no record has a pointer.
+    /// Reports the number of unknown objects, and the reason if no record has a pointer.
     pub fn report(&self, without_pointers: Option<&str>, observer: &Observer) {
         self.annotator()
             .into_iter()
@@ -261,13 +264,13 @@ fn report_alive(session: &mut Session, observer: &Observer) {
     }
 }
 
-/// The time of the last record.
+/// Returns the time of the last record.
 pub fn last_of(trace: &RawTrace) -> Ticks {
     trace.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default()
 }
 
-/// Takes in what a trace says of the beginnings and ends of objects until `to`. It has all of that, unless slots were overwritten
-/// while it was read.
+/// Takes in the beginnings and ends of objects in a trace until `to`. The trace has all of them,
+/// unless slots were overwritten while it was read.
 pub fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
     let (mut first, mut has_holes) = (None, false);
     trace.for_each(|record| {
@@ -282,7 +285,7 @@ pub fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
     }
 }
 
-/// Takes in the same of a captured trace. What was lost of it may have been beginnings and ends.
+/// Takes in the beginnings and ends in a captured trace, unless slots were lost.
 pub fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
     let (mut first, mut last) = (None, Ticks(0));
     let problems = trace.for_each(|record| {
@@ -297,14 +300,15 @@ pub fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
     }
 }
 
-/// The specs whose objects the trace's records can refer to.
+/// Returns the specs of objects to which the trace's records can refer.
 pub fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
     let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
     let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
     specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
 }
 
-/// Attaches to the probes of these objects, with a ring buffer of that many bytes, which is read that often.
+/// Attaches to the probes of these objects, with a ring buffer of `ring_bytes` that is read at this
+/// interval.
 pub fn attach(
     pid: u32,
     referred: &[ObjectSpec],

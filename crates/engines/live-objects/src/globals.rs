@@ -1,4 +1,4 @@
-//! Where the globals of a process are, that object specs name.
+//! Addresses of the globals of a process that object specs name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,15 +8,15 @@ use host::{ElfFile, FilePlace, HostError, Process};
 use objects::{AliveSpec, Located, ObjectSpec};
 use symbolize::DebugFolders;
 
-/// The addresses of globals in the process.
+/// Addresses of globals in the process, by name.
 pub(crate) type Addresses = HashMap<String, u64>;
 
-/// The globals of the process.
+/// Globals of the process.
 pub(crate) struct Globals {
     pub addresses: Addresses,
-    /// The files that have any of them, and the program. What was read of them for that is not kept.
+    /// The program, and the libraries that have any of these globals. Their content is not kept.
     pub files: Vec<FilePlace>,
-    /// Why the program could not be read, if so.
+    /// Reason why the program could not be read, if so.
     pub unread: Option<HostError>,
 }
 
@@ -36,7 +36,7 @@ impl Globals {
         this
     }
 
-    /// Whether the program has all globals of one of the ways to a spec's objects.
+    /// Returns true if the program has all globals of one of the ways to a spec's objects.
     pub(crate) fn has_roots_of(&self, spec: &ObjectSpec) -> bool {
         let roots = |alive: &AliveSpec| alive.walk.iter().flat_map(|step| names_in(&step.text)).collect::<Vec<_>>();
         spec.alive.iter().any(|alive| roots(alive).iter().all(|name| self.addresses.contains_key(name)))
@@ -83,11 +83,11 @@ fn addresses(file: &ElfFile, process: &Process, wanted: &HashSet<&str>, folders:
     found.into_iter().filter_map(place).collect()
 }
 
-/// How far behind its own addresses a file is in the process.
+/// Returns the difference between addresses in the process and those in the file.
 fn bias(file: &ElfFile, image: &ElfImage<'_>, process: &Process) -> Option<u64> {
     let segments = image.address_map().segments();
     process.maps().all().iter().filter(|mapping| mapping.file() == Some(file.path())).find_map(|mapping| {
-        // A mapping begins with the page that the segment begins in.
+        // A mapping begins at the page in which the segment begins.
         let in_segment = |segment: &&elf::Segment| {
             let end = segment.offset.0.saturating_add(segment.file_size);
             mapping.offset.0 < end && segment.offset.0 - segment.offset.0 % 4096 <= mapping.offset.0
@@ -98,13 +98,13 @@ fn bias(file: &ElfFile, image: &ElfImage<'_>, process: &Process) -> Option<u64> 
     })
 }
 
-/// The names of the globals that a text mentions: `uaddr("NAME")`.
+/// Returns the names of the globals in a text: `uaddr("NAME")`.
 fn names_in(text: &str) -> Vec<String> {
     let parts = text.split("uaddr(\"").skip(1);
     parts.filter_map(|part| part.split('"').next()).map(str::to_owned).collect()
 }
 
-/// All that specs have in the language of scripts.
+/// Returns all expressions and walks of the specs.
 pub(crate) fn texts<'s>(specs: &[&'s ObjectSpec]) -> impl Iterator<Item = &'s Located> + use<'s> {
     let specs: Vec<&'s ObjectSpec> = specs.to_vec();
     specs.into_iter().flat_map(|spec| &spec.alive).flat_map(|alive| {

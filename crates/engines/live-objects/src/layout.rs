@@ -1,4 +1,5 @@
-//! Built-in layouts of SPDK's structs, for programs without debug information: which version's fit a process.
+//! Built-in layouts of SPDK's structs, for programs without debug information: finds the version
+//! that fits a process.
 
 use std::path::PathBuf;
 
@@ -13,21 +14,21 @@ use super::globals::{Addresses, Globals};
 use super::pointers::Pointers;
 use crate::alive::{Cached, Compiled, Memory, Misfit, Program};
 
-/// What layouts are tried with.
+/// Input of the search for a layout.
 pub(crate) struct Judged<'j> {
-    /// The specs that show whether a layout is right.
+    /// Specs that show whether a layout is right.
     pub judges: &'j [&'j ObjectSpec],
     pub globals: &'j Globals,
     pub memory: &'j dyn Memory,
 }
 
-/// A version whose layouts fit.
+/// Version with layouts that fit.
 pub(crate) struct Fit {
     pub version: SpdkVersion,
-    /// The number of objects that meet all conditions with them.
+    /// Number of objects that meet all conditions.
     pub found: usize,
     pub way: Way,
-    /// The globals that are known.
+    /// Known globals.
     pub addresses: Addresses,
 }
 
@@ -44,9 +45,9 @@ fn types_of(version: SpdkVersion) -> Option<TypeStore<'static>> {
 }
 
 impl Judged<'_> {
-    /// The version by whose layouts most objects of all judges are found: what does not meet the conditions of the specs does not
-    /// count. Of several, that of the program's own version is taken, if it has one, else the newest; but one that fits any of the
-    /// `specs`.
+    /// Returns the version that finds the most objects of all judges; objects that fail a condition
+    /// don't count. Ties go to the program's own version, if stated, else to the newest one. The
+    /// version must fit at least one of the `specs`.
     pub(crate) fn best(&self, specs: &[&ObjectSpec], pointers: &Pointers) -> Option<Fit> {
         let mut best: Option<Fit> = None;
         let stated = self.globals.files.iter().find_map(stated_version);
@@ -62,7 +63,8 @@ impl Judged<'_> {
         best
     }
 
-    /// The number of objects that are found with these types, if that is more than `most` and any of the specs fits.
+    /// Returns the number of objects found with these types, if it exceeds `most` and any of the
+    /// specs fits.
     fn try_types(
         &self,
         types: TypeStore<'_>,
@@ -77,7 +79,7 @@ impl Judged<'_> {
         (is_more && specs.iter().any(|spec| compile_spec(spec, &program, way).is_ok())).then_some(found)
     }
 
-    /// The number of objects of a spec that are there.
+    /// Returns the number of objects of a spec in memory.
     fn count(&self, spec: &ObjectSpec, program: &Program<'_>, way: &Way) -> usize {
         let Ok(compiled) = compile_spec(spec, program, way) else { return 0 };
         match way {
@@ -86,7 +88,8 @@ impl Judged<'_> {
         }
     }
 
-    /// Where to begin with this version, and the globals that are known then. None if there is nothing to begin with.
+    /// Returns the starting points with this version, and the globals known then. `None` if there
+    /// are none.
     fn way(&self, specs: &[&ObjectSpec], pointers: &Pointers, version: SpdkVersion) -> Option<(Way, Addresses)> {
         let mut addresses = self.globals.addresses.clone();
         if pointers.is_empty() {
@@ -104,7 +107,7 @@ impl Judged<'_> {
         if leads {
             return Some((Way::Roots, addresses));
         }
-        // Built-in layouts are of SPDK, and its objects are looked at only where its lists hold them.
+        // Built-in layouts are SPDK's, and its objects are read only where its lists hold them.
         let rest = specs.iter().filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
         let mut left = Pointers::default();
         rest.for_each(|spec| left.extend(&pointers.only(&spec.name)));
@@ -112,19 +115,19 @@ impl Judged<'_> {
     }
 }
 
-/// Where the objects are looked for.
+/// Starting points of the search for objects.
 #[derive(Clone)]
 pub(crate) enum Way {
-    /// From globals that symbols name.
+    /// Globals named by symbols.
     Symbols,
-    /// From globals to which objects lead that the trace points to.
+    /// Globals found from objects that the trace points to.
     Roots,
-    /// At these addresses only.
+    /// Only these addresses.
     Pointers(Pointers),
 }
 
 impl Way {
-    /// Behind the name of the layout.
+    /// Returns the suffix of the layout's name in messages.
     pub(crate) fn text(&self) -> &'static str {
         match self {
             Self::Symbols => "",
@@ -142,12 +145,14 @@ pub(crate) fn compile_spec(spec: &ObjectSpec, program: &Program<'_>, way: &Way) 
     }
 }
 
-/// The most that is read of a file to find its version: more than the code and data of large programs.
+/// Limit on the bytes read of a file to find its version: more than the code and data of large
+/// programs.
 const MAX_SEARCHED: u64 = 256 << 20;
-/// What is read at once.
+/// Size of one read, in bytes.
 const BLOCK: u64 = 256 << 10;
 
-/// The version that a program prints when it starts, from what the process has of the file in its memory. Nothing of that is kept.
+/// Returns the version that a program prints when it starts, from the loaded parts of its file.
+/// Nothing of them is kept.
 fn stated_version(file: &FilePlace) -> Option<SpdkVersion> {
     let reader = file.reader().ok()?;
     let segments = file.load_notes().ok()?.image().ok()?.loaded_ranges();
@@ -172,8 +177,8 @@ fn stated_version(file: &FilePlace) -> Option<SpdkVersion> {
     None
 }
 
-/// The version of SPDK that a process has: the one by whose layouts most objects are found, or the one that its file states. Gives
-/// also how it is known, in words.
+/// Returns the SPDK version of a process, and its source in words: the version that finds the most
+/// objects, or the one that its file states.
 pub fn version_of(pid: u32, debug_dirs: &[PathBuf]) -> anyhow::Result<Option<(SpdkVersion, &'static str)>> {
     let memory = ProcessMemory::open(Pid(pid))?;
     let process = Process::open(Pid(pid))?;

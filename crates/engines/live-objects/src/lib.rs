@@ -3,14 +3,15 @@
 //! | module | holds |
 //! |---|---|
 //! | `alive` | the walk through memory, as object specs describe it: it knows no process |
-//! | `finder` | reads the objects of some specs in a process, as often as it is asked |
-//! | `layout`, `globals`, `program` | where a process has its objects: by its types, symbols and known layouts |
-//! | `pointers`, `mapped` | addresses that a trace has, where there is no way from globals |
+//! | `finder` | reads the objects of some specs in a process, repeatedly |
+//! | `layout`, `globals`, `program` | the places of a process's objects: by its types, symbols and
+//!   known layouts |
+//! | `pointers`, `mapped` | addresses from a trace, if no way leads from globals |
 //! | `probes` | the probes of a process, recorded as lines in the order of time |
-//! | `session` | both together: lines of a recording as they come |
+//! | `session` | both together: lines of a recording as they arrive |
 //! | `following` | the objects of a trace that goes on |
 //! | `annotate` | annotators from recordings, and reports of what they can name |
-//! | `rpc` | what an application's JSON-RPC adds, if its socket is named |
+//! | `rpc` | additions from an application's JSON-RPC, if its socket is given |
 #![forbid(unsafe_code)]
 
 pub mod alive;
@@ -44,8 +45,9 @@ pub use pointers::Pointers;
 pub use session::{Opening, SHORT_INTERVAL, Session};
 pub use sources::{ObjectSources, read_files};
 
-/// Readings of the objects that a trace can name, one before the trace is read and one after that: its records lie between them, also
-/// where a ring holds less than the time that reading takes.
+/// Two readings of the objects that a trace can name, one before the trace is read and one after.
+/// The trace's records lie between them, even if a ring holds less than the time that reading
+/// takes.
 pub struct AroundTrace {
     finder: Finder,
     readings: Readings,
@@ -53,7 +55,7 @@ pub struct AroundTrace {
 }
 
 impl AroundTrace {
-    /// Makes the first reading; none if no objects can be found.
+    /// Makes the first reading; `None` if no objects can be found.
     pub fn begin(pid: u32, specs: &[ObjectSpec], trace: &Path) -> Option<Self> {
         let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
         let of_trace = |specs: &[&ObjectSpec]| Pointers::of_file(specs.iter().copied(), trace).unwrap_or_default();
@@ -63,7 +65,8 @@ impl AroundTrace {
         Some(Self { finder, readings, lines })
     }
 
-    /// Makes the last reading, and returns both as lines of a recording. Of a process that has ended meanwhile there is none.
+    /// Makes the last reading, and returns both as lines of a recording. If the process has ended
+    /// meanwhile, the last one is left out.
     pub fn finish(self) -> String {
         let Self { finder, mut readings, mut lines } = self;
         let last = finder.read();
@@ -74,12 +77,13 @@ impl AroundTrace {
     }
 }
 
-/// Whether records of traces can refer to objects of this kind.
+/// Returns true if records of traces can refer to objects of this kind.
 pub fn is_named_by_traces(spec: &ObjectSpec) -> bool {
     !spec.tracepoint_args.is_empty() || !spec.owner.is_empty()
 }
 
-/// What can find such objects in the process, if anything can. `pointers` are what a trace has of the objects of specs.
+/// Returns a finder for the specs' objects in the process; `None` if none can be found. `pointers`
+/// returns the addresses that a trace has of them.
 pub fn find(pid: u32, specs: &[ObjectSpec], pointers: impl Fn(&[&ObjectSpec]) -> Pointers) -> Option<Finder> {
     Finder::open_with(pid, specs, &[], &pointers).ok().filter(|finder| !finder.kinds().is_empty())
 }

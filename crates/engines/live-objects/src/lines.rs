@@ -1,4 +1,5 @@
-//! Readings of a process's memory as lines of a recording: what was found, what is gone, and that a reading was complete.
+//! Readings of a process's memory as lines of a recording: objects found, objects gone, and
+//! complete readings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,20 +10,21 @@ use text::printable;
 use super::finder::{Finder, Kind, Snapshot};
 use crate::alive::Value;
 
-/// What earlier readings found, so that a line is written only for what is new.
+/// Results of earlier readings, so that lines are written only for changes.
 #[derive(Default)]
 pub struct Readings {
-    /// By kind: the objects by their keys.
+    /// Objects by kind and key.
     known: Vec<BTreeMap<Value, Vec<Value>>>,
 }
 
 impl Readings {
-    /// The number of objects that the last reading found.
+    /// Returns the number of objects in the last reading.
     pub fn object_count(&self) -> usize {
         self.known.iter().map(BTreeMap::len).sum()
     }
 
-    /// The lines of a snapshot. `watched` is the time since which probes report each beginning and end, 0 if none do.
+    /// Returns the lines of a snapshot. `watched` is the time since which probes report each
+    /// beginning and end, or 0.
     pub fn lines(&mut self, finder: &Finder, snapshot: &Snapshot, watched: u64) -> Vec<String> {
         self.known.resize_with(finder.kinds().len(), BTreeMap::new);
         let mut lines = Vec::new();
@@ -45,7 +47,7 @@ impl Readings {
     }
 }
 
-/// The last lines of a recording: until now probes have reported each end.
+/// Returns the last lines of a recording: until now probes have reported each end.
 pub fn last(finder: &Finder, time: u64) -> Vec<String> {
     finder.kinds().iter().map(|kind| read(kind, time, 0, 0)).collect()
 }
@@ -63,7 +65,7 @@ fn alive(kind: &Kind, values: &[Value], time: u64, watched: u64) -> String {
     line(ALIVE, kind, times.into_iter().chain(values))
 }
 
-/// A text as it may be printed; nothing for a number.
+/// Returns a text in printable form; empty for a number.
 fn shown(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Text(bytes) => printable::text(bytes),
@@ -87,7 +89,7 @@ fn read(kind: &Kind, time: u64, watched: u64, found: usize) -> String {
 
 fn line<'a>(what: &str, kind: &Kind, args: impl IntoIterator<Item = (&'a str, objects::Value<'a>)>) -> String {
     let mut text = String::new();
-    // SANITY: writing to a string fails only where formatting a number does, which it does not.
+    // SANITY: writing to a string fails only if formatting a number does, which it does not.
     let _ = write_line(&mut text, &format!("{what}{}", kind.spec.name), args);
     text
 }

@@ -1,4 +1,4 @@
-//! The trace of a process as that has it in its memory: SPDK maps the file that it writes.
+//! The trace in the memory of its process: SPDK maps the file that it writes.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use live_memory::Memory as _;
 use spdk_trace::ReadAt;
 use trace_source::is_of_application;
 
-/// The longest trace that is read so: 32,768 slots of 64 bytes for each of 512 lcores.
+/// Size limit of a trace, in bytes: 32,768 slots of 64 bytes for each of 512 lcores.
 const LONGEST: u64 = 1 << 30;
 
-/// A trace file in the memory of the process that writes it.
+/// Trace file in the memory of the process that writes it.
 pub(crate) struct MappedTrace {
     memory: ProcessMemory,
     start: u64,
@@ -18,7 +18,8 @@ pub(crate) struct MappedTrace {
 }
 
 impl MappedTrace {
-    /// Finds it among the mapped files of the process, as a whole, by its name.
+    /// Finds the trace among the process's mapped files by its name; it must be mapped from its
+    /// start.
     pub(crate) fn find(pid: u32) -> Option<Self> {
         let process = Process::open(Pid(pid)).ok()?;
         let memory = ProcessMemory::open(Pid(pid)).ok()?;

@@ -1,4 +1,5 @@
-//! Annotators of traces that are all there: with the owners of the trace, and what its records report of objects.
+//! Annotators of complete traces: with the owners of the trace, and what its records report of
+//! objects.
 
 use objects::Annotator;
 use observer::Observer;
@@ -7,8 +8,8 @@ use spdk_trace::{Ticks, Trace};
 use crate::annotate::{report_named, report_unwitnessed, without_pointers};
 use crate::following::{last_of, observe_all, observe_captured};
 
-/// The annotator, with the owners of a trace that is all there, and with what its records say of the beginnings and ends of
-/// objects. If the trace is live, it was read after the objects were.
+/// Adds to the annotator the owners of a complete trace, and the beginnings and ends of objects in
+/// its records. A live trace was read after the objects were.
 pub fn with_owners(
     annotator: Option<Annotator>,
     trace: &Trace,
@@ -23,7 +24,7 @@ pub fn with_owners(
     Some(annotator)
 }
 
-/// The same, and reports nothing.
+/// Does the same without any report.
 pub fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
     match trace {
         Trace::Raw(raw) => {

@@ -1,4 +1,4 @@
-//! Addresses of objects that a trace has: where the program's globals are not known, they are where to begin.
+//! Addresses of objects that a trace has: the starting points if the program's globals are unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -10,17 +10,18 @@ use trace_source::{FileSource, trace_of};
 
 use super::mapped::MappedTrace;
 
-/// The most addresses of the objects of a spec.
+/// Limit on the addresses of a spec's objects.
 const MOST: usize = 100_000;
-/// Below this nothing is ever mapped, or it is the number of a thread and no address (`vm.mmap_min_addr`, at least a page).
+/// Lowest possible address: nothing is ever mapped below it, so a lower number is a thread's
+/// (`vm.mmap_min_addr`, at least a page).
 const LOWEST: u64 = 4096;
 
-/// Addresses by the names of specs: objects of these may be there.
+/// Possible addresses of objects, by the names of their specs.
 #[derive(Clone, Debug, Default)]
 pub struct Pointers(BTreeMap<String, BTreeSet<u64>>);
 
 impl Pointers {
-    /// The addresses that the records of a trace have of the objects of these specs.
+    /// Collects the addresses that the records of a trace have of the objects of these specs.
     pub fn of_trace<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, trace: &RawTrace) -> Self {
         let mut this = Self::default();
         for spec in specs.into_iter().filter(|spec| !spec.alive.is_empty() && !spec.tracepoint_args.is_empty()) {
@@ -35,13 +36,13 @@ impl Pointers {
         this
     }
 
-    /// The same of the trace in this file.
+    /// Does the same for the trace in this file; `None` if it can't be read.
     pub fn of_file<'s>(specs: impl IntoIterator<Item = &'s ObjectSpec>, path: &Path) -> Option<Self> {
         Self::of_source(specs, &FileSource::open(path).ok()?)
     }
 
-    /// The same of the trace that a process writes, if there is one: its file, or the memory that it has of it. That is read if
-    /// the file is in another container, or may not be read.
+    /// Does the same for the trace that a process writes, if there is one. Reads it from its file,
+    /// or from the process's memory if the file is in another container or may not be read.
     pub fn of_process(specs: &[&ObjectSpec], pid: u32) -> Self {
         let of_file = || Self::of_file(specs.iter().copied(), &trace_of(pid).ok()?);
         let of_memory = || Self::of_source(specs.iter().copied(), &MappedTrace::find(pid)?);
@@ -52,7 +53,7 @@ impl Pointers {
         Some(Self::of_trace(specs, &RawTrace::read(source).ok()?))
     }
 
-    /// Adds an address, if it can be one. False if there are too many already.
+    /// Adds an address, unless it is too low. Returns false if there are too many already.
     pub fn add(&mut self, spec: &str, address: u64) -> bool {
         if address < LOWEST {
             return true;
@@ -64,41 +65,42 @@ impl Pointers {
         known.map(|known| known.insert(address)).is_some()
     }
 
-    /// Takes over those of another.
+    /// Adds those of another.
     pub fn extend(&mut self, other: &Self) {
         for (spec, addresses) in &other.0 {
             for &address in addresses {
-                // What is too many is left out.
+                // Addresses beyond the limit are left out.
                 let _ = self.add(spec, address);
             }
         }
     }
 
-    /// Keeps those of a spec for which this is true.
+    /// Keeps the addresses of a spec that satisfy the predicate.
     pub fn retain(&mut self, spec: &str, is_kept: impl Fn(u64) -> bool) {
         if let Some(known) = self.0.get_mut(spec) {
             known.retain(|&address| is_kept(address));
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no addresses.
     pub fn is_empty(&self) -> bool {
         self.0.values().all(BTreeSet::is_empty)
     }
 
-    /// Those of this spec alone.
+    /// Returns a copy with the addresses of this spec only.
     #[must_use]
     pub fn only(&self, spec: &str) -> Self {
         Self(self.0.iter().filter(|(name, _)| *name == spec).map(|(name, all)| (name.clone(), all.clone())).collect())
     }
 
-    /// Those of the spec.
+    /// Returns the addresses of this spec.
     pub fn of(&self, spec: &str) -> Vec<u64> {
         self.0.get(spec).into_iter().flatten().copied().collect()
     }
 }
 
-/// The addresses that a record has of the objects of a spec: arguments, and the object of a record that reports a beginning.
+/// Returns the addresses of a spec's objects in a record: arguments, and the object of a record
+/// that reports a beginning.
 fn addresses<'r>(spec: &'r ObjectSpec, record: &'r Record<'r>) -> impl Iterator<Item = u64> + 'r {
     let named = record.args.iter().filter(|(arg, _)| spec.tracepoint_args.contains(&arg.name));
     let named = named.filter_map(|(_, value)| match value {

@@ -1,4 +1,4 @@
-//! What must be known of a process before its objects can be found: where its globals are, and how its structs are laid out.
+//! Prepares a process for the search: the addresses of its globals, and the layouts of its structs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,20 +16,20 @@ use super::layout::{Fit, Judged, Way, compile_spec};
 use super::pointers::Pointers;
 use crate::alive::{Cached, Compiled, Memory, Misfit, Program};
 
-/// What the specs come down to for a process.
+/// Compiled specs for a process, and their sources.
 pub(crate) struct Sources {
-    /// By the places of the specs: how their objects are found.
+    /// Compiled specs, with their indices.
     pub compiled: Vec<(usize, Compiled)>,
-    /// How the layout of the structs is known.
+    /// Source of the struct layouts.
     pub source: String,
-    /// Specs that could not be used, and why.
+    /// Specs that could not be used, with reasons.
     pub misfits: Vec<String>,
-    /// The addresses that are looked at, if there is no other way.
+    /// Addresses to read, if there is no other way.
     pub pointers: Option<Pointers>,
 }
 
-/// Finds out how the objects of these specs are found in a process. `pointers` gives addresses at which objects of specs may be:
-/// if there is no other way, these are looked at.
+/// Compiles these specs for a process. If there is no other way, `pointers` returns addresses at
+/// which their objects may be.
 pub(crate) fn compile(
     pid: u32,
     specs: &[&ObjectSpec],
@@ -43,12 +43,14 @@ pub(crate) fn compile(
     let all = with_judges(specs, &built_in);
     let mut globals = Globals::find(&process, &all, &folders);
     let unread = globals.unread.take();
-    // All look at one state of the memory: a connection that comes meanwhile must not make one way better.
+    // All candidates see one state of the memory: a connection that comes meanwhile must not favor
+    // one of them.
     let cached = Cached::new(Limited::new(memory, Limits::default()));
     let judged = Judged { judges: &all, globals: &globals, memory: &cached };
     let mut plan = Plan::default();
     plan.by_debug_information(specs, &globals, &folders);
-    // Debug information by which nothing at all is found may be of another version: then a layout has to find more.
+    // Debug information that finds no objects may be of another version: then a layout has to find
+    // more.
     if !plan.compiled.is_empty()
         && !plan.finds_any(&cached)
         && let Some(better) = by_better_layout(specs, &judged, &folders)
@@ -63,7 +65,7 @@ pub(crate) fn compile(
     }
     if plan.compiled.is_empty() {
         let pointers = pointers(&all);
-        // Without any object there, nothing shows that a layout is right.
+        // Without any object, nothing shows that a layout is right.
         if !pointers.is_empty()
             && let Some(fit) = judged.best(specs, &pointers).filter(|fit| fit.found > 0)
         {
@@ -79,14 +81,15 @@ pub(crate) fn compile(
     Ok(Sources { compiled, source: plan.sources.join(", "), misfits, pointers: plan.pointers })
 }
 
-/// These specs, and behind them the built-in ones that they lack. One kind of objects can look right with the layout of another
-/// version; all together do not.
+/// Returns these specs, followed by the built-in ones that they lack. One kind of objects can look
+/// right with the layout of another version; all together do not.
 fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'s ObjectSpec> {
     let is_new = |judge: &&ObjectSpec| !judge.alive.is_empty() && specs.iter().all(|spec| spec.name != judge.name);
     specs.iter().copied().chain(judges.iter().filter(is_new)).collect()
 }
 
-/// The specs by a layout, if any object of theirs or of others is found by that, and none by debug information.
+/// Compiles the specs by a layout, if that finds any object of theirs or of others, and debug
+/// information finds none.
 fn by_better_layout(specs: &[&ObjectSpec], judged: &Judged<'_>, folders: &DebugFolders) -> Option<Plan> {
     let mut others = Plan::default();
     others.by_debug_information(judged.judges, judged.globals, folders);
@@ -99,7 +102,7 @@ fn by_better_layout(specs: &[&ObjectSpec], judged: &Judged<'_>, folders: &DebugF
     (!better.compiled.is_empty()).then_some(better)
 }
 
-/// The names of structs that the specs mention, and those to which their members may lead.
+/// Returns the names of structs in the specs, and of those to which their members may lead.
 fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
     let newest = layouts::versions().into_iter().next_back();
     let known = newest.into_iter().flat_map(layouts::structs).map(|(name, _)| name.to_owned());
@@ -111,29 +114,30 @@ fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
     texts(specs).flat_map(|located| of_text(&located.text)).chain(known).collect()
 }
 
-/// How the objects are found, by the places of their specs.
+/// Compiled specs, by index, and their sources.
 #[derive(Default)]
 struct Plan {
     compiled: BTreeMap<usize, Compiled>,
-    /// Why specs do not fit, or parts of them.
+    /// Reasons why specs or parts of them do not fit.
     misfits: BTreeMap<usize, Vec<String>>,
     sources: Vec<String>,
     pointers: Option<Pointers>,
 }
 
 impl Plan {
-    /// The specs for which there is no way yet.
+    /// Returns the specs that are not compiled yet.
     fn missing<'s>(&self, specs: &[&'s ObjectSpec]) -> Vec<&'s ObjectSpec> {
         let specs = specs.iter().enumerate();
         specs.filter(|(at, _)| !self.compiled.contains_key(at)).map(|(_, spec)| *spec).collect()
     }
 
-    /// Whether there is any object.
+    /// Returns true if there is any object.
     fn finds_any(&self, memory: &dyn Memory) -> bool {
         self.compiled.values().any(|compiled| compiled.finds_any(memory))
     }
 
-    /// Compiles the specs by the debug information of the files that have globals, one after the other.
+    /// Compiles the specs by the debug information of the files that have globals, one after the
+    /// other.
     fn by_debug_information(&mut self, specs: &[&ObjectSpec], globals: &Globals, folders: &DebugFolders) {
         for file in &globals.files {
             if self.missing(specs).is_empty() {
@@ -160,7 +164,7 @@ impl Plan {
         }
     }
 
-    /// Compiles the specs for which there is no way yet. Says whether any fits.
+    /// Compiles the specs that are not compiled yet. Returns true if any fits.
     fn take(&mut self, specs: &[&ObjectSpec], types: TypeStore<'_>, addresses: &Addresses, way: &Way) -> bool {
         let globals = crate::alive::Addresses(|name: &str| addresses.get(name).copied());
         let program = Program::new(types, &globals);

@@ -1,4 +1,4 @@
-//! The objects of a process as they come: what its memory has, and what its probes report.
+//! The objects of a process as they appear: in its memory, and from its probes.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,35 +12,37 @@ use super::lines::{Readings, last};
 use super::pointers::Pointers;
 use crate::probes::{Error, Recorder, Totals};
 
-/// How long lines of a reading wait for events from before it: events can arrive as late as this.
+/// Delay of a reading's lines, for events from before it: events can arrive as late as this.
 const SETTLE: Duration = Duration::from_millis(60);
-/// The time between two readings if nothing else reports ends.
+/// Time between two readings if nothing else reports ends.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// The same if records wait for the next reading to be named.
+/// Time between two readings if records wait for the next one to be named.
 pub const SHORT_INTERVAL: Duration = Duration::from_millis(100);
-/// The time between two looks at how many hits were lost.
+/// Time between two checks for lost hits.
 const LOSS_INTERVAL: Duration = Duration::from_millis(100);
-/// Readings take at most this part of the time.
+/// Pause after a reading, as a multiple of its duration: readings take at most 1/50 of the time.
 const SHARE: u32 = 50;
 
-/// The time from an attempt to find objects by addresses to the next one. It doubles with each that finds nothing,
+/// First delay between attempts to find objects by addresses. It doubles with each attempt that
+/// finds nothing.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// up to this.
+/// Limit of that delay.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// A finder that is being opened: the debug information of a large program takes its time, and probes are attached meanwhile.
+/// Finder that is being opened: the debug information of a large program takes its time, and probes
+/// are attached meanwhile.
 pub struct Opening(Option<Receiver<Option<Finder>>>);
 
 impl Opening {
-    /// Nothing is opened.
+    /// Opens nothing.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// It is there already.
+    /// Wraps a finder that is open already.
     pub fn ready(finder: Option<Finder>) -> Self {
         let (sender, receiver) = channel();
-        // The receiver is there.
+        // The receiver still exists.
         drop(sender.send(finder));
         Self(Some(receiver))
     }
@@ -48,17 +50,17 @@ impl Opening {
     /// Opens a finder on a thread of its own.
     pub fn start(open: impl FnOnce() -> Option<Finder> + Send + 'static) -> Self {
         let (sender, receiver) = channel();
-        // Whoever asked may be gone by then.
+        // The caller may be gone by then.
         std::thread::spawn(move || drop(sender.send(open())));
         Self(Some(receiver))
     }
 
-    /// Whether nothing is being opened.
+    /// Returns true if nothing is being opened.
     fn is_idle(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The finder, if it is there within this time.
+    /// Returns the finder if it is ready within this time.
     pub fn wait(&mut self, at_most: Duration) -> Option<Finder> {
         match self.0.as_ref()?.recv_timeout(at_most) {
             Ok(finder) => {
@@ -73,45 +75,46 @@ impl Opening {
         }
     }
 
-    /// The finder, however long that takes.
+    /// Waits for the finder without a time limit.
     pub fn finish(mut self) -> Option<Finder> {
         self.0.take()?.recv().ok().flatten()
     }
 }
 
-/// Finds objects, beginning at addresses.
+/// Function that finds objects from addresses.
 type FindBy = dyn Fn(&Pointers) -> Option<Finder> + Send + Sync;
 
-/// How objects are looked for again if none can be found at first: with addresses that the trace has by then.
+/// Retry of the search if no objects were found at first, with addresses that the trace has by
+/// then.
 struct Again {
     open: Arc<FindBy>,
     wait: Duration,
     next: Instant,
 }
 
-/// What a recording is made of: readings of the memory, and probes.
+/// A recording from its two parts: readings of the memory, and probes.
 pub struct Session {
     opening: Opening,
     finder: Option<Finder>,
     recorder: Option<Recorder>,
     readings: Readings,
-    /// Since when probes report each beginning and end, in ticks; 0 if they do not.
+    /// Time since which probes report each beginning and end, in ticks; 0 without probes.
     watched: u64,
     interval: Duration,
-    /// When to read the memory again. Probes make that unnecessary.
+    /// Time of the next reading. Probes make further readings unnecessary.
     next: Option<Instant>,
-    /// Lines of readings, and when they may go out.
+    /// Lines of readings, with the times when they are due.
     pending: Vec<(Instant, Vec<String>)>,
     again: Option<Again>,
-    /// Time of the next look at how many hits were lost; `None` once some were.
+    /// Time of the next check for lost hits; `None` once some were found.
     next_loss: Option<Instant>,
-    /// Whether [`Self::first_found`] has said it.
+    /// True once [`Self::first_found`] has returned a number.
     is_reported: bool,
 }
 
 impl Session {
-    /// Begins: the probes are attached already, so that nothing is missed between the two. With probes, a finder that takes longer
-    /// than `patience` comes in later.
+    /// Starts with attached probes, so that nothing is missed between them and the first reading.
+    /// With probes, a finder that takes longer than `patience` joins later.
     pub fn start(mut opening: Opening, recorder: Option<Recorder>, patience: Duration) -> Self {
         let watched = recorder.as_ref().map_or(0, |_| sys::clock::ticks());
         let finder = opening.wait(patience);
@@ -132,14 +135,14 @@ impl Session {
         this
     }
 
-    /// Says how objects are looked for by addresses of the trace that come later ([`Self::look_at`]).
+    /// Sets the function that finds objects by later addresses of the trace ([`Self::look_at`]).
     #[must_use]
     pub fn or_later(mut self, open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static) -> Self {
         self.again = Some(Again { open: Arc::new(open), wait: FIRST_WAIT, next: Instant::now() });
         self
     }
 
-    /// Whether addresses help now: objects are not found from globals.
+    /// Returns true if addresses help now: objects are not found from globals.
     pub fn wants_addresses(&self) -> bool {
         match (&self.finder, &self.again) {
             (Some(finder), _) => finder.is_of_pointers(),
@@ -148,17 +151,17 @@ impl Session {
         }
     }
 
-    /// Whether it is known how objects are found.
+    /// Returns true if the finder is open.
     pub fn has_finder(&self) -> bool {
         self.finder.is_some()
     }
 
-    /// Whether objects may be found that are not found now.
+    /// Returns true if objects can be found now or later.
     pub fn may_find(&self) -> bool {
         self.finder.is_some() || self.again.is_some() || !self.opening.is_idle()
     }
 
-    /// Looks at addresses of objects of which nothing is known.
+    /// Adds addresses of unknown objects to the search.
     pub fn look_at(&mut self, pointers: Pointers) {
         match (&self.finder, &mut self.again) {
             (Some(finder), _) => finder.add(&pointers),
@@ -177,12 +180,12 @@ impl Session {
         self.interval = SHORT_INTERVAL;
     }
 
-    /// Whether nothing but readings reports ends.
+    /// Returns true if only readings report ends.
     pub fn is_unwatched(&self) -> bool {
         self.watched == 0 && self.finder.is_some()
     }
 
-    /// The number of objects that were found alive, once: when there are any for the first time.
+    /// Returns the number of objects found alive; only once, at the first reading that has any.
     pub fn first_found(&mut self) -> Option<usize> {
         let found = self.readings.object_count();
         (found > 0 && !std::mem::replace(&mut self.is_reported, found > 0)).then_some(found)
@@ -195,7 +198,8 @@ impl Session {
         }
     }
 
-    /// The lines whose time has come, in the order of time as far as that is known; waits for more at most this long.
+    /// Returns the lines that are due, in the order of time as far as it is known. Waits at most
+    /// `at_most` for more.
     pub fn next(&mut self, at_most: Duration) -> Vec<String> {
         let lines = if let Some(recorder) = &mut self.recorder {
             recorder.next(at_most)
@@ -206,7 +210,7 @@ impl Session {
         self.with_readings(lines)
     }
 
-    /// All lines that have come, at once.
+    /// Returns all lines that have arrived.
     pub fn next_unordered(&mut self) -> Vec<String> {
         let recorder = self.recorder.as_mut();
         let lines = recorder.map(|recorder| recorder.next_unordered(Duration::ZERO)).unwrap_or_default();
@@ -223,11 +227,12 @@ impl Session {
         lines
     }
 
-    /// Returns the line about lost hits, once there are any: a recording that is killed has no end that says so.
+    /// Returns the line about lost hits, once there are any: a killed recording has no end that
+    /// reports them.
     fn first_loss(&mut self, now: Instant) -> Option<String> {
         let recorder = self.recorder.as_ref().filter(|_| self.next_loss.is_some_and(|next| next <= now))?;
         self.next_loss = Some(now + LOSS_INTERVAL);
-        // A number that can't be read is an error of the recording's end.
+        // A number that can't be read is an error at the recording's end.
         let lost = recorder.totals().ok()?.missing();
         (lost > 0).then(|| {
             self.next_loss = None;
@@ -251,12 +256,13 @@ impl Session {
         self.next = (self.watched == 0).then(|| now + self.interval.max(SHARE * (now - begun)));
     }
 
-    /// Ticks and nanoseconds (`CLOCK_MONOTONIC`) of hits of probes that pass their own ticks: those since this was called last.
+    /// Takes the ticks and nanoseconds (`CLOCK_MONOTONIC`) of hits with their own ticks since the
+    /// last call.
     pub fn take_pairs(&mut self) -> Vec<(u64, u64)> {
         self.recorder.as_mut().map(Recorder::take_pairs).unwrap_or_default()
     }
 
-    /// Detaches the probes; returns the remaining lines and what came of the probes.
+    /// Detaches the probes; returns the remaining lines and the totals of the probes.
     pub fn finish(mut self) -> (Vec<String>, Option<Result<Totals, Error>>) {
         let mut lines = Vec::new();
         let until = sys::clock::ticks();

@@ -18,15 +18,15 @@ use trace_source::{Place, beside, captures};
 pub struct ObjectSources {
     /// Recordings of the application's probes.
     pub recordings: Vec<PathBuf>,
-    /// True if no recording is used, also if a capture has one or one lies beside the trace.
+    /// True if no recording is used, even if a capture has one or one lies beside the trace.
     pub no_recording: bool,
     /// Files of additional object specs.
     pub specs: Vec<PathBuf>,
-    /// The recording beside the trace, which may belong to it, and the trace.
+    /// Recording beside the trace, with that trace; it may or may not belong to it.
     beside: Option<Beside>,
 }
 
-/// A recording and the trace beside which it lies.
+/// Recording, and the trace beside which it lies.
 #[derive(Clone, Debug)]
 struct Beside {
     recording: PathBuf,
@@ -34,13 +34,13 @@ struct Beside {
 }
 
 impl ObjectSources {
-    /// Names files by what the user gave.
+    /// Creates the sources that the user named.
     pub fn new(recordings: Vec<PathBuf>, no_recording: bool, specs: Vec<PathBuf>) -> Self {
         Self { recordings, no_recording, specs, beside: None }
     }
 
-    /// Returns the same for a trace at that place: a capture has a recording of its own, and one may lie beside a trace. These hold
-    /// if no other one is named.
+    /// Returns the sources for a trace at this place: a capture has its own recording, and one may
+    /// lie beside a trace. Both are used only if no other one is named.
     #[must_use]
     pub fn of(&self, place: &Place) -> Self {
         let mut this = self.clone();
@@ -54,19 +54,19 @@ impl ObjectSources {
         this
     }
 
-    /// The files named, and what each is.
+    /// Returns the files named, with a description of each.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
         let beside = self.beside.iter().map(|beside| ("the recording beside the trace", beside.recording.as_path()));
         recordings.chain(beside).chain(self.specs.iter().map(|path| ("the file of object specs", path.as_path())))
     }
 
-    /// The recordings.
+    /// Returns the recordings.
     pub fn recordings(&self) -> impl Iterator<Item = &Path> {
         self.recordings.iter().map(PathBuf::as_path)
     }
 
-    /// The options that name these files, for a command that is printed to be pasted.
+    /// Returns the options that name these files, for a printed command that can be pasted.
     pub fn command_line(&self) -> String {
         let recordings = self.recordings.iter().map(|path| ("-b", path));
         let options = recordings.chain(self.specs.iter().map(|path| ("--objects", path)));
@@ -75,7 +75,7 @@ impl ObjectSources {
         std::iter::once(none.into()).chain(words).collect()
     }
 
-    /// The user's specs, and the built-in ones that they don't replace.
+    /// Returns the user's specs, and the built-in ones that they don't replace.
     pub fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let mut specs = read_files(self.specs.iter().map(PathBuf::as_path))?;
         for spec in built_in()? {
@@ -86,8 +86,9 @@ impl ObjectSources {
         Ok(specs)
     }
 
-    /// Makes the annotator for a trace with these tracepoints, if there is a recording, or lines about what is alive now. `span` gives
-    /// the times of its first and last record, if a recording beside it needs them.
+    /// Makes the annotator for a trace with these tracepoints, if there is a recording, or lines
+    /// about objects alive now. `span` returns the times of its first and last record, if a
+    /// recording beside it needs them.
     pub fn annotator(
         &self,
         specs: Vec<ObjectSpec>,
@@ -108,7 +109,7 @@ impl ObjectSources {
         Ok(Some(crate::annotate(&text, &names.join(", "), specs, tpoints, observer)))
     }
 
-    /// Reads the recordings, one behind the other.
+    /// Reads the recordings, joined in their order.
     pub fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
@@ -125,7 +126,7 @@ impl ObjectSources {
 }
 
 impl Beside {
-    /// Returns its text if it belongs to the trace; a note says whether it does.
+    /// Returns its text if it belongs to the trace; reports which is the case.
     fn text(
         &self,
         span: impl FnOnce() -> Option<(Ticks, Ticks)>,
@@ -151,13 +152,13 @@ impl Beside {
     }
 }
 
-/// Returns the text of a recording that was read. Most often all of it is UTF-8: then nothing is copied.
+/// Returns the text of a recording. Usually it is all UTF-8: then nothing is copied.
 fn text_of(read: io::Result<Vec<u8>>, path: &Path) -> anyhow::Result<String> {
     let bytes = read.with_context(|| format!("reading the recording {}", printable(path)))?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
-/// The specs of a user's files. No two may be of one name.
+/// Reads the specs of a user's files. Returns an error if two have the same name.
 pub fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs: Vec<ObjectSpec> = Vec::new();
     for path in paths {

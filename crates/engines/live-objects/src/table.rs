@@ -11,7 +11,7 @@ use crate::alive::{AliveObject, Value};
 use crate::rpc::{self, Answers, Other, Rows};
 use crate::{Finder, Kind, Snapshot};
 
-/// A table for each kind of which there are objects; what the RPC says is behind what the memory shows.
+/// Formats a table for each kind with objects. Columns from the RPC come last.
 pub fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {
     let mut text = String::new();
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
@@ -31,7 +31,7 @@ pub fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Scr
     text
 }
 
-/// The objects of a kind.
+/// Objects of a kind.
 struct Table {
     names: Vec<String>,
     is_text: Vec<bool>,
@@ -83,16 +83,16 @@ impl Table {
     }
 }
 
-/// What the RPC says, as it may be printed.
+/// Formats a value from the RPC for printing.
 fn rpc_cell(value: &Json) -> String {
     printable::text(rpc::shown(value).as_bytes()).into_owned()
 }
 
-/// The columns that a text is shortened to at most.
+/// Minimum width of a shortened text, in columns.
 const SHORTEST: usize = 16;
 
-/// The widths of the first columns that fit a terminal: texts are made shorter until the last of them fits; what follows it is
-/// left out if there is no room.
+/// Returns the widths of the first columns that fit a terminal. Texts are shortened until the last
+/// of them fits; later columns are dropped if there is no room.
 fn fit(widths: &[usize], is_text: &[bool], room: usize) -> Vec<usize> {
     let last_text = is_text.iter().rposition(|&is_text| is_text);
     let mut fitted: Vec<usize> = widths.to_vec();
@@ -103,7 +103,7 @@ fn fit(widths: &[usize], is_text: &[bool], room: usize) -> Vec<usize> {
             fitted.pop();
             continue;
         }
-        // The longest text gives way first.
+        // The longest text is shortened first.
         let texts = (0..fitted.len()).filter(|&at| is_text[at] && fitted[at] > SHORTEST);
         match texts.max_by_key(|&at| fitted[at]) {
             Some(longest) => fitted[longest] -= 1,
@@ -122,7 +122,7 @@ fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
     values.iter().enumerate().map(cell).collect()
 }
 
-/// A JSON object on a line for each object. What the RPC says is in its member `rpc`.
+/// Writes a JSON object on a line for each object. Values from the RPC are in its member `rpc`.
 pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut Vec<u8>) {
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
         let said = answers.of(&kind.spec.name);

@@ -1,25 +1,26 @@
 //! `#ifdef`, `#ifndef`, `#else`, `#endif`: selects the items of a script that are compiled.
 //!
-//! Scripts use these to test what bpftrace defines (`BPFTRACE_HAVE_BTF`), and constants of their own. Conditions that need
-//! C's preprocessor (`#if` with an expression) are rejected.
+//! Scripts use these to test the names that bpftrace defines (`BPFTRACE_HAVE_BTF`), and constants
+//! of their own. Conditions that need C's preprocessor (`#if` with an expression) are rejected.
 
 use std::collections::HashSet;
 
 use crate::ast::{Item, ItemKind, Program, Span};
 use crate::diag::{Diagnostic, Sink};
 
-/// A condition whose `#endif` is still to come.
+/// A condition whose `#endif` has not been reached.
 struct Open {
     span: Span,
-    /// Whether those around it hold.
+    /// True if the enclosing conditions hold.
     outer: bool,
-    /// Whether it holds itself.
+    /// True if the current branch holds, ignoring `outer`.
     holds: bool,
-    /// Whether its `#else` was there.
+    /// True after the `#else`.
     turned: bool,
 }
 
-/// Takes out the conditions, and the items between those that don't hold. `defined` are names defined from outside.
+/// Removes the conditions, and the items in branches that don't hold. `defined` holds the
+/// predefined names.
 pub fn apply(program: &mut Program, defined: &[&str]) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     let mut names: HashSet<String> = defined.iter().map(|name| (*name).to_owned()).collect();
@@ -31,7 +32,7 @@ pub fn apply(program: &mut Program, defined: &[&str]) -> Vec<Diagnostic> {
     sink.finish()
 }
 
-/// Whether what follows counts.
+/// Returns whether all open conditions hold.
 fn counts(open: &[Open]) -> bool {
     open.last().is_none_or(|condition| condition.outer && condition.holds)
 }
@@ -76,7 +77,7 @@ fn directive(line: &str, span: Span, names: &mut HashSet<String>, open: &mut Vec
                 open.push(Open { span, outer: counts, holds: true, turned: false });
             }
         }
-        // What a branch that doesn't count says is its own affair.
+        // Errors in an inactive branch are ignored.
         _ if !counts => {}
         _ => sink.push(Diagnostic::error(format!("`#{keyword}` isn't supported"), span)),
     }

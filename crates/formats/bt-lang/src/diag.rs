@@ -1,73 +1,75 @@
-//! Diagnostics: what is wrong, where, and how to correct it.
+//! Diagnostics: an error or warning, its position, and hints for correcting it.
 
 use crate::ast::Span;
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The script can't be run.
     Error,
-    /// It can, and may do other than was meant.
+    /// The script can be run, but may do something unintended.
     Warning,
 }
 
-/// A remark on the script. Made with [`Diagnostic::error`] and the `with_` methods.
+/// An error or warning about the script. Made with [`Diagnostic::error`] and the `with_` methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// What is wrong: lowercase, no full stop.
+    /// Message: lowercase, no full stop.
     pub message: String,
-    /// Where.
+    /// Source range.
     pub span: Span,
-    /// Other places that matter, each with what it has to do with it.
+    /// Related source ranges, each with a note.
     pub labels: Vec<(Span, String)>,
-    /// What would help.
+    /// Suggestions for correcting it.
     pub hints: Vec<String>,
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// Creates an error.
     pub fn error(message: impl Into<String>, span: Span) -> Self {
         Self { severity: Severity::Error, message: message.into(), span, labels: Vec::new(), hints: Vec::new() }
     }
 
-    /// A warning at a place.
+    /// Creates a warning.
     pub fn warning(message: impl Into<String>, span: Span) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message, span) }
     }
 
-    /// With another place.
+    /// Adds a related source range with a note.
     #[must_use]
     pub fn with_label(mut self, span: Span, message: impl Into<String>) -> Self {
         self.labels.push((span, message.into()));
         self
     }
 
-    /// With something that would help.
+    /// Adds a suggestion.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Whether the script can't be run.
+    /// Returns whether the script can't be run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Diagnostics as they come in. Bounded: a broken script has no end of mistakes.
+/// Collected diagnostics. Their number is bounded, since a broken script can have errors without
+/// end.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     list: Vec<Diagnostic>,
 }
 
-/// How many diagnostics are kept.
+/// Limit on collected diagnostics.
 const MAX_DIAGNOSTICS: usize = 100;
 
 impl Sink {
-    /// Keeps a diagnostic, unless there is one at its place already: the second is mostly the first one's consequence.
+    /// Adds a diagnostic, unless one of the same severity has the same span: the second is mostly a
+    /// consequence of the first.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         let reported = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
         if self.list.len() <= MAX_DIAGNOSTICS && !self.list.iter().any(reported) {
@@ -75,7 +77,7 @@ impl Sink {
         }
     }
 
-    /// The diagnostics by place, and a last one if there were too many.
+    /// Returns the diagnostics sorted by position, followed by a note if the limit was exceeded.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         let over = self.list.len() > MAX_DIAGNOSTICS;
         self.list.truncate(MAX_DIAGNOSTICS);

@@ -1,7 +1,7 @@
 //! The bpftrace language: text in, a syntax tree and diagnostics out.
 //!
-//! This crate opens no file and knows nothing about the machine. It parses a script; the compiler resolves names and checks
-//! types.
+//! This crate opens no file and knows nothing about the machine. It parses a script; the compiler
+//! resolves names and checks types.
 //!
 //! | module | holds |
 //! |---|---|
@@ -13,9 +13,10 @@
 //! | [`dump`] | a tree as `(kind part part)` |
 //! | [`diag`], [`render`] | diagnostics, and how they are printed |
 //!
-//! The language is that of bpftrace's manual and tests, versions 0.17 to 0.27: if versions differ, both forms are accepted. The
-//! parser accepts a little more if that does no harm: items in any order, `,` in `config`, `'a'` as a number, any two sums as
-//! the ends of a range in `for`, and C names of types (`unsigned long`) everywhere.
+//! The language is that of bpftrace's manual and tests, versions 0.17 to 0.27. Where versions
+//! differ, both forms are accepted. The parser also accepts some harmless extensions: items in any
+//! order, `,` in `config`, `'a'` as a number, any two sums as the ends of a range in `for`, and C
+//! names of types (`unsigned long`) everywhere.
 //!
 //! ```
 //! let parsed = bt_lang::parse("kprobe:f { @x[pid] = count( }");

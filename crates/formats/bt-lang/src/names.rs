@@ -1,22 +1,22 @@
 //! Words that the parser must know: keywords, and names that cannot be types.
 
-/// Words that begin a statement or part one, and so can't be an expression.
+/// Words that begin a statement, or are part of one, and so can't be an expression.
 const RESERVED: [&str; 11] =
     ["else", "for", "let", "while", "unroll", "return", "break", "continue", "struct", "union", "enum"];
 
-/// Whether the word can't be an expression by itself.
+/// Returns whether the word can't be an expression by itself.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// The builtins, old and new: `(pid) - 1` is a difference, `(foo) - 1` a cast.
+/// Builtins, old and new: `(pid) - 1` is a difference, `(foo) - 1` a cast.
 const BUILTINS: [&str; 32] = [
     "args", "cgroup", "comm", "cpid", "cpu", "ctx", "curtask", "elapsed", "func", "gid", "jiffies", "kstack", "ncpus",
     "nsecs", "numaid", "pcomm", "pid", "ppid", "probe", "rand", "retval", "tid", "time", "uid", "username", "usermode",
     "ustack", "cat", "exit", "NULL", "true", "false",
 ];
 
-/// Whether the word is a builtin, and so no type.
+/// Returns whether the word is a builtin, and so no type.
 pub(crate) fn is_builtin(word: &str) -> bool {
     let numbered = |prefix: &str| {
         word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
@@ -24,32 +24,33 @@ pub(crate) fn is_builtin(word: &str) -> bool {
     BUILTINS.contains(&word) || word.starts_with("__builtin_") || numbered("arg") || numbered("sarg")
 }
 
-/// The builtins that no parameter of a macro may be called by: those that aren't macros themselves in bpftrace 0.27.
+/// Builtins that cannot name a macro parameter: those that aren't macros themselves in bpftrace
+/// 0.27.
 const FIXED: [&str; 7] = ["args", "ctx", "kstack", "nsecs", "pid", "tid", "ustack"];
 
-/// Whether no parameter of a macro may have the name.
+/// Returns whether the word cannot name a macro parameter.
 pub(crate) fn is_fixed(word: &str) -> bool {
     FIXED.contains(&word) || (is_builtin(word) && !BUILTINS.contains(&word))
 }
 
-/// Words of which C makes the names of its arithmetic types.
+/// Words of C's arithmetic type names.
 const C_WORDS: [&str; 9] = ["unsigned", "signed", "char", "short", "int", "long", "float", "double", "__signed__"];
 
-/// Whether C makes type names of it.
+/// Returns whether the word is part of C's arithmetic type names.
 pub(crate) fn is_c_word(word: &str) -> bool {
     C_WORDS.contains(&word)
 }
 
-/// Words of C that say nothing about a type's layout.
+/// C qualifiers without effect on a type's layout.
 const QUALIFIERS: [&str; 8] =
     ["const", "volatile", "restrict", "__restrict", "__user", "__kernel", "__rcu", "__percpu"];
 
-/// Whether the word of C can be left out.
+/// Returns whether the word is a C qualifier that can be dropped.
 pub(crate) fn is_qualifier(word: &str) -> bool {
     QUALIFIERS.contains(&word)
 }
 
-/// The one name of a C arithmetic type, of its words in any order.
+/// Returns the canonical name of a C arithmetic type, given its words in any order.
 pub(crate) fn c_type_name(words: &[&str]) -> String {
     let has = |word: &str| words.contains(&word);
     let longs = words.iter().filter(|word| **word == "long").count();
@@ -64,7 +65,7 @@ pub(crate) fn c_type_name(words: &[&str]) -> String {
     if has("unsigned") { format!("unsigned {core}") } else { core.to_owned() }
 }
 
-/// Types of bpftrace's own that have no scalar's layout.
+/// bpftrace's own types without a scalar layout.
 const TYPES: [&str; 19] = [
     "string",
     "buffer",
@@ -87,12 +88,12 @@ const TYPES: [&str; 19] = [
     "ustack_t",
 ];
 
-/// Whether the word is a type of the language.
+/// Returns whether the word is a type of the language.
 pub(crate) fn is_type(word: &str) -> bool {
     TYPES.contains(&word) || crate::ast::scalar(word).is_some() || is_c_word(word)
 }
 
-/// The names nearest to `word`, the nearest first, at most three.
+/// Returns up to three names similar to `word`, most similar first.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut scored: Vec<(usize, &str)> =
         names.into_iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).collect();

@@ -1,40 +1,41 @@
-//! Diagnostics as text: the message, the line, a caret under the place, and hints.
+//! Diagnostics as text: the message, the source line with a caret, and hints.
 //!
-//! This is our own code because it is short: `ariadne` and `miette` draw boxes and arrows that no other message of this
-//! program has, require their own source type, and print untrusted text raw. Here control characters of the script become
-//! `\xNN`, tabs become spaces, and a position beyond the end of a line is marked after the line.
+//! We don't use `ariadne` or `miette`: they draw boxes and arrows that no other message of this
+//! program has, require their own source type, and print untrusted text raw. This short module
+//! escapes the script's control characters as `\xNN`, expands tabs, and marks a position beyond the
+//! end of a line after the line.
 
 use std::fmt::Write;
 
 use crate::ast::Span;
 use crate::diag::{Diagnostic, Severity};
 
-/// A script with the name that messages call it by.
+/// A script and its name in messages.
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
     name: &'a str,
     text: &'a str,
-    /// Where each line begins.
+    /// Byte offset of the start of each line.
     lines: Vec<usize>,
 }
 
-/// How wide a tab is.
+/// Tab width, in columns.
 const TAB: usize = 4;
 
-/// How much of a line is shown: a script may be one line of a megabyte.
+/// Maximum columns shown of a line, since a script may be one line of a megabyte.
 const MAX_LINE: usize = 160;
 
-/// The colours of a terminal: of an error, a warning, a secondary place, and none.
+/// Terminal escapes: the colours of an error, a warning and a related range, and the reset.
 const COLOURS: [&str; 4] = ["\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[0m"];
 
 impl<'a> Source<'a> {
-    /// A script by that name.
+    /// Indexes the lines of a script.
     pub fn new(name: &'a str, text: &'a str) -> Self {
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { name, text, lines: std::iter::once(0).chain(starts).collect() }
     }
 
-    /// Line and column of an offset, both from 1. Columns are characters.
+    /// Returns line and column of an offset, both from 1. Columns count characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let offset = self.floor(offset as usize);
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
@@ -42,20 +43,20 @@ impl<'a> Source<'a> {
         (line, self.text[start..offset].chars().count() + 1)
     }
 
-    /// The text of a line, counted from 1, without its end.
+    /// Returns the text of a line, counted from 1, without its line ending.
     fn line(&self, number: usize) -> &'a str {
         let start = self.lines.get(number - 1).copied().unwrap_or(self.text.len());
         let end = self.lines.get(number).copied().unwrap_or(self.text.len());
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
 
-    /// The offset, moved to the beginning of its character and into the text.
+    /// Clamps the offset to the text, and moves it to the start of its character.
     fn floor(&self, offset: usize) -> usize {
         self.text.floor_char_boundary(offset.min(self.text.len()))
     }
 }
 
-/// A diagnostic as text, with the escape sequences of a terminal's colours if `colour` is set.
+/// Formats a diagnostic, with terminal colours if `colour` is set.
 pub fn render(diagnostic: &Diagnostic, source: &Source<'_>, colour: bool) -> String {
     let mut out = String::new();
     let (word, tint) = match diagnostic.severity {
@@ -83,14 +84,14 @@ pub fn render(diagnostic: &Diagnostic, source: &Source<'_>, colour: bool) -> Str
     out
 }
 
-/// The line of a place, and under it what `mark` makes for its width.
+/// Writes the source line of a span, and below it the result of `mark` for the span's width.
 fn snippet(out: &mut String, source: &Source<'_>, margin: usize, span: Span, mark: impl FnOnce(usize) -> String) {
     let (number, _) = source.position(span.start);
     let text = source.line(number);
     let start = source.lines.get(number - 1).copied().unwrap_or(0);
     let from = source.floor(span.start as usize).saturating_sub(start).min(text.len());
     let to = source.floor(span.end as usize).saturating_sub(start).clamp(from, text.len());
-    // Of a long line, the part around the place.
+    // Start at the part around the span if the line is long.
     let cut = text[..from].char_indices().rev().nth(MAX_LINE / 2).map_or(0, |(at, _)| at);
     let before = columns(&text[cut..from], 0);
     let width = columns(&text[from..to], before).saturating_sub(before).clamp(1, MAX_LINE);
@@ -100,7 +101,7 @@ fn snippet(out: &mut String, source: &Source<'_>, margin: usize, span: Span, mar
     let _ = writeln!(out, "{:margin$} | {:before$}{}", "", "", mark(width));
 }
 
-/// The text as it is shown: tabs as blanks, and no control characters.
+/// Replaces tabs with blanks, and escapes control characters.
 fn expanded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut column = 0;
@@ -116,12 +117,12 @@ fn shown(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { " ".to_owned() } else { piece(c, 0) }).collect()
 }
 
-/// The column after a text that begins in column `from`.
+/// Returns the column after a text that begins in column `from`.
 fn columns(text: &str, from: usize) -> usize {
     text.chars().fold(from, |column, c| column + width(&piece(c, column)))
 }
 
-/// A character as it is shown in a column.
+/// Returns the text shown for a character in this column.
 fn piece(c: char, column: usize) -> String {
     match c {
         '\t' => " ".repeat(TAB - column % TAB),
@@ -135,8 +136,9 @@ fn piece(c: char, column: usize) -> String {
     }
 }
 
-/// How many columns of a terminal a text takes: none for marks that combine, two for East Asian wide characters
-/// (the blocks of Unicode's EastAsianWidth.txt that hold nearly all of them), one for all others.
+/// Returns the width of a text in terminal columns: 0 for combining marks, 2 for East Asian wide
+/// characters (the blocks of Unicode's EastAsianWidth.txt that hold nearly all of them), 1 for all
+/// others.
 fn width(text: &str) -> usize {
     let one = |c: char| match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f | 0xfeff => 0,

@@ -7,26 +7,26 @@ use crate::input::Input;
 use crate::layout::{Field, Integer, Kind, Layout, Scalar};
 use crate::metadata::{EventKind, Metadata};
 
-/// The number with which each packet begins (CTF 1.8.3, section 5.1).
+/// First number of each packet (CTF 1.8.3, section 5.1).
 const MAGIC: u64 = 0xc1fc_1fc1;
 
-/// The value of a field.
+/// Value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'b> {
-    /// With the base in which its description wants it: 2, 8, 10 or 16.
+    /// An unsigned integer, and the base for printing it: 2, 8, 10 or 16.
     Unsigned(u64, u32),
-    /// The same of a signed one.
+    /// A signed integer, and the base for printing it.
     Signed(i64, u32),
     /// A float or a double.
     Float(f64),
-    /// Characters, without the byte 0 that ends them.
+    /// Characters, without the terminating NUL.
     Text(&'b [u8]),
-    /// The values of an array.
+    /// Elements of an array.
     List(Vec<Value<'b>>),
 }
 
 impl Value<'_> {
-    /// As a number, if it is one.
+    /// Returns the value as a number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Unsigned(value, _) => Some(*value as f64),
@@ -37,65 +37,65 @@ impl Value<'_> {
     }
 }
 
-/// Bytes that are laid out, with the order of their numbers.
+/// Bytes with their layout and byte order.
 #[derive(Clone, Debug)]
 struct Laid<'b, B> {
     layout: &'b Layout,
-    /// All of the layout.
+    /// All bytes of the layout.
     bytes: B,
     is_big_endian: bool,
 }
 
-/// What stands at the begin of a stream: the CPU on which its thread began, and the thread's name.
+/// The head of a stream: the CPU on which its thread started, and the thread's name.
 #[derive(Clone, Debug)]
 pub struct Head<'b>(Laid<'b, Box<[u8]>>);
 
 /// An event.
 #[derive(Clone, Debug)]
 pub struct Event<'b> {
-    /// Its time in nanoseconds since 1970 (UTC).
+    /// Time in nanoseconds since 1970 (UTC).
     pub nanos: i64,
-    /// Its kind.
+    /// Kind of event.
     pub kind: &'b EventKind,
     fields: Laid<'b, Box<[u8]>>,
 }
 
-/// Why a file is no stream of this trace.
+/// Reason for which a file is not a stream of this trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamError {
-    /// It has fewer bytes than the head of a stream.
+    /// The file is shorter than the head of a stream.
     Short,
-    /// It does not begin with the number with which all begin.
+    /// The file does not begin with the magic number, but with this one.
     Magic(u64),
-    /// It belongs to another trace than its description.
+    /// The file belongs to a different trace than the description.
     OtherTrace,
 }
 
-/// Why a stream was not read to its end, and at which byte.
+/// Reason for which a stream could not be read to its end, and the byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The last event is not all there.
+    /// The last event is incomplete.
     Cut(usize),
-    /// An event of a kind that is not described.
+    /// An event of an undescribed kind, with its id.
     UnknownKind(usize, u64),
-    /// The file can't be read any more.
+    /// The file can no longer be read.
     Unreadable(usize, ErrorKind),
 }
 
-/// A stream that is read event by event: no more of it is in memory than an event needs.
+/// A stream that is read event by event: only one event is in memory at a time.
 #[derive(Debug)]
 pub struct Stream<'b> {
     metadata: &'b Metadata,
     input: Input<'b>,
     head: Head<'b>,
     at: usize,
-    /// The clock at the last event.
+    /// Clock value of the last event.
     ticks: u64,
     problem: Option<Problem>,
 }
 
 impl<'b> Stream<'b> {
-    /// Begins to read a stream of the trace that `metadata` describes.
+    /// Begins to read a stream of the trace described by `metadata`.
     pub fn new(metadata: &'b Metadata, source: impl Read + 'b) -> Result<Self, StreamError> {
         let (mut input, is_big_endian) = (Input::new(source), metadata.is_big_endian);
         let layout = &metadata.packet_header;
@@ -119,17 +119,18 @@ impl<'b> Stream<'b> {
         Ok(Self { metadata, input, head, at, ticks: 0, problem: None })
     }
 
-    /// What stands at its begin.
+    /// Returns the head of the stream.
     pub fn head(&self) -> &Head<'b> {
         &self.head
     }
 
-    /// Why it was not read to its end, if so; known once there is no event left.
+    /// Returns the reason for which the stream was not read to its end, if any. Known once no event
+    /// is left.
     pub fn problem(&self) -> Option<Problem> {
         self.problem
     }
 
-    /// The event at the place where reading is, which goes behind it. Nothing changes where it is not all there.
+    /// Reads the next event and moves past it. Changes nothing if the event is incomplete.
     fn read(&mut self) -> Result<Event<'b>, Problem> {
         let (metadata, is_big_endian) = (self.metadata, self.metadata.is_big_endian);
         let layout = &metadata.event_header;
@@ -149,7 +150,7 @@ impl<'b> Stream<'b> {
     }
 }
 
-/// Returns some bytes of those that come next, of which the first ones are left out.
+/// Returns `count` of the next bytes, after skipping the first `begin`.
 fn part<'i>(input: &'i mut Input<'_>, begin: usize, count: usize) -> Option<&'i [u8]> {
     input.peek(begin.checked_add(count)?)?.get(begin..)
 }
@@ -162,7 +163,7 @@ impl<'b> Iterator for Stream<'b> {
             return None;
         }
         let event = if self.input.peek(1).is_some() { Some(self.read()) } else { None };
-        // What was not read is not cut.
+        // A read error is not a cut.
         let failed = self.input.failed().map(|kind| Problem::Unreadable(self.at, kind));
         match event {
             Some(Ok(event)) => return Some(event),
@@ -173,8 +174,8 @@ impl<'b> Iterator for Stream<'b> {
     }
 }
 
-/// The clock's value after `last` whose lowest bytes are these: time does not go back, so a smaller value has wrapped (CTF 1.8.3,
-/// section 8).
+/// Returns the clock value after `last` with these lowest bytes. Time does not go back, so a
+/// smaller value has wrapped (CTF 1.8.3, section 8).
 fn following(last: u64, low: u64, bytes: usize) -> u64 {
     if bytes >= 8 {
         return low;
@@ -195,7 +196,7 @@ impl<B: AsRef<[u8]>> Laid<'_, B> {
         Some(self.unsigned(at, integer))
     }
 
-    /// The bytes of an integer as an unsigned one.
+    /// Returns the bytes of an integer as an unsigned number.
     fn unsigned(&self, at: usize, integer: Integer) -> u64 {
         let bytes = self.bytes.as_ref().get(at..).and_then(|rest| rest.get(..integer.bytes)).unwrap_or_default();
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -241,17 +242,17 @@ impl<B: AsRef<[u8]>> Laid<'_, B> {
 }
 
 impl Head<'_> {
-    /// All that stands there, by name.
+    /// Iterates over all fields, by name.
     pub fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.0.values()
     }
 
-    /// The CPU: what DPDK calls `cpu_id` is the lcore, for threads that are lcores.
+    /// Returns the CPU. DPDK's `cpu_id` is the lcore, for threads that are lcores.
     pub fn cpu(&self) -> Option<u64> {
         self.0.integer("cpu_id")
     }
 
-    /// The thread's name.
+    /// Returns the thread's name; empty if there is none.
     pub fn thread(&self) -> &[u8] {
         match self.values().find(|(name, _)| *name == "name") {
             Some((_, Value::Text(text))) => text,
@@ -261,7 +262,7 @@ impl Head<'_> {
 }
 
 impl Event<'_> {
-    /// Its fields, by name.
+    /// Iterates over the fields, by name.
     pub fn values(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.fields.values()
     }

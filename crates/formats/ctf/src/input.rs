@@ -1,18 +1,18 @@
-//! The bytes of a stream, of which only those that are looked at are in memory.
+//! The bytes of a stream; only those in use are in memory.
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// A file that is read from its begin to its end.
+/// A file that is read from start to end.
 pub(crate) struct Input<'b> {
     source: Box<dyn Read + 'b>,
     buffer: Vec<u8>,
-    /// Place in the buffer of the first byte that was not passed yet.
+    /// Index in the buffer of the first byte not passed yet.
     begin: usize,
-    /// Reason for which nothing more can be read.
+    /// Error after which nothing more can be read.
     failed: Option<ErrorKind>,
 }
 
@@ -21,23 +21,23 @@ impl<'b> Input<'b> {
         Self { source: Box::new(source), buffer: Vec::new(), begin: 0, failed: None }
     }
 
-    /// Returns this number of bytes that come next; none if there are fewer.
+    /// Returns the next `count` bytes; `None` if there are fewer.
     pub(crate) fn peek(&mut self, count: usize) -> Option<&[u8]> {
         while self.buffer.len() - self.begin < count && self.more() {}
         self.buffer[self.begin..].get(..count)
     }
 
-    /// Passes over bytes that were looked at.
+    /// Passes over bytes that were peeked at.
     pub(crate) fn pass(&mut self, count: usize) {
         self.begin = (self.begin + count).min(self.buffer.len());
     }
 
-    /// Returns why nothing more can be read, if that is not the end.
+    /// Returns the error that ended the input, if any.
     pub(crate) fn failed(&self) -> Option<ErrorKind> {
         self.failed
     }
 
-    /// Reads a piece; returns false at the end.
+    /// Reads more bytes; returns false at the end.
     fn more(&mut self) -> bool {
         self.buffer.drain(..self.begin);
         self.begin = 0;

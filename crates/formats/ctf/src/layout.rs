@@ -1,24 +1,24 @@
-//! Where each field of a structure lies, and what it holds.
+//! Layout of a structure: position and type of each field.
 
-/// A field whose place and length are fixed.
+/// A field with a fixed position and length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// As the description names it.
+    /// Name in the description.
     pub name: String,
-    /// The first byte, from the structure's begin.
+    /// Byte offset in the structure.
     pub(crate) at: usize,
     pub(crate) kind: Kind,
 }
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     One(Scalar),
-    /// Characters up to a byte 0 or the end.
+    /// Characters up to a NUL or the end.
     Text {
         bytes: usize,
     },
-    /// Values that lie one after the other.
+    /// Consecutive values.
     List {
         item: Scalar,
         count: usize,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     Integer(Integer),
-    /// Of 4 bytes or of 8 (IEEE 754).
+    /// 4 or 8 bytes (IEEE 754).
     Float {
         bytes: usize,
         align: usize,
@@ -39,16 +39,16 @@ pub(crate) enum Scalar {
 /// A whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Integer {
-    /// 1 to 8.
+    /// Size in bytes, 1 to 8.
     pub(crate) bytes: usize,
-    /// In bytes.
+    /// Alignment in bytes.
     pub(crate) align: usize,
     pub(crate) is_signed: bool,
-    /// Printed with this base: 2, 8, 10 or 16.
+    /// Base for printing: 2, 8, 10 or 16.
     pub(crate) base: u32,
-    /// A character, if it is an array's.
+    /// True for a character, if in an array.
     pub(crate) is_text: bool,
-    /// Its value is the clock's.
+    /// True if its value is the clock's.
     pub(crate) is_clock: bool,
 }
 
@@ -66,26 +66,26 @@ impl Scalar {
     }
 }
 
-/// A structure: its fields in the order of their places.
+/// A structure: its fields in the order of their offsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) fields: Vec<Field>,
-    /// In bytes.
+    /// Size in bytes.
     pub(crate) size: usize,
-    /// In bytes; 0 is as good as 1.
+    /// Alignment in bytes; 0 is the same as 1.
     pub(crate) align: usize,
 }
 
-/// Bytes of a structure at most: those of DPDK have hundreds.
+/// Limit on the size of a structure, in bytes; those of DPDK have hundreds.
 const MOST: usize = 1 << 20;
 
 impl Layout {
-    /// The names of its fields.
+    /// Iterates over the names of the fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// Adds a field at its end: one value, or as many as an array has. An error is what is wrong with it.
+    /// Appends a field: one value, or an array of `count`. The error describes the problem.
     pub(crate) fn push(&mut self, name: String, item: Scalar, count: Option<u64>) -> Result<(), String> {
         let at = self.size.next_multiple_of(item.align());
         let is_text = matches!(item, Scalar::Integer(Integer { is_text: true, bytes: 1, .. }));
@@ -105,7 +105,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The integer of that name.
+    /// Returns offset and type of the integer with this name.
     pub(crate) fn integer(&self, name: &str) -> Option<(usize, Integer)> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         match field.kind {
@@ -114,7 +114,7 @@ impl Layout {
         }
     }
 
-    /// The integer whose value is the clock's.
+    /// Returns offset and type of the integer with the clock's value.
     pub(crate) fn clock(&self) -> Option<(usize, Integer)> {
         self.fields.iter().find_map(|field| match field.kind {
             Kind::One(Scalar::Integer(integer)) if integer.is_clock => Some((field.at, integer)),
@@ -122,7 +122,7 @@ impl Layout {
         })
     }
 
-    /// Where one begins that comes at or behind a byte.
+    /// Returns the offset of the next such structure at or after a byte offset.
     pub(crate) fn next(&self, at: usize) -> usize {
         at.checked_next_multiple_of(self.align.max(1)).unwrap_or(usize::MAX)
     }

@@ -1,5 +1,6 @@
-//! Traces of DPDK programs. A program that runs with EAL's option `--trace` leaves a folder in the Common Trace Format 1.8
-//! (diamon.org/ctf): `metadata`, a text that describes the rest, and a stream of events for each thread, `channel0_N`.
+//! Traces of DPDK programs. A program that runs with EAL's option `--trace` leaves a folder in the
+//! Common Trace Format 1.8 (diamon.org/ctf): `metadata`, a text that describes the rest, and a
+//! stream of events for each thread, `channel0_N`.
 //!
 //! ```text
 //! metadata    -> Metadata: clock, layouts of the streams' heads and of each kind of event
@@ -7,10 +8,10 @@
 //! channel0_M  -> Stream -+-> Merged: events of all threads in the order of time -> text, JSON
 //! ```
 //!
-//! Of the format this is what DPDK writes since 20.05 (its `eal_common_trace_ctf.c`): one packet a file, fields whose lengths are
-//! fixed. What is beyond is refused by name and line, and not guessed. Of a
-//! stream, no more is in memory than an event needs. This crate opens no file, and what it reads is foreign: no
-//! input makes it fail otherwise than by an error.
+//! This covers the part of the format that DPDK has written since 20.05 (its
+//! `eal_common_trace_ctf.c`): one packet per file, and fields with fixed lengths. Anything beyond
+//! is rejected by name and line, and not guessed. Only one event of each stream is in memory. This
+//! crate opens no file, and its input is untrusted: any input leads to a result or an error.
 #![forbid(unsafe_code)]
 
 mod event;

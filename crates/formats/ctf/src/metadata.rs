@@ -1,4 +1,4 @@
-//! What a folder's `metadata` says.
+//! Contents of a folder's `metadata`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,17 +11,17 @@ use crate::parser::Parser;
 /// The description of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
-    /// What it says of its writer: `dpdk_version`, `tracer_name`.
+    /// Properties of the writer: `dpdk_version`, `tracer_name`.
     pub env: Vec<(String, String)>,
-    /// The clock of its events.
+    /// Clock of the events.
     pub clock: Clock,
     pub(crate) is_big_endian: bool,
     pub(crate) uuid: Option<[u8; 16]>,
-    /// At the begin of a stream: the magic number, and whose trace it is.
+    /// Layout of the start of a stream: the magic number, and the trace's UUID.
     pub(crate) packet_header: Layout,
-    /// Behind that: the CPU and the thread.
+    /// Layout after that: the CPU and the thread.
     pub(crate) packet_context: Layout,
-    /// Before each event: its time and kind.
+    /// Layout before each event: its time and kind.
     pub(crate) event_header: Layout,
     pub(crate) kinds: HashMap<u64, EventKind>,
 }
@@ -29,26 +29,27 @@ pub struct Metadata {
 /// A kind of event: a tracepoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventKind {
-    /// Such as `lib.ethdev.rx.burst`.
+    /// Name such as `lib.ethdev.rx.burst`.
     pub name: String,
-    /// Its fields.
+    /// Layout of its fields.
     pub fields: Layout,
 }
 
-/// How the ticks of events become times.
+/// Conversion of ticks to times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Ticks in a second; never 0 in a description that was read.
+    /// Ticks per second; never 0 in a parsed description.
     pub rate: u64,
-    /// When its ticks were 0: seconds since 1970 (UTC), and ticks beyond.
+    /// Time at tick 0: whole seconds since 1970 (UTC).
     pub offset_seconds: i64,
-    /// See there.
+    /// Time at tick 0 beyond these seconds, in ticks.
     pub offset_ticks: i64,
 }
 
 impl Clock {
-    /// Nanoseconds since 1970 (UTC) at that many ticks. The offset and the ticks are rounded down by themselves, and in floating
-    /// point, as babeltrace2 does it: a listing is the same as its own to the nanosecond, and off by one at most.
+    /// Converts ticks to nanoseconds since 1970 (UTC). The offset and the ticks are each rounded
+    /// down, in floating point, as in babeltrace2: a listing agrees with its own to the nanosecond,
+    /// and is off by one at most.
     pub fn nanos(self, ticks: u64) -> i64 {
         const SECOND: i64 = 1_000_000_000;
         let rate = self.rate.max(1);
@@ -63,7 +64,7 @@ impl Clock {
 }
 
 impl Metadata {
-    /// Understands a description; an error has the line at which it is not one that DPDK writes.
+    /// Parses a description. An error has the first line that DPDK would not write.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetadataError> {
         if bytes.starts_with(&[0x75, 0xd1, 0x1d, 0x57]) || bytes.starts_with(&[0x57, 0x1d, 0xd1, 0x75]) {
             // The magic number of a description in packets (CTF 1.8.3, section 7.1).
@@ -81,7 +82,7 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Whether all is there that events need.
+    /// Checks that the description has everything that events need.
     fn check(&self) -> Result<(), &'static str> {
         if self.clock.rate == 0 {
             return Err("until there it has no clock with a rate (freq)");
@@ -95,7 +96,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// The kinds of events that it describes, by name.
+    /// Returns the described kinds of events, by name.
     pub fn kinds(&self) -> Vec<&EventKind> {
         let mut kinds: Vec<&EventKind> = self.kinds.values().collect();
         kinds.sort_by(|a, b| a.name.cmp(&b.name));
@@ -103,7 +104,7 @@ impl Metadata {
     }
 }
 
-/// Why a text is not such a description.
+/// Reason for which a text is not a valid description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataError {
     line: usize,
@@ -115,7 +116,7 @@ impl MetadataError {
         Self { line, what: what.into() }
     }
 
-    /// The line, from 1.
+    /// Returns the line, from 1.
     pub fn line(&self) -> usize {
         self.line
     }

@@ -14,15 +14,15 @@ use crate::layout::{Integer, Layout, Scalar};
 use crate::metadata::{EventKind, Metadata, MetadataError};
 use crate::token::{Placed, Token, tokens};
 
-/// Words that are read one after the other.
+/// Parser of a sequence of tokens.
 pub(crate) struct Parser {
     tokens: std::vec::IntoIter<Placed>,
-    /// The line of the word that was read last.
+    /// Line of the last token read.
     line: usize,
     types: HashMap<String, Scalar>,
 }
 
-/// The entries of a block.
+/// Entries of a block.
 #[derive(Default)]
 struct Block {
     values: HashMap<String, Token>,
@@ -36,7 +36,7 @@ impl Parser {
         Ok(Self { tokens: tokens(text)?.into_iter(), line: 1, types: HashMap::new() })
     }
 
-    /// The whole description.
+    /// Parses the whole description.
     pub(crate) fn metadata(mut self) -> Result<Metadata> {
         let mut metadata = Metadata::default();
         while let Some((token, line)) = self.tokens.next() {
@@ -54,7 +54,7 @@ impl Parser {
         Ok(metadata)
     }
 
-    /// What a block says.
+    /// Stores the entries of a block in the metadata.
     fn take(&self, metadata: &mut Metadata, name: &str, mut block: Block) -> Result<()> {
         match name {
             "trace" => {
@@ -123,7 +123,8 @@ impl Parser {
             };
             let item = self.scalar(&first)?;
             let name = self.name()?;
-            // Stands before names that are words of the grammar, and is not printed (CTF 1.8.3, appendix C.1.2).
+            // This prefix escapes names that are keywords of the grammar, and is not printed (CTF
+            // 1.8.3, appendix C.1.2).
             let name = name.strip_prefix('_').map_or(name.clone(), str::to_owned);
             let mut count = None;
             if self.is_next('[') {
@@ -143,7 +144,7 @@ impl Parser {
         Ok(layout)
     }
 
-    /// `typealias TYPE := NAME;`
+    /// Parses `typealias TYPE := NAME;`.
     fn alias(&mut self) -> Result<()> {
         let first = self.name()?;
         let scalar = self.scalar(&first)?;
@@ -154,7 +155,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A type that begins with this name.
+    /// Parses a type that begins with this name.
     fn scalar(&mut self, first: &str) -> Result<Scalar> {
         match first {
             "integer" => {
@@ -197,7 +198,8 @@ impl Parser {
         }))
     }
 
-    /// A type's alignment in bytes; one bit is as good as a byte, since no field is shorter.
+    /// Returns a type's alignment in bytes; one bit is the same as a byte, since no field is
+    /// shorter.
     fn align(&self, block: &Block, default: u64) -> Result<usize> {
         match block.number("align").unwrap_or(default) {
             1 => Ok(1),
@@ -296,7 +298,7 @@ impl Block {
         }
     }
 
-    /// All entries, by name.
+    /// Returns all entries, by name.
     fn env(self) -> Vec<(String, String)> {
         let value = |token| match token {
             Token::Text(text) | Token::Name(text) => text,
@@ -310,7 +312,7 @@ impl Block {
     }
 }
 
-/// The bytes of a UUID as text.
+/// Parses the text of a UUID.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     let value = u128::from_str_radix(&digits, 16).ok()?;

@@ -1,24 +1,24 @@
-//! The words of a description: names, numbers, texts and signs, with their lines.
+//! The tokens of a description: names, numbers, texts and signs, with their lines.
 
 use crate::metadata::MetadataError;
 
-/// A word.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A name, dots included: `packet.header`.
     Name(String),
     Number(u64),
-    /// A negative number: how far below zero.
+    /// A negative number: its distance below zero.
     Negative(u64),
     Text(String),
     /// One of `{ } [ ] ( ) ; = ,`, or `:` for `:=`.
     Sign(char),
 }
 
-/// A word, and the line on which it stands, from 1.
+/// A token and its line, from 1.
 pub(crate) type Placed = (Token, usize);
 
-/// Divides a description into words; comments are left out.
+/// Splits a description into tokens, without comments.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, MetadataError> {
     let mut rest = text;
     let mut line = 1;
@@ -37,7 +37,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, MetadataError> {
     }
 }
 
-/// What is behind blanks and comments.
+/// Returns the text after blanks and comments.
 fn skip(mut text: &str, line: usize) -> Result<&str, MetadataError> {
     loop {
         text = text.trim_start();
@@ -54,7 +54,7 @@ fn skip(mut text: &str, line: usize) -> Result<&str, MetadataError> {
     }
 }
 
-/// The first word of a text that begins with one, and its length in bytes.
+/// Returns the token at the start of the text, and its length in bytes.
 fn token(text: &str) -> Result<(Token, usize), String> {
     let length = |is_in: fn(char) -> bool| text.find(|c| !is_in(c)).unwrap_or(text.len());
     match text.chars().next() {
@@ -77,7 +77,7 @@ fn token(text: &str) -> Result<(Token, usize), String> {
     }
 }
 
-/// A number as C writes it: decimal, `0x` or octal; suffixes such as `ULL` do not matter.
+/// Parses a number as in C: decimal, `0x` or octal; suffixes such as `ULL` do not matter.
 fn number(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let parsed = match (digits.strip_prefix("0x"), digits.strip_prefix('0')) {
@@ -88,7 +88,7 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.map_err(|_| format!("{text:?} is not a number"))
 }
 
-/// A text in quotes: `\"` and `\\` stand for what they hide, other escapes for themselves.
+/// Parses a quoted text: `\"` and `\\` are unescaped, other escapes are kept.
 fn quoted(text: &str) -> Result<(Token, usize), String> {
     let mut inner = String::new();
     let mut chars = text.char_indices().skip(1);

@@ -6,32 +6,33 @@ use text::printable;
 
 use crate::event::{Event, Head, Value};
 
-/// What a line looks like.
+/// Format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As babeltrace2 prints it, with times of UTC: `[HH:MM:SS.NNNNNNNNN] (+DELTA) NAME: { HEAD }, { FIELDS }`.
+    /// Format of babeltrace2, with times in UTC:
+    /// `[HH:MM:SS.NNNNNNNNN] (+DELTA) NAME: { HEAD }, { FIELDS }`.
     Text,
     /// A JSON object: `time_ns`, `event`, `cpu`, `thread`, `fields`. Whole numbers are exact, also beyond 2^53.
     Json,
 }
 
-/// Writes events one after the other.
+/// Writer of consecutive events.
 #[derive(Debug)]
 pub struct Writer {
     form: Form,
-    /// The time of the event before.
+    /// Time of the previous event.
     last: Option<i64>,
 }
 
 const SECOND: i64 = 1_000_000_000;
 
 impl Writer {
-    /// In that form.
+    /// Creates a writer for this format.
     pub fn new(form: Form) -> Self {
         Self { form, last: None }
     }
 
-    /// Adds the line of an event.
+    /// Appends the line of an event.
     pub fn event(&mut self, out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
         match self.form {
             Form::Text => self.text(out, head, event),
@@ -98,7 +99,7 @@ fn value(out: &mut Vec<u8>, value: &Value<'_>) {
     }
 }
 
-/// A value as the form [`Form::Text`] has it; texts without their quotes.
+/// Formats a value as in [`Form::Text`]; texts without their quotes.
 pub fn shown(value: &Value<'_>) -> String {
     if let Value::Text(text) = value {
         return printable::text(text).into_owned();
@@ -108,7 +109,7 @@ pub fn shown(value: &Value<'_>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A number as C's `%g` prints it: six digits, without zeros at their end.
+/// Formats a number like C's `%g`: six digits, without trailing zeros.
 fn general(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return format!("{value}").to_lowercase();
@@ -174,7 +175,7 @@ fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Writing to memory does not fail.
+/// Appends formatted text; writing to memory does not fail.
 fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }

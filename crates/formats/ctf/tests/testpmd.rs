@@ -1,4 +1,5 @@
-//! A trace of DPDK's testpmd, and what babeltrace2 prints of it; hostile ones made of it.
+//! Compares a trace of DPDK's testpmd with the output of babeltrace2, and reads damaged variants of
+//! it.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ctf::{Form, Merged, Metadata, Problem, Stream, Writer};
 
-/// The description and the streams of a folder, in the order of their names.
+/// Reads the description and the streams of a folder, in the order of their names.
 fn read(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
     let metadata = fs::read(folder.join("metadata")).unwrap();
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -45,7 +46,7 @@ fn text_is_that_of_babeltrace2() {
     );
 }
 
-/// A description such as DPDK's, with every type that it has.
+/// A description like DPDK's, with each of its types.
 const OWN: &str = r#"/* CTF 1.8 */
 typealias integer {size = 8; base = x;} := uint8_t;
 typealias integer {size = 16; base = x;} := uint16_t;
@@ -66,7 +67,7 @@ event { id = 7; name = "a.b"; fields := struct {
 event { id = 0; name = "void"; fields := struct { }; };
 "#;
 
-/// A stream of that trace, with these events behind its head.
+/// Creates a stream of this trace, with these events after its head.
 fn stream(cpu: u32, events: &[(u64, u16, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
     bytes.extend((0..16).map(|nth| nth * 0x11));
@@ -158,7 +159,7 @@ fn descriptions_that_dpdk_does_not_write_are_refused_with_their_line() {
     }
     assert!(refused("").contains("no clock"));
     assert!(Metadata::parse(b"\x75\xd1\x1d\x57").unwrap_err().to_string().contains("in packets"));
-    // Cut anywhere, it is refused or is whole without its last kinds, and nothing panics.
+    // Truncated anywhere, it is rejected or lacks only its last kinds, and nothing panics.
     for end in 0..OWN.len() {
         let _ = Metadata::parse(&OWN.as_bytes()[..end]);
     }

@@ -1,62 +1,65 @@
-//! Where objects of a kind are found alive in the memory of a running program: the parts `[[object.alive]]` and
-//! `[[object.record]]` of a spec.
+//! Rules for finding live objects in the memory of a running program: the parts `[[object.alive]]`
+//! and `[[object.record]]` of a spec.
 //!
-//! The expressions are kept as they are written, with their lines: whoever knows the program's types compiles them.
+//! Expressions are stored as text with their lines; code that knows the program's types compiles
+//! them.
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::spec::ProbeArg;
 
-/// One way to find the objects of a kind. A spec may have several, for versions of the program that differ: the first one that
-/// fits the program's types is used.
+/// One way to find the objects of a kind. A spec may have several, for different versions of the
+/// program: the first one that fits the program's types is used.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AliveSpec {
-    /// Loops from the outermost to that over the objects: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE,
-    /// LEFT, RIGHT)` or `array(POINTER, COUNT)`.
+    /// Loops, from the outermost to the one over the objects: `$q : list(HEAD, struct TYPE, LINK)`,
+    /// `tree(HEAD, struct TYPE, LEFT, RIGHT)` or `array(POINTER, COUNT)`.
     pub walk: Vec<Located>,
-    /// Conditions that must be true of an object; otherwise it is not believed.
+    /// Conditions that a valid object meets.
     #[serde(default)]
     pub check: Vec<Located>,
-    /// What is read of an object. That with the name of the spec's key identifies it.
+    /// Values read from an object. The one named like the spec's key identifies it.
     pub values: Vec<AliveValue>,
-    /// Globals to which an object leads, for programs without symbols: `NAME = EXPRESSION`, where the value is the `tqe_prev` of
-    /// an element of a list (`TAILQ`) whose head is the global NAME, or begins it.
+    /// Globals that can be found from an object, for programs without symbols: `NAME = EXPRESSION`.
+    /// The value is the `tqe_prev` of an element of a list (`TAILQ`) whose head is, or is the start
+    /// of, the global NAME.
     #[serde(default)]
     pub roots: Vec<AliveValue>,
 }
 
-/// A value that is read of an object: `name = expression` or `name: string = expression`.
+/// A value read from an object: `name = expression` or `name: string = expression`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "Spanned<String>")]
 pub struct AliveValue {
-    /// Its name and its kind, as those of a probe's argument.
+    /// Name and type, as for a probe's argument.
     pub arg: ProbeArg,
-    /// The expression.
+    /// Expression of the value.
     pub expression: Located,
 }
 
-/// A text of a spec, and where it stands.
+/// A text in a spec, and its position.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "Spanned<String>")]
 pub struct Located {
-    /// The text.
+    /// Text.
     pub text: String,
-    /// The line of the file, from 1.
+    /// Line in the file, from 1.
     pub line: usize,
-    /// The byte in the file at which it begins.
+    /// Byte offset in the file.
     at: usize,
 }
 
-/// The records of a trace that report the beginning and the end of an object: the object of these records, which has no type,
-/// is the key. They prove that an address belongs to the same object between two moments.
+/// Records of a trace that report the beginning and the end of an object. The object of these
+/// records, which has no type, is the key. They prove that an address belongs to the same object
+/// between two times.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RecordPair {
-    /// The tracepoint of the beginning.
+    /// Tracepoint of the beginning.
     pub begin: String,
-    /// The tracepoint of the end.
+    /// Tracepoint of the end.
     pub end: String,
 }
 
@@ -80,20 +83,20 @@ impl TryFrom<Spanned<String>> for AliveValue {
 }
 
 impl AliveSpec {
-    /// All texts that are to be compiled.
+    /// Iterates over all texts to be compiled.
     fn texts(&mut self) -> impl Iterator<Item = &mut Located> {
         let values = self.values.iter_mut().chain(&mut self.roots).map(|value| &mut value.expression);
         self.walk.iter_mut().chain(&mut self.check).chain(values)
     }
 
-    /// Finds the lines of its texts in the file.
+    /// Finds the lines of all texts in the file.
     pub(crate) fn locate(&mut self, file: &str) {
         for located in self.texts() {
             located.line = 1 + file.get(..located.at).unwrap_or_default().matches('\n').count();
         }
     }
 
-    /// What is wrong with it, for objects with this key.
+    /// Checks this part for objects with this key; returns a description of the first error.
     pub(crate) fn check(&self, key: &str) -> Result<(), String> {
         if self.walk.is_empty() {
             return Err("an alive part has no walk".to_owned());

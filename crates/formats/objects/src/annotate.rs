@@ -11,28 +11,29 @@ use crate::lifetimes::{Key, Lifetime, Lifetimes};
 use crate::spec::ObjectSpec;
 use crate::witness::Witness;
 
-/// Finds the objects that a trace's records point to.
+/// Finder of the objects that a trace's records point to.
 #[derive(Debug)]
 pub struct Annotator {
     specs: Vec<ObjectSpec>,
     lifetimes: Lifetimes,
-    /// By tracepoint id: which arguments point to objects of which spec.
+    /// Arguments that point to objects, by tracepoint id.
     references: Vec<Vec<Reference>>,
-    /// Objects found lately: few are at work at a time, and each has many records. By a hash of the key.
+    /// Cache of recently found objects, by a hash of the key: few objects are busy at a time, and
+    /// each has many records.
     recent: Vec<Cell<Recent>>,
-    /// Objects that are owners of records, and those found lately by the owner's id.
+    /// Owners that may be objects.
     joins: Joins,
     joined: RefCell<HashMap<u16, (Ticks, Option<u32>), RandomState>>,
-    /// Objects that are known before those that have ended long ago are forgotten.
+    /// Number of objects at which those that ended long ago are forgotten.
     enough: usize,
 }
 
-/// Objects that are worth remembering, whether they live or not.
+/// Number of objects always kept, alive or not.
 const FEW: usize = 10_000;
-/// How many bits of the hash there are places for.
+/// Number of hash bits that index the cache.
 const RECENT_BITS: u32 = 10;
 
-/// An object found lately.
+/// A recently found object.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     spec: usize,
@@ -42,7 +43,7 @@ struct Recent {
     object: u32,
 }
 
-/// Nothing was found yet: no time lies within it.
+/// An empty cache entry: no time lies within it.
 const NOTHING: Recent = Recent { spec: 0, key: 0, begin: Ticks(1), end: Ticks(0), object: 0 };
 
 /// "The argument `arg` holds the key of an object of `spec`."
@@ -50,7 +51,7 @@ const NOTHING: Recent = Recent { spec: 0, key: 0, begin: Ticks(1), end: Ticks(0)
 struct Reference {
     arg: usize,
     spec: usize,
-    /// The argument is called like the spec.
+    /// True if the argument is named like the spec.
     same_name: bool,
 }
 
@@ -59,12 +60,12 @@ struct Reference {
 pub struct Found<'a> {
     /// The object.
     pub object: &'a Lifetime,
-    /// Whether the argument is called like the object's spec, so that the object's text says all.
+    /// True if the argument is named like the object's spec, so that the object's text is enough.
     pub same_name: bool,
 }
 
 impl Annotator {
-    /// An annotator for the tracepoints of one trace.
+    /// Creates an annotator for the tracepoints of one trace.
     pub fn new(specs: Vec<ObjectSpec>, lifetimes: Lifetimes, tpoints: &TpointTable) -> Self {
         let mut references = Vec::new();
         for tpoint in tpoints.all() {
@@ -80,7 +81,8 @@ impl Annotator {
         Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default(), enough: FEW }
     }
 
-    /// Takes over the owners of the trace, some of which may be objects. `are_all` says that there never were others.
+    /// Sets the owners of the trace, some of which may be objects. `are_all` is set if there never
+    /// were others.
     pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, are_all: bool, rate: TickRate) {
         if let Some((_, spec)) = self.owner_spec() {
             self.joins = Joins::new(spec, owners, are_all, rate);
@@ -88,18 +90,18 @@ impl Annotator {
         }
     }
 
-    /// Forgets which objects owners are: more is known, or less.
+    /// Clears the objects of owners, after objects were learned or forgotten.
     fn renew_owners(&mut self) {
         self.joins.renew();
         self.joined.get_mut().clear();
     }
 
-    /// The spec whose objects can be owners.
+    /// Returns the spec whose objects can be owners, and its index.
     fn owner_spec(&self) -> Option<(usize, &ObjectSpec)> {
         self.specs.iter().enumerate().find(|(_, spec)| !spec.owner.is_empty())
     }
 
-    /// The object that is the record's owner, where that is certain.
+    /// Returns the object that is the record's owner, if that is certain.
     #[inline]
     pub fn by_owner(&self, record: &Record<'_>) -> Option<&Lifetime> {
         let (id, since) = record.owner_since?;
@@ -116,18 +118,18 @@ impl Annotator {
         self.lifetimes.all().get(entry.1? as usize)
     }
 
-    /// How many owners are known to be objects, of how many that may be some.
+    /// Returns the number of owners known to be objects, and of those that may be objects.
     pub fn owners_known(&self) -> (usize, usize) {
         let known = self.joins.all().filter(|&(id, since)| self.owner(id, since).is_some());
         (known.count(), self.joins.all().count())
     }
 
-    /// The specs that it knows.
+    /// Returns the specs.
     pub fn specs(&self) -> &[ObjectSpec] {
         &self.specs
     }
 
-    /// The objects that it knows.
+    /// Returns the objects.
     pub fn lifetimes(&self) -> &Lifetimes {
         &self.lifetimes
     }
@@ -144,20 +146,22 @@ impl Annotator {
         self.renew_owners();
     }
 
-    /// Whether objects were found alive for which the trace's own records of beginnings and ends would prove more.
+    /// Returns whether objects were found alive for which the trace's own records of beginnings and
+    /// ends would prove more.
     pub fn needs_witness(&self) -> bool {
         self.lifetimes.all().iter().any(|life| life.alive.is_some())
     }
 
-    /// Returns the tracepoints by which the trace would say from when on names of objects found alive hold, and that are not enabled.
+    /// Returns the disabled tracepoints that would show from when on the names of live objects
+    /// hold.
     pub fn unwitnessed<'s>(&'s self, tpoints: &'s TpointTable) -> Vec<&'s str> {
         let is_alive = |spec: usize| self.lifetimes.all().iter().any(|life| life.spec == spec && life.alive.is_some());
         let specs = self.specs.iter().enumerate().filter(|(number, _)| is_alive(*number));
         specs.flat_map(|(_, spec)| Witness::disabled(spec, tpoints)).collect()
     }
 
-    /// Takes in a record of the trace, which may report the beginning or the end of an object, before records of later times are
-    /// annotated. What is later than the last one is not known yet.
+    /// Applies a record of the trace, which may report the beginning or the end of an object. To be
+    /// called before records of later times are annotated; the time after the last one is unknown.
     #[inline]
     pub fn observe(&self, record: &Record<'_>) {
         let mut witness = self.lifetimes.witness.borrow_mut();
@@ -167,34 +171,36 @@ impl Annotator {
         }
     }
 
-    /// Sets the times from which to which the trace's records were observed, or will be; [`Self::observe`] makes this period longer.
+    /// Sets the period in which the trace's records were or will be observed; [`Self::observe`]
+    /// extends it.
     pub fn extend(&mut self, from: Ticks, to: Ticks) {
         self.lifetimes.witness.get_mut().extend(from, to);
     }
 
-    /// Says that all records from now on will be observed, where now is `from`.
+    /// Starts the observed period at `from`: all records from now on will be observed.
     pub fn extend_from(&mut self, from: Ticks) {
         self.extend(from, from);
     }
 
-    /// All records of the trace between these times were observed: none was lost. [`Self::observe`] makes this period longer.
+    /// Sets the period in which all records of the trace were observed and none was lost;
+    /// [`Self::observe`] extends it.
     pub fn cover(&mut self, tpoints: &TpointTable, from: Ticks, to: Ticks) {
         if Witness::is_complete(&self.specs, tpoints) {
             self.lifetimes.witness.get_mut().cover(from, to);
         }
     }
 
-    /// Whether the trace's own records prove something.
+    /// Returns whether the trace's own records prove anything.
     pub fn is_covered(&self) -> bool {
         self.lifetimes.witness.borrow().is_used()
     }
 
-    /// Records were lost, the last of them before `tsc`.
+    /// Notes that records were lost, the last of them before `tsc`.
     pub fn lose_until(&mut self, tsc: Ticks) {
         self.lifetimes.witness.get_mut().lose_until(tsc);
     }
 
-    /// Forgets the objects that ended before `tsc`, when there are many: for a trace that goes on.
+    /// Forgets the objects that ended before `tsc` if there are many, for a trace that continues.
     pub fn forget_if_many(&mut self, tsc: Ticks) {
         if self.lifetimes.all().len() <= self.enough {
             return;
@@ -205,7 +211,7 @@ impl Annotator {
         self.renew_owners();
     }
 
-    /// The object that the argument at index `arg` points to, if it was alive then.
+    /// Returns the object that the argument at index `arg` points to, if it was alive at `tsc`.
     #[inline]
     pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<Found<'_>> {
         let references = self.references.get(usize::from(tpoint_id))?;
@@ -223,7 +229,7 @@ impl Annotator {
     fn by_number(&self, spec: usize, key: u64, tsc: Ticks) -> Option<&Lifetime> {
         // Multiplying by 2^64 over the golden ratio spreads aligned pointers over the upper bits.
         let slot = &self.recent[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS)) as usize];
-        // The last tick is left to the search: another one may begin with it.
+        // The last tick is left to the search: another object may begin in it.
         let recent = slot.get();
         if recent.key == key && recent.spec == spec && recent.begin <= tsc && tsc < recent.end {
             return self.lifetimes.all().get(recent.object as usize);
@@ -231,26 +237,27 @@ impl Annotator {
         let index = self.lifetimes.index_at(spec, Key::Int(key), tsc)?;
         let object = self.lifetimes.all().get(index as usize)?;
         if object.alive.is_some() {
-            // What proves it holds for this moment, and not for the whole of its life.
+            // The proof holds for this time, not for the object's whole life.
             return Some(object);
         }
         slot.set(Recent { spec, key, begin: object.begin, end: object.end, object: index });
         Some(object)
     }
 
-    /// Whether records of that tracepoint can point to an object at all.
+    /// Returns whether records of this tracepoint can point to objects.
     #[inline]
     pub fn refers(&self, tpoint_id: u16) -> bool {
         self.references.get(usize::from(tpoint_id)).is_some_and(|r| !r.is_empty())
     }
 
-    /// Whether an argument of the record points to an object of which nothing is known: it was there before the recording
-    /// began, or it belongs to somebody else.
+    /// Returns whether an argument of the record points to an unknown object: one created before
+    /// the recording began, or not of the application.
     pub fn is_unknown(&self, record: &Record<'_>) -> bool {
         self.unknown(record).is_some()
     }
 
-    /// The first argument of the record of which that is so: its spec, and its value as a number.
+    /// Returns the spec and the value of the record's first argument that points to an unknown
+    /// object; the value is 0 for a string.
     pub fn unknown(&self, record: &Record<'_>) -> Option<(&ObjectSpec, u64)> {
         let references = self.references.get(usize::from(record.tpoint.id))?;
         let args = record.args.iter().enumerate();
@@ -267,7 +274,8 @@ impl Annotator {
         unknown.next()
     }
 
-    /// The first object of the named spec that the record points to, or that is its owner.
+    /// Returns the first object of the named spec that the record points to, or the one that is its
+    /// owner.
     pub fn find<'a>(&'a self, record: &Record<'_>, spec_name: &str) -> Option<&'a Lifetime> {
         if !self.refers(record.tpoint.id) {
             return self.by_owner(record).filter(|object| self.specs[object.spec].name == spec_name);
@@ -277,7 +285,7 @@ impl Annotator {
         found.find(|found| self.specs[found.object.spec].name == spec_name).map(|found| found.object)
     }
 
-    /// A property's value.
+    /// Returns the value of a property.
     pub fn property<'a>(&self, object: &'a Lifetime, name: &str) -> Option<&'a str> {
         object.value(self.specs[object.spec].properties.iter().position(|p| p.name == name)?)
     }

@@ -1,4 +1,4 @@
-//! The lines before and behind those of a recording's objects: whose it is, and from when to when it has all of them.
+//! The first and last lines of a recording: its process, and the times for which it is complete.
 
 use spdk_trace::Ticks;
 
@@ -6,40 +6,40 @@ use crate::alive::WATCHED;
 use crate::recording::{Event, Value, events, write_line};
 use crate::spec::TSC;
 
-/// Beginning of the names of lines about the recording itself.
+/// Prefix of the names of lines about the recording itself.
 pub const RECORDING: &str = "recording_";
-/// Name of the first line of a recording. Its `tsc` is 0, since nothing stands before it.
+/// Name of the first line of a recording. Its `tsc` is 0, since no time precedes it.
 const BEGIN: &str = "recording_begin";
-/// Name of a line that says how many hits were lost by then: the last one, and one as soon as there are any.
+/// Name of a line with the number of lost hits: the last line, and one as soon as any are lost.
 const END: &str = "recording_end";
 
 /// The first line of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The recorded process.
+    /// Id of the recorded process.
     pub pid: u32,
     /// Begin of the recording.
     pub since: Ticks,
-    /// The time from which on probes report each beginning and end; `None` if none do.
+    /// Time from which probes report each beginning and end; `None` if none do.
     pub watched: Option<Ticks>,
 }
 
 /// A line about the recording itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// It begins.
+    /// The recording begins.
     Begin(Header),
-    /// It has lost this many hits; if none, it ends.
+    /// The recording has lost `lost` hits; if 0, it ends.
     End {
         /// Time of the line.
         at: Ticks,
-        /// Hits that it does not have.
+        /// Number of lost hits.
         lost: u64,
     },
 }
 
 impl Header {
-    /// Finds the first line of a recording that says whose it is.
+    /// Finds the first line of a recording that states its process.
     pub fn find(text: &str) -> Option<Self> {
         events(text, |name| name == BEGIN, 0).flatten().find_map(|(_, event)| match Frame::parse(&event) {
             Some(Frame::Begin(header)) => Some(header),
@@ -48,19 +48,19 @@ impl Header {
     }
 }
 
-/// Returns the time of a recording's last line that has one.
+/// Returns the time of a recording's last line with a time.
 pub fn last_time(text: &str) -> Option<Ticks> {
     let time = |line| events(line, |_| true, 0).next()?.ok().map(|(_, event)| Ticks(event.tsc));
     text.lines().rev().find_map(time)
 }
 
 impl Frame {
-    /// Returns whether lines of that name are about the recording.
+    /// Returns whether lines of this name are about the recording.
     pub(crate) fn is(name: &str) -> bool {
         [BEGIN, END].contains(&name)
     }
 
-    /// Parses a line; `None` if it is about an object, or lacks something.
+    /// Parses a line; `None` if it is about an object, or incomplete.
     pub(crate) fn parse(event: &Event<'_>) -> Option<Self> {
         let number = |name: &str| match event.arg(name) {
             Some(Value::Int(number)) => Some(number),
@@ -77,7 +77,7 @@ impl Frame {
         }
     }
 
-    /// Formats it as a line of a recording.
+    /// Formats the line of a recording.
     pub fn line(&self) -> String {
         let int = Value::Int;
         let (name, args) = match *self {
@@ -94,25 +94,26 @@ impl Frame {
     }
 }
 
-/// The times in which a recording has every beginning and end.
+/// Periods in which a recording has every beginning and end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WholeTimes {
-    /// Begin and end of each; the last may go on.
+    /// Begin and end of each period; the last may be open.
     times: Vec<(Ticks, Ticks)>,
 }
 
 impl WholeTimes {
-    /// Takes over what a line says of the recording.
+    /// Applies a line about the recording.
     pub(crate) fn frame(&mut self, frame: Frame) {
         match frame {
             Frame::Begin(header) => self.watch(header.watched),
             Frame::End { at, lost: 0 } => self.end(at),
-            // Which these were, and when, is not known. A second line of one recording says it again.
+            // The lost hits and their times are unknown. A second such line of one recording
+            // changes nothing.
             Frame::End { .. } => drop(self.times.pop_if(|(_, end)| *end == Ticks(u64::MAX))),
         }
     }
 
-    /// Notes that probes report everything from then on.
+    /// Notes that probes report everything from `since` on.
     pub(crate) fn watch(&mut self, since: Option<Ticks>) {
         if let Some(since) = since
             && !self.times.iter().any(|(first, _)| *first == since)
@@ -121,7 +122,7 @@ impl WholeTimes {
         }
     }
 
-    /// Notes that probes report nothing more.
+    /// Notes that probes report nothing after `at`.
     pub(crate) fn end(&mut self, at: Ticks) {
         if let Some((_, end)) = self.times.iter_mut().rfind(|(_, end)| *end == Ticks(u64::MAX)) {
             *end = at;

@@ -1,11 +1,14 @@
-//! Finds the object that an owner is, for records that name their owner and have no pointer (NVMe/TCP from v24.05 on): by the
-//! owner's description and the time at which it was registered, if it is certain that no other owner can be that object.
+//! Finds the object that is an owner, for records that state their owner and have no pointer
+//! (NVMe/TCP from v24.05 on). Uses the owner's description and time of registration, and requires
+//! that no other owner can be that object.
 //!
-//! An object that began right after an owner is that owner's if it is the only one that fits, if each earlier owner to which it
-//! could belong has one of its own, and if nothing is missing by which it could belong to another one:
+//! An object that began right after an owner belongs to it under three conditions. It is the only
+//! one that fits. Each earlier owner to which it could belong has an object of its own. No missing
+//! data could assign it to another owner:
 //!
-//! - either the recording has all objects of that time, so that it would have the owner's own one, too;
-//! - or the trace still has all owners. SPDK gives the number of an owner that is gone to another one, which overwrites it.
+//! - either the recording has all objects of that time, so that it would also have the owner's own
+//!   one;
+//! - or the trace still has all owners. SPDK reuses the id of a removed owner, which overwrites it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,21 +20,22 @@ use crate::lifetimes::Lifetimes;
 use crate::owner::OwnerProperties;
 use crate::spec::ObjectSpec;
 
-/// How long after its owner a connection's own life begins at most, in parts of a second: SPDK registers the owner when it
-/// accepts the connection (`lib/nvmf/tcp.c`), and then hands it to a poll group.
+/// Maximum time from an owner's registration to the beginning of its connection, as a divisor of a
+/// second. SPDK registers the owner when it accepts the connection (`lib/nvmf/tcp.c`), and then
+/// hands it to a poll group.
 const WINDOW: u64 = 10;
 
-/// Objects of owners, by the place of the owner.
+/// Objects of owners, by index of the owner.
 type Objects = HashMap<usize, Option<u32>, RandomState>;
 
-/// The owners of a trace that may be objects, by the time at which they were registered.
+/// Owners of a trace that may be objects, by time of registration.
 #[derive(Debug, Default)]
 pub(crate) struct Joins {
     owners: Vec<Candidate>,
     window: u64,
-    /// True if there were no owners but those that the trace has.
+    /// True if there never were owners other than those in the trace.
     are_all: bool,
-    /// Objects as places among the lifetimes, by the owner's place, as far as they were asked for.
+    /// Cache of objects, as indices into the lifetimes, by index of the owner.
     found: RefCell<Objects>,
 }
 
@@ -39,20 +43,20 @@ pub(crate) struct Joins {
 struct Candidate {
     id: u16,
     since: Ticks,
-    /// What the description has of the properties that count, in the spec's order.
+    /// Values of the identifying properties in the description, in the spec's order.
     stated: Vec<Option<String>>,
 }
 
 impl Candidate {
-    /// Whether both could be the same object, but for the time.
+    /// Returns whether both could be the same object, ignoring their times.
     fn is_like(&self, other: &Self) -> bool {
         self.stated.iter().zip(&other.stated).all(|(a, b)| a.is_none() || b.is_none() || a == b)
     }
 }
 
 impl Joins {
-    /// Takes those of these owners that have the first of the properties by which the spec's objects are known. `are_all` says that
-    /// there never were others.
+    /// Selects the owners that have the first of the properties that identify the spec's objects.
+    /// `are_all` is set if there never were others.
     pub(crate) fn new<'a>(
         spec: &ObjectSpec,
         owners: impl Iterator<Item = (u16, &'a Owner)>,
@@ -71,24 +75,24 @@ impl Joins {
         Self { owners: candidates, window: rate.get() / WINDOW, are_all, found: RefCell::default() }
     }
 
-    /// Every owner that may be an object.
+    /// Iterates over the owners that may be objects.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u16, Ticks)> {
         self.owners.iter().map(|owner| (owner.id, owner.since))
     }
 
-    /// Forgets what was found: more is known of the objects.
+    /// Clears the cache, since more objects are known.
     pub(crate) fn renew(&mut self) {
         self.found.get_mut().clear();
     }
 
-    /// Finds the only object that can be that owner, as its place among the lifetimes.
+    /// Finds the only object that can be this owner, as its index in the lifetimes.
     pub(crate) fn find(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
         let first = self.owners.partition_point(|owner| owner.since < since);
         let Some(at) = (first..self.owners.len()).find(|&i| self.owners[i].id == id && self.owners[i].since == since)
         else {
             return by_number(spec, lifetimes, id, since);
         };
-        // Whose object one is depends on those of the owners shortly before.
+        // The result depends on the objects of the owners shortly before.
         let mut found = self.found.borrow_mut();
         let is_near = |&i: &usize| self.owners[i + 1].since.0 - self.owners[i].since.0 < self.window;
         let from = (0..at).rev().take_while(|i| is_near(i) && !found.contains_key(i)).last().unwrap_or(at);
@@ -101,7 +105,7 @@ impl Joins {
         found[&at]
     }
 
-    /// Finds the object of the owner at that place, when those of the owners before it are known.
+    /// Finds the object of the owner at this index, given those of the owners before it.
     fn object(&self, spec: (usize, &ObjectSpec), lifetimes: &Lifetimes, at: usize, found: &Objects) -> Option<u32> {
         let owner = &self.owners[at];
         if let Some(known) = by_number(spec, lifetimes, owner.id, owner.since) {
@@ -118,7 +122,7 @@ impl Joins {
         is_certain.then_some(only)
     }
 
-    /// Finds the only object that may be this owner's and that began between its registration and `end`.
+    /// Finds the only object that fits this owner and began between its registration and `end`.
     fn only_between(
         &self,
         (number, spec): (usize, &ObjectSpec),
@@ -128,7 +132,7 @@ impl Joins {
     ) -> Option<u32> {
         let places: Vec<_> =
             spec.owner.iter().map(|name| spec.properties.iter().position(|p| p.name == *name)).collect();
-        // Events are learnt nearly in the order of time: not quite, so that one looks a little further.
+        // Events are learned nearly in time order, so look a little further.
         let near = |tsc: Ticks| tsc.0.saturating_sub(self.window);
         let from = lifetimes.all().partition_point(|life| life.begin.0 < near(owner.since));
         let lives = lifetimes.all()[from..].iter().enumerate();
@@ -137,7 +141,8 @@ impl Joins {
                 (Some(place), Some(stated)) => life.value(*place) == Some(stated),
                 _ => stated.is_none(),
             };
-            // When an object began that a reading has found is not known, and one whose owner is known has no other.
+            // The beginning of an object found by a reading is unknown, and an object with a known
+            // owner has no other.
             let may_be = life.alive.is_none() && life.owner.is_none_or(|known| known == u64::from(owner.id));
             let is_in_time = life.spec == number && (owner.since..end).contains(&life.begin);
             is_in_time && may_be && places.iter().zip(&owner.stated).all(is_same)
@@ -149,7 +154,7 @@ impl Joins {
     }
 }
 
-/// Finds the object that a reading has found with the owner's number, if readings find that.
+/// Finds the object that a reading has found with the owner's id, if readings provide that.
 fn by_number((number, spec): (usize, &ObjectSpec), lifetimes: &Lifetimes, id: u16, since: Ticks) -> Option<u32> {
     spec.owner_id.as_ref().and_then(|_| lifetimes.by_owner_id(number, id, since))
 }
@@ -162,7 +167,8 @@ mod tests {
     use crate::frame::{Frame, Header};
     use crate::spec::built_in;
 
-    /// The host of each of these owners (id, since, description), by a recording of qpairs (begin, qid, subsystem, host).
+    /// Returns the host of each of these owners (id, since, description), by a recording of qpairs
+    /// (begin, qid, subsystem, host).
     fn hosts(owners: &[(u16, u64, &str)], qpairs: &[(u64, u64, &str, &str)]) -> Vec<Option<String>> {
         let mut text = String::new();
         for (i, (begin, qid, subnqn, host)) in qpairs.iter().enumerate() {
@@ -174,12 +180,12 @@ mod tests {
         hosts_of(owners, &text)
     }
 
-    /// The same, by the text of a recording.
+    /// Returns the hosts by the text of a recording.
     fn hosts_of(owners: &[(u16, u64, &str)], text: &str) -> Vec<Option<String>> {
         hosts_if(owners, true, text)
     }
 
-    /// Returns the same if these are all owners there were, or if they are not.
+    /// Returns the hosts; `are_all` is set if these are all owners that ever existed.
     fn hosts_if(owners: &[(u16, u64, &str)], are_all: bool, text: &str) -> Vec<Option<String>> {
         let specs = built_in().unwrap();
         let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
@@ -209,11 +215,11 @@ mod tests {
         let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 2_000, "10.0.0.1:2 nqn.a"), (3, 2_001, "10.0.0.1:3 nqn.b")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (2_100, 1, "nqn.a", "h2"), (2_100, 0, "nqn.b", "h3")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), Some("h3")]));
-        // Later: the queue distinguishes what comes crosswise.
+        // Later: the queue distinguishes connections that cross.
         let owners = [(1, 1_000, "1.1.1.1:1 nqn.a 1.1.1.2:3 qid:1"), (2, 1_001, "1.1.1.1:2 nqn.a 1.1.1.2:3 qid:2")];
         let qpairs = [(1_100, 2, "nqn.a", "h2"), (1_200, 1, "nqn.a", "h1")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2")]));
-        // An id that is used again is another owner.
+        // A reused id is another owner.
         let owners = [(1, 1_000, "1.1.1.1:1 nqn.a"), (1, 9_000, "1.1.1.1:2 nqn.a"), (7, 5, "bdev_Malloc0")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (9_100, 0, "nqn.a", "h2")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), None]));
@@ -227,14 +233,15 @@ mod tests {
         assert!(alone(&[(1_100, 0, "nqn.b", "h1")]), "another subsystem's");
         assert!(alone(&[(900, 0, "nqn.a", "h1")]), "it was there before");
         assert!(alone(&[(200_000, 0, "nqn.a", "h1")]), "long after: the recording has missed it");
-        // Both began behind both.
+        // Both began after both.
         let owners = [owner, (2, 1_001, "10.0.0.1:2 nqn.a")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (1_200, 1, "nqn.a", "h2")];
         assert_eq!(hosts(&owners, &qpairs), some(&[None, None]));
     }
 
-    /// The recording has missed the owner's own connection, and the one that it has may be of an owner whose number is another's by
-    /// now. Not so if the recording has all connections of that time.
+    /// The recording has missed the owner's own connection; the one it has may belong to an owner
+    /// whose id has been reused. This is excluded if the recording has all connections of that
+    /// time.
     #[test]
     fn an_owner_does_not_get_the_connection_of_one_that_is_gone() {
         let owner = [(1, 1_000, "10.0.0.1:1 nqn.a qid:1")];
@@ -256,18 +263,18 @@ mod tests {
         assert_eq!(found(false, &ended(1, 200_000)), None, "its own one was lost");
     }
 
-    /// Either of two owners could have the one connection that there is; a third one, long after, has its own.
+    /// Either of two owners could have the only connection; a third one, long after, has its own.
     #[test]
     fn a_connection_is_not_that_of_the_last_owner_before_it() {
         let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 1_001, "10.0.0.1:2 nqn.a"), (3, 900_000, "10.0.0.1:3 nqn.a")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (900_100, 1, "nqn.a", "h3")];
         assert_eq!(hosts(&owners, &qpairs), some(&[None, None, Some("h3")]));
-        // The first one has another.
+        // The first owner has another connection.
         let qpairs = [(1_000, 0, "nqn.a", "h1"), (1_100, 1, "nqn.a", "h2")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), None]));
     }
 
-    /// A reading finds it in the time in which a connection of this owner would begin.
+    /// The reading is in the period in which a connection of this owner would begin.
     #[test]
     fn a_connection_found_alive_is_not_that_of_an_owner_who_is_gone() {
         let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 900, "10.0.0.1:2 nqn.a")];

@@ -1,4 +1,5 @@
-//! The lines of a recording that still matter: for a recording that goes on for days, of which the last moment is wanted.
+//! The lines of a recording that still matter, for a recording that runs for days when only the
+//! last moment is needed.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +7,38 @@ use crate::alive::Said;
 use crate::lifetimes::{Key, lines};
 use crate::spec::{ObjectSpec, Role};
 
-/// The last lines that are kept of an object, beside its first.
+/// Number of last lines kept of an object, besides its first.
 const LAST: usize = 16;
-/// And of those that had the same key before.
+/// Number of last lines kept of earlier objects with the same key.
 const ENDED: usize = 4;
-/// Objects of which lines are kept: of more, the oldest are dropped.
+/// Limit on objects with lines; beyond it, the oldest are dropped.
 const MOST: usize = 1 << 16;
 
-/// The lines about objects that live, or ended not long ago, in the order in which they came.
+/// Lines about objects that are alive or ended recently, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// By spec and key, as text.
+    /// Lines by spec and key, as text.
     objects: BTreeMap<(usize, Box<str>), Known>,
-    /// The last line that ends a reading, of each spec.
+    /// The last line that ends a reading, by spec.
     readings: BTreeMap<usize, Line>,
-    /// The time of the last line.
+    /// Time of the last line.
     last: u64,
     count: u64,
 }
 
-/// A line with its place among all.
+/// A line with its number among all lines.
 #[derive(Debug)]
 struct Line(u64, Box<str>);
 
 #[derive(Debug)]
 struct Known {
     lines: Vec<Line>,
-    /// When it ended.
+    /// Time of its end, if it has ended.
     end: Option<u64>,
 }
 
 impl Journal {
-    /// Takes over the next line.
+    /// Adds the next line.
     pub fn learn(&mut self, specs: &[ObjectSpec], text: &str) {
         let Some(Ok((_, event))) = lines(text, specs, self.last).next() else { return };
         self.last = event.tsc;
@@ -64,11 +65,11 @@ impl Journal {
             let place = (number, key);
             let lives = self.objects.get(&place).is_some_and(|known| known.end.is_none());
             if (ends || updates) && !lives {
-                // Of an object whose beginning was not recorded, or that is forgotten.
+                // The object's beginning was not recorded, or the object is forgotten.
                 continue;
             }
             let known = self.objects.entry(place).or_insert(Known { lines: Vec::new(), end: None });
-            // Whatever had its key before has ended, and is kept until it is forgotten.
+            // An earlier object with this key has ended, and is kept until it is forgotten.
             known.end = if ends { Some(event.tsc) } else { known.end.filter(|_| !begins) };
             let much = known.lines.len().saturating_sub(ENDED);
             if begins && much > 0 {
@@ -84,7 +85,8 @@ impl Journal {
         }
     }
 
-    /// Drops the objects of which nothing was said for longest: a quarter of all, so that it is seldom done.
+    /// Drops the quarter of the objects with the oldest last lines; a quarter, so that it is seldom
+    /// done.
     fn drop_oldest(&mut self) {
         let newest = |known: &Known| known.lines.last().map_or(0, |line| line.0);
         let mut all: Vec<u64> = self.objects.values().map(newest).collect();
@@ -99,7 +101,7 @@ impl Journal {
         self.objects.retain(|_, known| known.end.is_none_or(|end| end >= tsc));
     }
 
-    /// All lines, as a recording has them.
+    /// Returns all lines, as in a recording.
     pub fn text(&self) -> String {
         let of_objects = self.objects.values().flat_map(|known| &known.lines);
         let mut all: Vec<_> = of_objects.chain(self.readings.values()).collect();

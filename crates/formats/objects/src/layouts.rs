@@ -1,12 +1,13 @@
-//! Layouts of SPDK's structs by version, for programs without debug information (`objects/layouts`).
+//! Layouts of SPDK's structs by version, for programs without debug information
+//! (`objects/layouts`).
 //!
-//! The files hold C definitions. The comment line above each has the versions for which it is valid: `// v22.01 to v23.01`,
-//! `// v24.01`, or `// from v25.01`.
+//! The files hold C definitions. The comment line above each has the versions for which it is
+//! valid: `// v22.01 to v23.01`, `// v24.01`, or `// from v25.01`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The files, in the order in which their structs contain each other.
+/// The files, ordered so that contained structs come first.
 const FILES: [&str; 4] = [
     include_str!("../../../../objects/layouts/spdk-nvme.h"),
     include_str!("../../../../objects/layouts/spdk-bdev.h"),
@@ -14,12 +15,12 @@ const FILES: [&str; 4] = [
     include_str!("../../../../objects/layouts/spdk-nvmf.h"),
 ];
 
-/// A release of SPDK: `v22.09`. Fixes of a release (`v22.09.1`) have its layouts, and so do its candidates.
+/// A release of SPDK: `v22.09`. Its fixes (`v22.09.1`) and candidates have the same layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpdkVersion {
     /// Year, two digits.
     pub year: u8,
-    /// Month.
+    /// Month, from 1.
     pub month: u8,
 }
 
@@ -29,7 +30,7 @@ impl fmt::Display for SpdkVersion {
     }
 }
 
-/// A text that is no version of SPDK.
+/// Error for a text that is no version of SPDK.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a version of SPDK: {text:?} (expected one like v22.09)")]
 pub struct NoVersion {
@@ -39,7 +40,7 @@ pub struct NoVersion {
 impl FromStr for SpdkVersion {
     type Err = NoVersion;
 
-    /// From `v22.09`, `22.09`, `v22.09.1`, `v22.09-pre`.
+    /// Parses `v22.09`, `22.09`, `v22.09.1` or `v22.09-pre`.
     fn from_str(text: &str) -> Result<Self, NoVersion> {
         let wrong = || NoVersion { text: text.to_owned() };
         let mut numbers = text.strip_prefix('v').unwrap_or(text).splitn(3, ['.', '-']);
@@ -53,20 +54,22 @@ impl FromStr for SpdkVersion {
     }
 }
 
-/// Looks for the version that a program prints when it starts (`SPDK_VERSION_STRING`, include/spdk/version.h: `SPDK v24.09`), in
-/// the bytes of its file, which come in blocks.
+/// Searches the bytes of a program file, block by block, for the version that the program prints at
+/// startup (`SPDK_VERSION_STRING`, include/spdk/version.h: `SPDK v24.09`).
 #[derive(Debug, Default)]
 pub struct VersionSearch {
-    /// The last bytes of what came before, too few to have a version in them.
+    /// Last bytes of the previous blocks, too few to contain a version.
     tail: Vec<u8>,
 }
 
-/// What stands before the version, and how many bytes it has with the version behind it.
+/// Text before the version.
 const STATED: &[u8] = b"SPDK v";
+/// Length of this text and the version, in bytes.
 const STATED_LENGTH: usize = STATED.len() + "24.09".len();
 
 impl VersionSearch {
-    /// The next block. Gives the first version in what came until now, and must not be called any more then.
+    /// Searches the next block. Returns the first version found so far; must not be called again
+    /// after that.
     pub fn feed(&mut self, block: &[u8]) -> Option<SpdkVersion> {
         const KEPT: usize = STATED_LENGTH - 1;
         self.tail.extend_from_slice(&block[..block.len().min(KEPT)]);
@@ -83,7 +86,8 @@ fn first_version(bytes: &[u8]) -> Option<SpdkVersion> {
     texts.find_map(|text| std::str::from_utf8(text).ok()?.parse().ok())
 }
 
-/// The structs whose layouts are known for this version, with their definitions, in the order of [`layout_text`].
+/// Iterates over the structs with known layouts for this version: name and definition, in the order
+/// of [`layout_text`].
 pub fn structs(version: SpdkVersion) -> impl Iterator<Item = (&'static str, &'static str)> {
     valid_for(version).filter_map(|definition| {
         let named = definition.text.trim_start().strip_prefix("struct ")?;
@@ -91,16 +95,18 @@ pub fn structs(version: SpdkVersion) -> impl Iterator<Item = (&'static str, &'st
     })
 }
 
-/// One definition, and the versions for which it is valid.
+/// A definition, and the versions for which it is valid.
 struct Definition {
     first: SpdkVersion,
-    /// None where it is valid for the newest version known, and taken for later ones.
+    /// Last version. `None` if it is valid for the newest known version; it is then used for later
+    /// ones too.
     last: Option<SpdkVersion>,
     text: &'static str,
 }
 
-/// The layouts of this version, as C definitions; what a struct contains comes before it. An older version than all known has none.
-/// For a newer one than all known, the newest are taken: what is read with them has to be checked anyway.
+/// Returns the layouts of this version, as C definitions; contained structs come first. The text is
+/// empty for a version older than all known. A version newer than all known gets the newest
+/// layouts: values read with them have to be checked anyway.
 #[must_use]
 pub fn layout_text(version: SpdkVersion) -> String {
     valid_for(version).map(|definition| definition.text).collect::<Vec<_>>().join("\n")
@@ -113,7 +119,7 @@ fn valid_for(version: SpdkVersion) -> impl Iterator<Item = Definition> {
     definitions().filter(is_valid)
 }
 
-/// Every version in which some layout changed, the oldest first.
+/// Returns every version in which some layout changed, oldest first.
 #[must_use]
 pub fn versions() -> Vec<SpdkVersion> {
     let mut versions: Vec<_> = definitions().map(|definition| definition.first).collect();
@@ -188,7 +194,7 @@ mod tests {
             let all = structs.len();
             structs.sort_unstable();
             structs.dedup();
-            // The initiator's struct for several paths came with v21.10.
+            // The initiator's struct for several paths was added in v21.10.
             let expected = if known == version("v21.07") { 18 } else { 19 };
             assert_eq!((structs.len(), all), (expected, expected), "{known}");
         }

@@ -1,8 +1,9 @@
-//! The objects behind a trace's pointers and owners: which connection, which host.
+//! The objects behind a trace's pointers and owners: their connections and hosts.
 //!
-//! A spec ([`ObjectSpec`]) defines a kind of object. A recording of the application's probes ([`Recording`]) gives the time in
-//! which each object lived ([`Lifetimes`]). The [`Annotator`] adds both to the records of a trace. The owners in newer traces
-//! need no recording: [`OwnerProperties`] parses their descriptions.
+//! A spec ([`ObjectSpec`]) defines a kind of object. A recording of the application's probes
+//! ([`Recording`]) contains the lifetime of each object ([`Lifetimes`]). The [`Annotator`] adds
+//! both to the records of a trace. The owners in newer traces need no recording:
+//! [`OwnerProperties`] parses their descriptions.
 #![forbid(unsafe_code)]
 
 mod alive;

@@ -1,5 +1,5 @@
-//! Objects and the times in which they lived, from the events of a recording. Finding an object by key and time takes a hash
-//! look-up and a binary search, whatever the number of objects.
+//! Objects and their lifetimes, from the events of a recording. Finding an object by key and time
+//! takes a hash look-up and a binary search, independent of the number of objects.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
 use crate::witness::Witness;
 
-/// What identifies an object among those of its type.
+/// Key of an object, unique among those of its type at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key<'a> {
     /// A pointer or a number.
@@ -33,42 +33,43 @@ impl<'a> From<Value<'a>> for Key<'a> {
     }
 }
 
-/// One object's life.
+/// Lifetime and properties of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     /// Index of its spec.
     pub spec: usize,
     /// First tick.
     pub begin: Ticks,
-    /// Last tick; the largest there is if its end was not recorded.
+    /// Last tick; the maximum if its end was not recorded.
     pub end: Ticks,
-    /// `name(property=value, ...)`, as a listing shows it.
+    /// Description, as in a listing: `name(property=value, ...)`.
     pub text: Box<str>,
-    /// Where in the text each property's value begins and ends, in the order of the spec; at 0 where nothing stated it.
+    /// Byte range of each property's value in the text, in the order of the spec; (0, 0) if not
+    /// known.
     values: Box<[(u32, u32)]>,
-    /// What readings of the memory say of it, if none of our probes has seen its beginning.
+    /// Results of readings, if no probe has reported its beginning.
     pub(crate) alive: Option<Alive>,
-    /// The number of the owner of its records, if a reading has found one.
+    /// Id of the owner of its records, if a reading has found one.
     pub(crate) owner: Option<u64>,
 }
 
 impl Lifetime {
-    /// The value of the property at that place in the spec, as it is shown.
+    /// Returns the shown value of the property at this index in the spec, if known.
     pub fn value(&self, property: usize) -> Option<&str> {
         let &(start, end) = self.values.get(property).filter(|(start, _)| *start > 0)?;
         self.text.get(start as usize..end as usize)
     }
 }
 
-/// A time in one object's life, or rather the whole of it, and which object that is.
+/// The life of an object, and its index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     pub(crate) begin: Ticks,
     pub(crate) end: Ticks,
     pub(crate) object: u32,
-    /// Whether a reading has found it, and no probe has seen its beginning.
+    /// True if a reading has found the object, and no probe has reported its beginning.
     pub(crate) by_reading: bool,
-    /// Whether a probe has reported its end.
+    /// True if a probe has reported its end.
     pub(crate) end_seen: bool,
 }
 
@@ -77,15 +78,15 @@ pub(crate) struct Interval {
 pub struct Lifetimes {
     pub(crate) objects: Vec<Lifetime>,
     pub(crate) by_spec: Vec<Index>,
-    /// The times of readings that were complete, by spec.
+    /// Times of complete readings, by spec.
     pub(crate) readings: Vec<Vec<Ticks>>,
-    /// What the trace says.
+    /// Changes reported by the trace.
     pub(crate) witness: RefCell<Witness>,
-    /// Times in which probes reported every beginning and end.
+    /// Periods in which probes reported every beginning and end.
     pub(crate) whole: WholeTimes,
-    /// The time of the last event.
+    /// Time of the last event.
     last: u64,
-    /// Hits of objects whose beginning was not recorded.
+    /// Number of hits of objects whose beginning was not recorded.
     pub orphans: u64,
 }
 
@@ -104,8 +105,8 @@ impl Lifetimes {
         lifetimes
     }
 
-    /// Follows every object through the text of a recording, without holding more of it than one line. Gives the lines
-    /// that could not be read, too.
+    /// Follows every object through the text of a recording, holding only one line in memory. Also
+    /// returns the lines that could not be read.
     pub fn read(specs: &[ObjectSpec], text: &str) -> (Self, Vec<BrokenLine>) {
         let (mut lifetimes, mut broken) = (Self::default(), Vec::new());
         for line in lines(text, specs, 0) {
@@ -118,7 +119,7 @@ impl Lifetimes {
         (lifetimes, broken)
     }
 
-    /// The same of a recording whose lines are not in the order of time.
+    /// Reads a recording whose lines are not in time order.
     fn read_sorted(specs: &[ObjectSpec], text: &str) -> (Self, Vec<BrokenLine>) {
         let (mut lifetimes, mut broken, mut places) = (Self::default(), Vec::new(), Vec::new());
         for line in lines(text, specs, 0) {
@@ -136,7 +137,7 @@ impl Lifetimes {
         (lifetimes, broken)
     }
 
-    /// Learns from one more line. A line without an object is passed over.
+    /// Learns from one more line. A line without an object is skipped.
     pub fn learn(&mut self, specs: &[ObjectSpec], line: &str) {
         if let Some(Ok((_, event))) = lines(line, specs, self.last).next() {
             self.apply(specs, &event);
@@ -197,14 +198,14 @@ impl Lifetimes {
         let object = match (role, open) {
             (Role::Seen | Role::Update, Some(open)) => open.object,
             (Role::End, Some(open)) => {
-                // What the last probe said of an object is no longer so.
+                // The arguments of the last probe may no longer hold, so they are not learned.
                 (open.end, open.end_seen) = (now, true);
                 self.objects[open.object as usize].end = now;
                 return;
             }
             (Role::Begin | Role::Seen, open) => {
                 if let Some(before) = open {
-                    // Its end was lost, but at one address there is one object at a time.
+                    // Its end was lost, but only one object is at an address at a time.
                     before.end = now;
                     self.objects[before.object as usize].end = now;
                 }
@@ -222,7 +223,7 @@ impl Lifetimes {
         self.objects[object as usize].learn(spec, event);
     }
 
-    /// The objects of a spec by their keys.
+    /// Returns the index of a spec, which finds objects by their keys.
     pub(crate) fn index_mut(&mut self, number: usize) -> &mut Index {
         if self.by_spec.len() <= number {
             self.by_spec.resize_with(number + 1, Index::default);
@@ -230,13 +231,13 @@ impl Lifetimes {
         &mut self.by_spec[number]
     }
 
-    /// The object of that spec and key that lived at `tsc`.
+    /// Returns the object of this spec and key that lived at `tsc`.
     #[inline]
     pub fn at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<&Lifetime> {
         self.objects.get(self.index_at(spec, key, tsc)? as usize)
     }
 
-    /// The same, as its place in [`Self::all`].
+    /// Returns the index in [`Self::all`] of the object that lived at `tsc`.
     #[inline]
     pub(crate) fn index_at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<u32> {
         let index = self.by_spec.get(spec)?;
@@ -251,7 +252,8 @@ impl Lifetimes {
             (Some(life), Key::Int(n)) => {
                 (!life.by_reading || self.is_proven(spec, n, life, tsc)).then_some(life.object)
             }
-            // Nothing was known at that time: what a reading found may have been there already, or still.
+            // Nothing is known of that time: an object found by a reading may have been there
+            // already, or still.
             (None, Key::Int(n)) => self.beside_readings(spec, n, (before, lives.get(begun)), tsc),
             (None, Key::Str(_)) => None,
         }
@@ -262,7 +264,7 @@ impl Lifetimes {
         self.whole.contains(from, to)
     }
 
-    /// All objects, in the order of their beginnings.
+    /// Returns all objects, in the order of their beginnings.
     pub fn all(&self) -> &[Lifetime] {
         &self.objects
     }
@@ -281,21 +283,21 @@ impl Index {
             Key::Int(n) => self.ints.entry(n).or_default(),
             Key::Str(s) => self.strings.entry(s.into()).or_default(),
         };
-        // A line that comes late is behind all the same: what is searched must be in order.
+        // A late line is appended all the same: the searched list must be in order.
         life.begin = lives.last().map_or(life.begin, |last| last.begin.max(life.begin));
         lives.push(life);
     }
 }
 
 impl Lifetime {
-    /// An object of which nothing is known yet but that it is there.
+    /// Creates an object without known properties.
     pub(crate) fn unknown(number: usize, spec: &ObjectSpec, begin: Ticks) -> Self {
         let values = vec![(0, 0); spec.properties.len()].into();
         let text = format!("{}()", spec.name).into();
         Self { spec: number, begin, end: Ticks(u64::MAX), text, values, alive: None, owner: None }
     }
 
-    /// Takes over what an event says of its properties.
+    /// Adds the properties stated by an event.
     pub(crate) fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
         if !spec.properties.iter().any(|property| event.arg(property.from()).is_some()) {
             return;
@@ -316,7 +318,7 @@ impl Lifetime {
             text.push_str(&property.name);
             text.push('=');
             let start = text.len() as u32;
-            // Writing into a string can't fail.
+            // Writing to a string can't fail.
             let _ = match (stated, property.show) {
                 (Some(Value::Str(s)), _) => text.write_str(&printable::text(s.as_bytes())),
                 (Some(Value::Int(n)), Show::Hex) => write!(text, "{n:#x}"),
@@ -330,7 +332,7 @@ impl Lifetime {
     }
 }
 
-/// The events of a text that are about these objects, each with its line.
+/// Iterates over the events of a text about these objects, each with its line.
 pub(crate) fn lines<'a>(
     text: &'a str,
     specs: &'a [ObjectSpec],
@@ -387,7 +389,7 @@ mod tests {
         assert_eq!(text_at(&all, 0xa, 0x9), Some("qpair(ptr=0xa, thread=2)"));
     }
 
-    /// By name: the first spec of that name.
+    /// Looks up by the name of the spec; the first one counts.
     fn named<'a>(lifetimes: &'a Lifetimes, spec: &str, key: Key<'_>, tsc: u64) -> Option<&'a str> {
         let number = built_in().unwrap().iter().position(|s| s.name == spec).unwrap();
         lifetimes.at(number, key, Ticks(tsc)).map(|object| &*object.text)
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(named(&threads, "poll_group", Key::Int(4), 1), Some("poll_group(thread=4)"));
     }
 
-    /// From SPDK v23.05 on, some probes have 0 in place of their ticks.
+    /// From SPDK v23.05 on, some probes have 0 instead of their ticks.
     #[test]
     fn a_hit_without_a_time_is_where_its_line_is() {
         let all = lifetimes(
@@ -440,7 +442,7 @@ mod tests {
         assert_eq!(all.orphans, 0);
     }
 
-    /// However a recording comes: whole, in any order, or line by line.
+    /// A recording is read whole, in any order, or line by line.
     #[test]
     fn lines_are_learnt_as_they_come() {
         let lines = [

@@ -1,26 +1,30 @@
-//! Parses an owner's description: SPDK's newer traces name a record's connection, bdev or thread in plain text.
+//! Parses an owner's description: SPDK's newer traces name a record's connection, bdev or thread in
+//! plain text.
 //!
-//! Sources: `lib/nvmf/tcp.c` and `ctrlr.c` (peer address, then subsystem NQN, listener address and `qid:`), `lib/iscsi/
-//! iscsi.c` (initiator address, then target name or `discovery`), `lib/bdev/bdev.c` (`bdev_` and the name),
-//! `lib/event/reactor.c` (`reactor_` and the lcore), `lib/thread/thread.c` (the thread's name).
+//! Sources: `lib/nvmf/tcp.c` and `ctrlr.c` (peer address, then subsystem NQN, listener address and
+//! `qid:`), `lib/iscsi/iscsi.c` (initiator address, then target name or `discovery`),
+//! `lib/bdev/bdev.c` (`bdev_` and the name), `lib/event/reactor.c` (`reactor_` and the lcore),
+//! `lib/thread/thread.c` (the thread's name).
 
-/// A description taken apart. What does not parse is still there, whole, as `description`.
+/// The parts of a description. The whole text is always available as `description`, even if it does
+/// not parse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerProperties<'a> {
-    /// The first `count` are known. An array, since this is parsed for every record that is filtered by it.
+    /// The first `count` are set. An array, since this is parsed for every record that is filtered
+    /// by it.
     properties: [(&'static str, &'a str); MAX_PROPERTIES],
     count: usize,
 }
 
-/// The largest number of properties in a description, itself included.
+/// Maximum number of properties in a description, itself included.
 const MAX_PROPERTIES: usize = 5;
 
 impl<'a> OwnerProperties<'a> {
-    /// The names that [`Self::get`] may know.
+    /// Names accepted by [`Self::get`].
     pub const NAMES: [&'static str; 9] =
         ["description", "peer", "subnqn", "listener", "qid", "target", "bdev", "reactor", "name"];
 
-    /// Takes a description apart.
+    /// Splits a description into its properties.
     pub fn parse(description: &'a str) -> Self {
         let mut this = Self::default();
         this.push("description", description);
@@ -43,7 +47,8 @@ impl<'a> OwnerProperties<'a> {
         }
     }
 
-    /// `PEER SUBNQN LISTENER qid:N`, as far as it goes; a word that fits nowhere ends it.
+    /// Parses `PEER SUBNQN LISTENER qid:N` as far as it goes; the first word that does not fit ends
+    /// it.
     fn connection(&mut self, description: &'a str) {
         let mut words = description.split(' ').peekable();
         if let Some(peer) = words.next_if(|w| is_address(w)) {
@@ -65,12 +70,12 @@ impl<'a> OwnerProperties<'a> {
         }
     }
 
-    /// The value of a property.
+    /// Returns the value of a property.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
-    /// All that is known, the whole description first.
+    /// Iterates over all properties, the whole description first.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
         self.properties[..self.count].iter().copied()
     }
@@ -80,7 +85,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `address:port`, the address in any form that a transport has.
+/// Returns whether the text is `address:port`, with the address in any form of a transport.
 fn is_address(text: &str) -> bool {
     let port = text.rsplit_once(':').map(|(address, port)| !address.is_empty() && is_number(port));
     port.unwrap_or(false) && !text.starts_with("nqn.") && !text.starts_with("qid:")

@@ -1,13 +1,14 @@
-//! Object specs: a kind of object is defined in a file that anyone can write (`objects/*.toml`, `--objects FILE`), not in code.
+//! Object specs: a kind of object is defined in a file that anyone can write (`objects/*.toml`,
+//! `--objects FILE`), not in code.
 
 use serde::Deserialize;
 
 use crate::alive_spec::{AliveSpec, RecordPair};
 
-/// The argument that every probe of a spec begins with: the time stamp counter.
+/// First argument of every probe of a spec: the time stamp counter.
 pub const TSC: &str = "tsc";
 
-/// What no property can be called.
+/// Name that no property may have.
 const RESERVED: &str = "object";
 
 /// The specs of a file.
@@ -17,40 +18,42 @@ struct File {
     object: Vec<ObjectSpec>,
 }
 
-/// A type of object: the probes that report its life, and the tracepoint arguments that contain its pointer.
+/// A type of object: the probes that report its life, and the tracepoint arguments that contain its
+/// pointer.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ObjectSpec {
-    /// What it is called: in annotations, filters and groups.
+    /// Name used in annotations, filters and groups.
     pub name: String,
-    /// The provider of its probes.
+    /// Provider of its probes.
     #[serde(default = "spdk")]
     pub provider: String,
-    /// The probe argument that identifies an object.
+    /// Probe argument that identifies an object.
     pub key: String,
     /// Names of tracepoint arguments that hold the key.
     #[serde(default)]
     pub tracepoint_args: Vec<String>,
-    /// Properties by which it is the owner of records that carry no key, as far as the owner's description has them; it
-    /// must have the first.
+    /// Properties that identify it as the owner of records without a key, as far as the owner's
+    /// description has them. The first one is required.
     #[serde(default)]
     pub owner: Vec<String>,
-    /// The value that is read of an object found alive and that is the number of the owner of its records.
+    /// Value of an object found alive that is the id of the owner of its records.
     #[serde(default)]
     pub owner_id: Option<String>,
-    /// Values that are read of an object found alive and that change in its life, so that it is the same one with another of them.
+    /// Values of an object found alive that change during its life: a different value does not make
+    /// it another object.
     #[serde(default)]
     pub changing: Vec<String>,
-    /// The probes that report its life.
+    /// Probes that report its life.
     #[serde(rename = "probe", default)]
     pub probes: Vec<ProbeSpec>,
-    /// Where it is found alive.
+    /// Rules for finding live objects.
     #[serde(default)]
     pub alive: Vec<AliveSpec>,
     /// Records of traces that report its life.
     #[serde(rename = "record", default)]
     pub records: Vec<RecordPair>,
-    /// What is known of it, in the order in which it is shown.
+    /// Properties, in the order in which they are shown.
     #[serde(rename = "property", default)]
     pub properties: Vec<PropertySpec>,
 }
@@ -59,29 +62,31 @@ pub struct ObjectSpec {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
-    /// The probe's name.
+    /// Name of the probe.
     pub name: String,
-    /// What it means for the object.
+    /// Meaning of the probe for the object.
     pub role: Role,
-    /// Its arguments, in their order; more than these may follow.
+    /// Arguments in order; the probe may have more after these.
     pub args: Vec<ProbeArg>,
-    /// Whether its first argument is the ticks in every version. SPDK's probes that are not of the `_TICKS` kind have 0
-    /// there from v23.05 on (`include/spdk_internal/usdt.h`): a recorder has to fill in the time by its own clock.
+    /// True if its first argument is the ticks in every version. SPDK's probes that are not of the
+    /// `_TICKS` kind have 0 there from v23.05 on (`include/spdk_internal/usdt.h`): a recorder has
+    /// to fill in the time by its own clock.
     #[serde(default = "has_ticks")]
     pub ticks: bool,
 }
 
-/// What a probe means for an object.
+/// Meaning of a probe for an object.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It begins to live.
+    /// The object begins.
     Begin,
-    /// More becomes known of it.
+    /// The object gets more properties.
     Update,
-    /// The object begins if it was unknown, and is updated otherwise. For objects whose beginning no probe reports.
+    /// The object begins if it was unknown, and is updated otherwise. For objects whose beginning
+    /// no probe reports.
     Seen,
-    /// It dies.
+    /// The object ends.
     End,
 }
 
@@ -89,9 +94,9 @@ pub enum Role {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
 pub struct ProbeArg {
-    /// Its name in recordings.
+    /// Name in recordings.
     pub name: String,
-    /// Whether it points to a string; otherwise it is a number.
+    /// True if it points to a string; otherwise it is a number.
     pub string: bool,
 }
 
@@ -99,16 +104,16 @@ pub struct ProbeArg {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct PropertySpec {
-    /// What it is called.
+    /// Name of the property.
     pub name: String,
-    /// The probe argument that has the value, if its name differs.
+    /// Probe argument with the value, if its name differs.
     from: Option<String>,
-    /// How a number is shown.
+    /// Format of a number.
     #[serde(default)]
     pub show: Show,
 }
 
-/// How a number is shown.
+/// Format of a number.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Show {
@@ -119,19 +124,19 @@ pub enum Show {
     Hex,
 }
 
-/// Why a file is not a file of specs.
+/// Reason for which a file is not a valid file of specs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// It is not TOML, or not of the specs' shape.
+    /// The file is not TOML, or not of the specs' shape.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
     /// A spec contradicts itself.
     #[error("object {object:?}: {what}")]
     Contradiction {
-        /// The spec's name.
+        /// Name of the spec.
         object: String,
-        /// What is wrong.
+        /// Description of the contradiction.
         what: String,
     },
 }
@@ -162,39 +167,40 @@ impl TryFrom<String> for ProbeArg {
     }
 }
 
-/// Whether it can stand in a recording and in a tracing script as it is.
+/// Returns whether the text can stand unescaped in a recording and in a tracing script.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 impl Role {
-    /// Whether an object can begin with it.
+    /// Returns whether an object can begin with it.
     pub fn begins(self) -> bool {
         matches!(self, Self::Begin | Self::Seen)
     }
 }
 
 impl PropertySpec {
-    /// The probe argument that has the value.
+    /// Returns the probe argument with the value.
     pub fn from(&self) -> &str {
         self.from.as_deref().unwrap_or(&self.name)
     }
 }
 
 impl ObjectSpec {
-    /// Whether a property's value is a string.
+    /// Returns whether a property's value is a string.
     pub fn is_text(&self, property: &PropertySpec) -> bool {
         self.args().any(|arg| arg.name == property.from() && arg.string)
     }
 
-    /// All that is known of objects of this kind: the arguments of probes, and the values of objects found alive.
+    /// Iterates over all possible arguments of these objects: those of probes, and the values of
+    /// objects found alive.
     fn args(&self) -> impl Iterator<Item = &ProbeArg> {
         let values = self.alive.iter().flat_map(|alive| &alive.values).map(|value| &value.arg);
         self.probes.iter().flat_map(|probe| &probe.args).chain(values)
     }
 }
 
-/// Reads a file of specs.
+/// Parses a file of specs.
 pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
     let mut file: File = toml::from_str(text)?;
     file.object.iter_mut().flat_map(|spec| &mut spec.alive).for_each(|alive| alive.locate(text));
@@ -202,7 +208,7 @@ pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
     Ok(file.object)
 }
 
-/// The specs that come with dptrace, by the name of their file, which is the object's.
+/// Specs that come with dptrace, by file name. A file is named after its object.
 pub const BUILT_IN: [(&str, &str); 13] = [
     ("qpair.toml", include_str!("../../../../objects/qpair.toml")),
     ("ctrlr.toml", include_str!("../../../../objects/ctrlr.toml")),
@@ -219,7 +225,7 @@ pub const BUILT_IN: [(&str, &str); 13] = [
     ("nvme_ctrlr.toml", include_str!("../../../../objects/nvme_ctrlr.toml")),
 ];
 
-/// The specs that come with dptrace.
+/// Returns the specs that come with dptrace.
 pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
     let mut specs = Vec::new();
     for (_, text) in BUILT_IN {
@@ -228,7 +234,7 @@ pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
     Ok(specs)
 }
 
-/// What serde can't see: that the parts of a spec fit together.
+/// Checks beyond serde that the parts of a spec fit together.
 fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
     if !spec.probes.iter().any(|p| p.role.begins()) && (spec.alive.is_empty() || !spec.probes.is_empty()) {
@@ -268,7 +274,7 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Whether the parts for objects that are found alive fit the rest.
+/// Checks that the parts for objects found alive fit the rest.
 fn check_alive(spec: &ObjectSpec) -> Result<(), String> {
     spec.alive.iter().try_for_each(|alive| alive.check(&spec.key))?;
     if let Some(owner) = &spec.owner_id

@@ -1,25 +1,25 @@
-//! The probes that a recording of some specs needs: each once, even if several specs use it.
+//! The probes that a recording of some specs needs, without duplicates.
 
 use crate::spec::{ObjectSpec, ProbeArg, SpecError};
 
-/// A probe that is to be recorded.
+/// A probe to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedProbe<'a> {
-    /// Its provider.
+    /// Provider of the probe.
     pub provider: &'a str,
-    /// Its name.
+    /// Name of the probe.
     pub name: &'a str,
-    /// Its arguments, as many as any of the specs knows.
+    /// Arguments, up to the last one known to any of the specs.
     pub args: &'a [ProbeArg],
-    /// Whether it has a time of its own: see [`crate::ProbeSpec::ticks`].
+    /// True if it has a time of its own: see [`crate::ProbeSpec::ticks`].
     pub ticks: bool,
 }
 
 impl<'a> WantedProbe<'a> {
-    /// The probes of these specs, in the order of the specs and of the probes there.
+    /// Returns the probes of these specs, in the order of the specs and of their probes.
     ///
-    /// A recording names a hit only by its probe, and an argument only by its name; so specs that share a probe must agree
-    /// about it.
+    /// A recording names a hit only by its probe, and an argument only by its name, so specs that
+    /// share a probe must agree about it.
     pub fn of(specs: &'a [ObjectSpec]) -> Result<Vec<Self>, SpecError> {
         let mut wanted: Vec<Self> = Vec::new();
         for spec in specs {

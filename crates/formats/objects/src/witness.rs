@@ -1,7 +1,8 @@
-//! What a trace itself says of the beginnings and ends of objects: records such as `RDMA_QP_CREATE`, whose object is the address.
+//! Beginnings and ends of objects in the trace itself: records such as `RDMA_QP_CREATE`, whose
+//! object is the address.
 //!
-//! If a trace would have a record of each beginning and each end between two moments, and has none, then an address belonged to
-//! the same object all the time.
+//! If a trace would have a record of each beginning and end between two times, and has none, an
+//! address belonged to the same object all the time.
 
 use std::collections::HashMap;
 
@@ -11,21 +12,21 @@ use spdk_trace::{Object, Record, Ticks, Tpoint, TpointTable};
 use crate::alive_spec::RecordPair;
 use crate::spec::ObjectSpec;
 
-/// The beginnings and ends that were seen.
+/// The observed beginnings and ends.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
-    /// By tracepoint id: the specs whose objects its records report.
+    /// Specs whose objects are reported by a tracepoint's records, by tracepoint id.
     tpoints: HashMap<u16, Vec<usize>, RandomState>,
-    /// By spec and key: when.
+    /// Times of the changes, by spec and key.
     changes: HashMap<(usize, u64), Vec<Ticks>, RandomState>,
-    /// Times from which to which the trace's records were observed, but for lost ones.
+    /// Period in which the trace's records were observed, apart from lost ones.
     extent: Option<(Ticks, Ticks)>,
-    /// Between these no beginning and no end was missed.
+    /// Period in which no beginning or end was missed.
     covered: Option<(Ticks, Ticks)>,
 }
 
 impl Witness {
-    /// What the tracepoints of a trace can report.
+    /// Collects the tracepoints of the trace that report changes.
     pub(crate) fn new(specs: &[ObjectSpec], tpoints: &TpointTable) -> Self {
         let mut witness = Self::default();
         for (number, spec) in specs.iter().enumerate() {
@@ -38,13 +39,13 @@ impl Witness {
         witness
     }
 
-    /// Whether the records of this tracepoint report beginnings or ends.
+    /// Returns whether the records of this tracepoint report beginnings or ends.
     #[inline]
     pub(crate) fn reports(&self, tpoint: u16) -> bool {
         !self.tpoints.is_empty() && self.tpoints.contains_key(&tpoint)
     }
 
-    /// Everything up to this record was seen.
+    /// Extends the observed periods to `tsc`.
     #[inline]
     pub(crate) fn reach(&mut self, tsc: Ticks) {
         for (_, to) in self.extent.iter_mut().chain(&mut self.covered) {
@@ -52,13 +53,14 @@ impl Witness {
         }
     }
 
-    /// Takes a record in. Says whether it reports something.
+    /// Applies a record. Returns whether it reports a change.
     pub(crate) fn observe(&mut self, record: &Record<'_>) -> bool {
         let Some(specs) = self.tpoints.get(&record.tpoint.id) else { return false };
         let (Object::Untyped(key) | Object::ValueOnly(key)) = record.object else { return false };
         for &spec in specs {
             let times = self.changes.entry((spec, key)).or_default();
-            // A record can be observed twice: when a live trace is read for the first time, and when it is followed.
+            // A record can be observed twice: when a live trace is first read, and when it is
+            // followed.
             if let Err(place) = times.binary_search(&record.tsc) {
                 times.insert(place, record.tsc);
             }
@@ -66,16 +68,17 @@ impl Witness {
         true
     }
 
-    /// Returns whether the trace has records of all beginnings and ends of these objects, if it has any: their tracepoints were
-    /// enabled wherever one of the same group is that names such objects.
+    /// Returns whether the trace has records of all beginnings and ends of these objects, and any
+    /// at all. Their tracepoints must be enabled if a tracepoint of the same group that refers to
+    /// such objects is.
     pub(crate) fn is_complete(specs: &[ObjectSpec], tpoints: &TpointTable) -> bool {
         let is_known = |pair: &RecordPair| Self::ids(pair, tpoints).is_some();
         let has_any = specs.iter().flat_map(|spec| &spec.records).any(is_known);
         has_any && specs.iter().all(|spec| Self::disabled(spec, tpoints).next().is_none())
     }
 
-    /// Finds the tracepoints of beginnings and ends of a spec's objects that were not enabled, though one of the same group was that
-    /// names such objects.
+    /// Finds the tracepoints of beginnings and ends of a spec's objects that were disabled although
+    /// one of the same group that refers to such objects was enabled.
     pub(crate) fn disabled<'s>(spec: &'s ObjectSpec, tpoints: &'s TpointTable) -> impl Iterator<Item = &'s str> {
         let is_used = |group: u16| {
             let names = |t: &Tpoint| t.args.iter().any(|arg| spec.tracepoint_args.contains(&arg.name));
@@ -93,7 +96,7 @@ impl Witness {
         Some([find(&pair.begin)?, find(&pair.end)?])
     }
 
-    /// Sets the times from which to which the trace goes.
+    /// Sets the period of the trace.
     pub(crate) fn extend(&mut self, from: Ticks, to: Ticks) {
         self.extent = Some((from, to));
     }
@@ -104,30 +107,30 @@ impl Witness {
         self.extent.is_some_and(|(first, last)| first <= from && to <= last)
     }
 
-    /// Says between which times nothing was missed.
+    /// Sets the period in which nothing was missed.
     pub(crate) fn cover(&mut self, from: Ticks, to: Ticks) {
         self.covered = Some((from, to));
     }
 
-    /// Whether anything is covered.
+    /// Returns whether any period is covered.
     pub(crate) fn is_used(&self) -> bool {
         self.covered.is_some()
     }
 
-    /// Something may have been missed until `tsc`.
+    /// Notes that records before `tsc` may have been missed.
     pub(crate) fn lose_until(&mut self, tsc: Ticks) {
         for (from, _) in self.extent.iter_mut().chain(&mut self.covered) {
             *from = (*from).max(tsc);
         }
     }
 
-    /// Whether nothing was missed between these times.
+    /// Returns whether nothing was missed between these times.
     #[inline]
     pub(crate) fn covers(&self, from: Ticks, to: Ticks) -> bool {
         self.covered.is_some_and(|(first, last)| first <= from && to <= last)
     }
 
-    /// Returns the time of the first beginning or end behind `from`, if one was seen.
+    /// Returns the time of the first beginning or end after `from`, if one was observed.
     #[inline]
     pub(crate) fn change_after(&self, spec: usize, key: u64, from: Ticks) -> Option<Ticks> {
         if self.changes.is_empty() {
@@ -137,7 +140,7 @@ impl Witness {
         times.get(times.partition_point(|time| *time <= from)).copied()
     }
 
-    /// Returns whether a beginning or an end was seen behind `from` and not behind `to`.
+    /// Returns whether a beginning or an end was observed after `from` and not after `to`.
     #[inline]
     pub(crate) fn has_change(&self, spec: usize, key: u64, from: Ticks, to: Ticks) -> bool {
         self.change_after(spec, key, from).is_some_and(|time| time <= to)
@@ -146,7 +149,7 @@ impl Witness {
 
 #[cfg(test)]
 impl Witness {
-    /// A beginning or an end at that time.
+    /// Adds a beginning or an end at this time.
     pub(crate) fn change_for_test(&mut self, spec: usize, key: u64, tsc: Ticks) {
         self.changes.entry((spec, key)).or_default().push(tsc);
     }

@@ -1,4 +1,5 @@
-//! What the page's scripts read: the report as JSON in little room. Numbers that follow one another are written as differences.
+//! Data for the scripts of the page: the report as compact JSON, with consecutive numbers as
+//! differences.
 
 use std::collections::HashMap;
 
@@ -8,13 +9,13 @@ use crate::escape::shown;
 use crate::heat::HeatMap;
 use crate::model::{Activity, Connection, Figures, Group, Lane, LaneStrip, Report, StageFigures};
 
-/// Bytes that the names and figures of connections may have together.
+/// Limit on the names and figures of connections, in bytes.
 const MOST_OF_CONNECTIONS: usize = 160_000;
-/// Bytes that the requests of the heat map that have names may have together.
+/// Limit on the named requests of the heat map, in bytes.
 const MOST_OF_SEEN: usize = 140_000;
-/// Bytes that the names of those who took CPUs may have together, in the strips of threads.
+/// Limit on the names of intruders in the strips of threads, in bytes.
 const MOST_OF_WHO: usize = 24_000;
-/// Parts of a column of a lane are whole numbers of this.
+/// Scale of the parts of a lane's column: 1 is a thousandth.
 const PARTS: u64 = 1_000;
 
 #[derive(Serialize)]
@@ -35,21 +36,22 @@ struct HeatData {
     column: u64,
     columns: u32,
     per_doubling: u32,
-    /// Columns after the one before, row, count; and again.
+    /// Flat triples: columns since the previous one, row, count.
     cells: Vec<u64>,
     seen: Vec<SeenData>,
     whose: Vec<String>,
     holes: Vec<(u64, u64, String)>,
 }
 
-/// End, length, name, place in `whose`, place of its waterfall.
+/// End, length, name, index in `whose`, index of its waterfall.
 type SeenData = (u64, u64, String, Option<usize>, Option<usize>);
 
 #[derive(Serialize)]
 struct LanesData<'a> {
     column: u64,
     threads: Vec<LaneData>,
-    /// Place of its thread, nanoseconds after the one before, length, place of its activity, place in `who`.
+    /// Index of the thread, nanoseconds since the previous one, length, index of the activity,
+    /// index in `who`.
     taken: Vec<(usize, u64, u64, usize, usize)>,
     who: Vec<String>,
     activities: Vec<(&'a str, &'a str)>,
@@ -58,7 +60,8 @@ struct LanesData<'a> {
 #[derive(Serialize)]
 struct LaneData {
     name: String,
-    /// For each activity: columns after the one before, thousandths; and again. What ran is what is left.
+    /// For each activity, flat pairs: columns since the previous one, thousandths. The rest is
+    /// running time.
     shares: Vec<Vec<u64>>,
 }
 
@@ -72,7 +75,7 @@ struct FiguresData<'a> {
     curve: &'a [u64],
 }
 
-/// The place of a stage in [`Data::stages`], and its figures.
+/// Index of a stage in [`Data::stages`], and its figures.
 type StageData<'a> = (usize, FiguresData<'a>);
 
 #[derive(Serialize)]
@@ -91,18 +94,18 @@ struct ConnectionData<'a> {
     group: usize,
     whole: FiguresData<'a>,
     unfinished: u64,
-    /// Place of the stage, and its share.
+    /// Index of the stage, and its share.
     most: Option<(usize, f64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     excluded: Option<String>,
-    /// At least, at most, of so long together.
+    /// Kernel time, minimum and maximum, and the total length of the requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<(u64, u64, u64)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stages: Vec<StageData<'a>>,
 }
 
-/// Names of stages, each once.
+/// Names of stages without duplicates.
 #[derive(Default)]
 struct Stages(Vec<(String, String)>);
 
@@ -124,7 +127,7 @@ fn figures(of: &Figures) -> FiguresData<'_> {
     FiguresData { n: of.count, mean: of.mean, p: of.quantiles, max: of.max, curve: &of.curve }
 }
 
-/// How many bytes a text takes in the page: some letters are escaped twice there.
+/// Returns the size of a text in the page, in bytes: some characters are escaped twice there.
 fn size(text: &str) -> usize {
     let of = |c: char| match c {
         '<' | '>' | '&' => "\\u003c".len(),
@@ -205,7 +208,7 @@ fn heat(map: &HeatMap, report: &Report) -> HeatData {
     };
     let (mut seen, mut whose, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     let mut room = MOST_OF_SEEN;
-    // The slowest come first.
+    // The slowest requests come first.
     for it in &map.seen {
         let name = shown(&it.name).into_owned();
         let owner = it.whose.and_then(|place| Some((place, shown(map.whose.get(place)?))));
@@ -241,7 +244,7 @@ fn lanes(strip: &LaneStrip) -> LanesData<'_> {
         let what = shown(&it.what);
         let place = match who.iter().position(|known| *known == what) {
             Some(place) => place,
-            // Its column has it without a name.
+            // The column includes it without a name.
             None if size(&what) > room => continue,
             None => {
                 room -= size(&what);

@@ -1,14 +1,14 @@
-//! Text of strangers, made harmless for HTML, SVG and a script's data.
+//! Escapes untrusted text for HTML, SVG and script data.
 
 use std::borrow::Cow;
 
 use text::printable;
 
-/// Characters of a name that are shown at most.
+/// Limit on the shown length of a name, in characters.
 const MOST: usize = 512;
 
-/// For text between tags and for attributes in double quotes, of HTML and of XML. Control characters and those that turn the
-/// direction of writing are shown as `\xNN`.
+/// Escapes text between tags and in double-quoted attributes, of HTML and of XML. Control
+/// characters, and those that change the writing direction, are shown as `\xNN`.
 pub(crate) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for c in shown(text).chars() {
@@ -24,7 +24,7 @@ pub(crate) fn html(text: &str) -> String {
     escaped
 }
 
-/// As it is shown: one line, of bounded length.
+/// Returns the text as one line of bounded length.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let text = printable::text(text.as_bytes());
     match text.char_indices().nth(MOST) {
@@ -33,7 +33,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON for a `<script>` element, which ends at the first `</script` whatever the JSON says: no `<` is left in it.
+/// Escapes JSON for a `<script>` element, which would end at the first `</script` in the JSON: no
+/// `<` remains.
 pub(crate) fn script_data(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

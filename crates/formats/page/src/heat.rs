@@ -1,64 +1,65 @@
-//! Latency over time, in bounded memory: how many requests ended in each span of time after each length.
+//! Latency over time, in bounded memory: the number of requests by end and latency.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::model::Hole;
 
-/// Columns over the whole time.
+/// Number of columns over the whole time.
 const COLUMNS: u64 = 960;
-/// Rows for each doubling of the length: 4.4 % each.
+/// Rows for each doubling of the latency: 4.4 % each.
 const ROWS: u32 = 16;
-/// Cells that are kept: beyond that, neighbours become one.
+/// Limit on cells; beyond it, neighbours are merged.
 const MOST_CELLS: usize = 24_000;
-/// The slowest requests of a cell that are kept by name, and of all cells together.
+/// Limit on named requests per cell; the slowest are kept.
 const MOST_OF_CELL: usize = 3;
+/// Limit on named requests in all cells together; the slowest are kept.
 const MOST_SEEN: usize = 3_000;
 
 /// A finished heat map.
 #[derive(Clone, Debug, Default)]
 pub struct HeatMap {
-    /// How long a column is, in nanoseconds.
+    /// Width of a column, in nanoseconds.
     pub column: u64,
-    /// How many columns there are.
+    /// Number of columns.
     pub columns: u32,
-    /// Rows for each doubling of the length: row `n` begins at `2^(n / per_doubling)` nanoseconds.
+    /// Rows for each doubling of the latency: row `n` begins at `2^(n / per_doubling)` nanoseconds.
     pub per_doubling: u32,
-    /// Those that have something, by column and row.
+    /// Nonempty cells, by column and row.
     pub cells: Vec<Cell>,
-    /// The slowest requests of cells, the slowest first.
+    /// The slowest requests of the cells, slowest first.
     pub seen: Vec<Seen>,
-    /// Whose requests are named: [`Seen::whose`] is a place in it.
+    /// Names of the owners of requests, indexed by [`Seen::whose`].
     pub whose: Vec<String>,
-    /// Times of which requests are not known.
+    /// Time spans without data.
     pub holes: Vec<Hole>,
 }
 
-/// How many requests ended in a span of time after a length.
+/// Number of requests that ended in a column with a latency in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Counted from the begin.
+    /// Index of the column, from the start.
     pub column: u32,
-    /// The logarithm of the length.
+    /// Index of the row, on the logarithmic latency scale.
     pub row: u32,
-    /// How many.
+    /// Number of requests.
     pub count: u64,
 }
 
-/// A request that has a name.
+/// A named request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// When it ended.
+    /// End time.
     pub end: u64,
-    /// How long it took.
+    /// Latency.
     pub length: u64,
-    /// Its name.
+    /// Name of the request.
     pub name: String,
-    /// Whose it is.
+    /// Index of its owner in [`HeatMap::whose`], if known.
     pub whose: Option<usize>,
 }
 
-/// Collects a heat map.
+/// Collector of a heat map.
 #[derive(Clone, Debug)]
 pub struct Heat {
     column: u64,
@@ -75,7 +76,7 @@ struct Counted {
 }
 
 impl Heat {
-    /// Of this time, from the first record to the end.
+    /// Creates an empty map for a time span from the first record to the end.
     pub fn new(span: u64) -> Self {
         Self {
             column: span.div_ceil(COLUMNS).max(1),
@@ -86,7 +87,8 @@ impl Heat {
         }
     }
 
-    /// A request that ended then and took that long. Its name is asked for only if it is one of the slowest of its cell.
+    /// Adds a request by its end and latency. `name` is called only if it is one of the slowest of
+    /// its cell.
     pub fn add(&mut self, end: u64, length: u64, whose: Option<&str>, name: impl FnOnce() -> String) {
         let column = u32::try_from(end / self.column).unwrap_or(u32::MAX);
         let key = (column, row(length, self.per_doubling));
@@ -108,7 +110,7 @@ impl Heat {
         }
     }
 
-    /// Makes two neighbours one: first of lengths, then of times.
+    /// Merges neighbouring cells: first in latency, then in time.
     fn coarsen(&mut self) {
         let halve_rows = self.per_doubling >= ROWS;
         if halve_rows {
@@ -124,7 +126,7 @@ impl Heat {
         }
     }
 
-    /// All of it; `span` and `holes` as in [`Heat::new`] and [`HeatMap`].
+    /// Finishes the map; `span` and `holes` as in [`Heat::new`] and [`HeatMap`].
     pub fn finish(self, span: u64, holes: Vec<Hole>) -> HeatMap {
         let mut cells = Vec::with_capacity(self.cells.len());
         let mut seen = Vec::new();
@@ -143,7 +145,7 @@ impl Heat {
     }
 }
 
-/// The names that these requests need, and their places in them.
+/// Returns the owner names used by these requests, and updates the indices in the requests.
 fn named(seen: &mut [Seen], names: &[String]) -> Vec<String> {
     let (mut places, mut needed) = (HashMap::new(), Vec::new());
     for whose in seen.iter_mut().filter_map(|seen| seen.whose.as_mut()) {
@@ -163,12 +165,12 @@ impl Counted {
     }
 }
 
-/// The row of a length.
+/// Returns the row of a latency.
 fn row(length: u64, per_doubling: u32) -> u32 {
     ((length.max(1) as f64).log2() * f64::from(per_doubling)) as u32
 }
 
-/// The length at which a row begins, in nanoseconds.
+/// Returns the latency at which a row begins, in nanoseconds.
 pub(crate) fn row_begin(row: u32, per_doubling: u32) -> f64 {
     (f64::from(row) / f64::from(per_doubling.max(1))).exp2()
 }

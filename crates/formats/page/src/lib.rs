@@ -1,9 +1,10 @@
-//! A report as one HTML file that needs nothing else, or as one chart (SVG or PNG): plain data in, a file out.
+//! A report as one self-contained HTML file, or as one chart (SVG or PNG): plain data in, a file
+//! out.
 //!
-//! [`Report`] is the data, [`page()`] makes the file of it, and [`chart`] the charts. The file has its style and its scripts inside,
-//! and a content security policy that permits these and nothing else: it loads nothing and sends nothing. Names in the data are
-//! those of strangers: all text is escaped here, whatever the caller has done before. The crate opens no file, and knows neither
-//! traces nor captures.
+//! [`Report`] is the data, [`page()`] formats the file, and [`chart`] the charts. The file includes
+//! its style and scripts, and a content security policy that permits nothing else: it loads nothing
+//! and sends nothing. Names in the data are untrusted: all text is escaped here, even if the caller
+//! has escaped it. The crate opens no file, and knows neither traces nor captures.
 #![forbid(unsafe_code)]
 
 pub mod chart;

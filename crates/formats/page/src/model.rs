@@ -1,115 +1,116 @@
-//! What a report is made of. All times are in nanoseconds.
+//! The data of a report. All times are in nanoseconds.
 
 use crate::heat::HeatMap;
 
-/// All of it.
+/// All data of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it is about: the name of a capture or a file.
+    /// Name of the capture or file.
     pub title: String,
-    /// The program that made it, with its version.
+    /// Name and version of the program that made the report.
     pub maker: String,
-    /// What else is to be said of the whole, each with its name: when, where, which process.
+    /// Facts about the whole, as name and value: time, place, process.
     pub facts: Vec<(String, String)>,
-    /// When charts begin, after the first record. Times in [`Report::heat`] and [`Report::lanes`] count from then on.
+    /// Start of the charts, after the first record. Times in [`Report::heat`] and [`Report::lanes`]
+    /// count from it.
     pub offset: u64,
-    /// From there to the end.
+    /// Time from `offset` to the end.
     pub span: u64,
-    /// Whether there are events of the kernel: without them, parts are left out.
+    /// True if there are kernel events; without them, some parts are omitted.
     pub has_kernel: bool,
-    /// Sentences about what no chart of it shows: they come before the answer.
+    /// Sentences about facts that no chart shows; they precede the verdicts.
     pub unseen: Vec<String>,
-    /// The answer, the most important first.
+    /// Verdicts, the most important first.
     pub verdicts: Vec<Verdict>,
-    /// Sentences about the requests that are in no part of it.
+    /// Sentences about the requests excluded from the report.
     pub left_out: Vec<String>,
-    /// Causes of the requests that the first verdict is about.
+    /// Causes of the requests of the first verdict.
     pub spent: Spent,
-    /// What is missing or not known.
+    /// Sentences about missing or unknown data.
     pub notes: Vec<String>,
-    /// When requests ended, and how long they had taken.
+    /// Requests by end and latency.
     pub heat: HeatMap,
-    /// What threads did over time.
+    /// Activities of threads over time.
     pub lanes: LaneStrip,
-    /// What each thread did in all.
+    /// Total time of each thread, by activity.
     pub budgets: Vec<Budget>,
-    /// Threads that have no row in `budgets`.
+    /// Number of threads without a row in `budgets`.
     pub budgets_left_out: u64,
-    /// Who ran instead, the one that took most first.
+    /// Threads and interrupts that took CPUs, by total time, largest first.
     pub intruders: Vec<Intruder>,
-    /// Others, which took less.
+    /// Number of further intruders, which took less.
     pub intruders_left_out: u64,
     /// The slowest requests, slowest first.
     pub waterfalls: Vec<Waterfall>,
-    /// The figures of each kind of object.
+    /// Figures of each kind of object.
     pub groups: Vec<Group>,
-    /// The figures of each connection.
+    /// Figures of each connection.
     pub connections: Vec<Connection>,
-    /// Connections for which there was no room.
+    /// Number of connections omitted for lack of room.
     pub connections_left_out: u64,
 }
 
-/// What is to be said of one group of requests.
+/// Verdict on one group of requests.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// In one sentence.
+    /// The verdict as one sentence.
     pub sentence: String,
-    /// How much of what was slow that explains.
+    /// Sentence about the share of the slowness that it explains.
     pub explained: String,
 }
 
-/// Where the time of the slowest requests went.
+/// Causes of the time of the slowest requests.
 #[derive(Clone, Debug, Default)]
 pub struct Spent {
-    /// Group that they are of, as the verdict names it; empty if that goes without saying.
+    /// Name of their group, as in the verdict; empty if obvious.
     pub of: String,
-    /// How many requests these are.
+    /// Number of these requests.
     pub requests: u64,
-    /// How long they took together.
+    /// Total time of these requests.
     pub length: u64,
-    /// What took it, the most first; of the last ones, all together.
+    /// Causes, largest first; the smallest ones are combined.
     pub causes: Vec<Cause>,
 }
 
-/// What took a part of that time.
+/// Cause of a part of that time.
 #[derive(Clone, Debug, Default)]
 pub struct Cause {
-    /// Its name.
+    /// Name of the cause.
     pub name: String,
-    /// What it is to the thread that serves the request; `None` if that is not known.
+    /// Activity of the thread that serves the request; `None` if not known.
     pub activity: Option<Activity>,
-    /// On which CPUs it took it.
+    /// CPUs on which it took the time.
     pub cpus: Vec<u32>,
-    /// How much, at least and at most.
+    /// Time taken, minimum and maximum.
     pub took: Lost,
-    /// The stage in which most of that was, by the names of its ends.
+    /// Stage with the largest part of that time, by the tracepoints at its ends.
     pub stage: Option<(String, String)>,
 }
 
-/// What a thread does, as far as colours distinguish it.
+/// Activity of a thread, as distinguished by colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Activity {
-    /// Its own code.
+    /// The thread's own code.
     #[default]
     Ran,
     /// A system call.
     Call,
-    /// Another thread had its CPU.
+    /// Another thread had the CPU.
     Preempted,
-    /// It was woken, and did not have the CPU yet.
+    /// The thread was woken, and waited for the CPU.
     Woken,
-    /// An interrupt had its CPU.
+    /// An interrupt had the CPU.
     Interrupt,
-    /// It waited for something.
+    /// The thread waited for something.
     Blocked,
-    /// It was stopped.
+    /// The thread was stopped.
     Stopped,
-    /// Nobody knows: a hole.
+    /// Not known: a hole in the data.
     Unknown,
 }
 
 impl Activity {
-    /// All, in the order in which they are drawn.
+    /// All activities, in drawing order.
     pub const ALL: [Self; 8] = [
         Self::Ran,
         Self::Call,
@@ -121,7 +122,7 @@ impl Activity {
         Self::Unknown,
     ];
 
-    /// Its word in classes of the style and in data.
+    /// Returns the key used in style classes and data.
     pub fn key(self) -> &'static str {
         match self {
             Self::Ran => "ran",
@@ -135,7 +136,7 @@ impl Activity {
         }
     }
 
-    /// What the head of a narrow column calls it.
+    /// Returns the label for the head of a narrow column.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ran => "own code",
@@ -149,7 +150,7 @@ impl Activity {
         }
     }
 
-    /// What a legend calls it.
+    /// Returns the label for a legend.
     pub fn label(self) -> &'static str {
         match self {
             Self::Ran => "ran its own code",
@@ -164,214 +165,216 @@ impl Activity {
     }
 }
 
-/// How a set of times is spread.
+/// Distribution of a set of times.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// How many there are.
+    /// Number of times.
     pub count: u64,
     /// The mean.
     pub mean: u64,
-    /// What 50, 90, 99 and 99.9 % do not exceed.
+    /// The 50th, 90th, 99th and 99.9th percentiles.
     pub quantiles: [u64; 4],
-    /// The largest.
+    /// The maximum.
     pub max: u64,
-    /// The whole distribution; empty if only the figures are wanted.
+    /// The whole distribution; empty if not needed.
     pub curve: Curve,
 }
 
-/// Quantiles at steps of a tenth of a nine: the value at `n` is what all but `10^(-n/10)` of the times do not exceed.
+/// Quantiles at steps of a tenth of a nine: entry `n` is the value that all but `10^(-n/10)` of the
+/// times do not exceed.
 pub type Curve = Vec<u64>;
 
-/// One stage and its figures.
+/// A stage and its figures.
 #[derive(Clone, Debug, Default)]
 pub struct StageFigures {
-    /// The tracepoint that begins it.
+    /// Tracepoint that begins the stage.
     pub from: String,
-    /// The tracepoint that ends it.
+    /// Tracepoint that ends the stage.
     pub to: String,
-    /// How long it took.
+    /// Duration of the stage.
     pub figures: Figures,
 }
 
-/// Objects that one tracepoint creates.
+/// Objects created by one tracepoint.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// What they are called: `TCP_REQ`.
+    /// Name of the kind: `TCP_REQ`.
     pub name: String,
-    /// The tracepoint.
+    /// Tracepoint that creates the objects.
     pub first: String,
-    /// The letter that their names begin with.
+    /// First letter of the objects' names.
     pub prefix: char,
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     pub whole: Figures,
-    /// Those that the trace ends in the middle of.
+    /// Number of objects unfinished at the end of the trace.
     pub unfinished: u64,
-    /// In the order in which they follow one another.
+    /// Stages in the order in which they follow one another.
     pub stages: Vec<StageFigures>,
 }
 
-/// What a table has beside the figures.
+/// Columns of a table besides the figures.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// The stage on which the slowest hundredth spent most: where from, where to, and its part from 0 to 1.
+    /// Stage on which the slowest hundredth spent most time: its start, its end, and its share from
+    /// 0 to 1.
     pub most: Option<(String, String, f64)>,
-    /// Why these requests are not counted with the others, if so: they wait by design.
+    /// Reason for which these requests are counted separately, if they are: they wait by design.
     pub excluded: Option<String>,
 }
 
-/// What the kernel took, at least and at most.
+/// Kernel time, minimum and maximum.
 pub type Lost = (u64, u64);
 
 /// One connection.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
-    /// Its name; `None` stands for requests of which it is not known.
+    /// Name; `None` for requests whose connection is not known.
     pub name: Option<String>,
-    /// The place of its kind in [`Report::groups`].
+    /// Index of its kind in [`Report::groups`].
     pub group: usize,
-    /// What its requests took.
+    /// Latency of its requests.
     pub whole: Figures,
-    /// Those that the trace ends in the middle of.
+    /// Number of requests unfinished at the end of the trace.
     pub unfinished: u64,
-    /// What the slowest spent their time on.
+    /// Summary of its slowest requests.
     pub summary: Summary,
-    /// What the kernel took of all its requests together, and how long these took together.
+    /// Kernel time of all its requests, and their total time.
     pub lost: Option<(Lost, u64)>,
-    /// Its stages; empty if only the whole is wanted.
+    /// Stages; empty if only the whole is needed.
     pub stages: Vec<StageFigures>,
 }
 
-/// What threads did over time.
+/// Activities of threads over time.
 #[derive(Clone, Debug, Default)]
 pub struct LaneStrip {
-    /// How long a column is.
+    /// Width of a column.
     pub column: u64,
-    /// One for each thread.
+    /// One lane for each thread.
     pub lanes: Vec<Lane>,
-    /// The longest times for which threads did not have their CPU, in the order of time.
+    /// The longest spans in which threads lacked their CPU, in time order.
     pub taken: Vec<Taken>,
 }
 
-/// One thread over time.
+/// Activities of one thread over time.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// For each column how long it did what, in the order of [`Activity::ALL`].
+    /// For each column the time of each activity, in the order of [`Activity::ALL`].
     pub columns: Vec<[u64; 8]>,
 }
 
-/// A time for which a thread did not have its CPU.
+/// A span in which a thread lacked its CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
-    /// The place of its thread in [`LaneStrip::lanes`].
+    /// Index of the thread in [`LaneStrip::lanes`].
     pub lane: usize,
-    /// From when on.
+    /// Start time.
     pub at: u64,
-    /// How long.
+    /// Duration.
     pub length: u64,
-    /// Why.
+    /// Reason.
     pub activity: Activity,
-    /// Who or what took it, in words.
+    /// Description of the thread or interrupt that took the CPU.
     pub what: String,
 }
 
-/// What one thread did in all.
+/// Total time of one thread, by activity.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// The CPUs that it had, as far as these are known.
+    /// CPUs that the thread ran on, as far as known.
     pub cpus: Vec<u32>,
-    /// How long it did what, in the order of [`Activity::ALL`].
+    /// Time of each activity, in the order of [`Activity::ALL`].
     pub sums: [u64; 8],
 }
 
-/// Who or what had a thread's CPU.
+/// A thread or interrupt that took the CPU of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Intruder {
-    /// Its name.
+    /// Name of the intruder.
     pub name: String,
-    /// What it is to the thread that waits.
+    /// Resulting activity of the waiting thread.
     pub activity: Activity,
-    /// On which CPU, if that is known.
+    /// The CPU, if known.
     pub cpu: Option<u32>,
-    /// Whose time it took.
+    /// Names of the threads that lost time.
     pub victims: Vec<String>,
-    /// How often.
+    /// Number of intrusions.
     pub times: u64,
-    /// How long together.
+    /// Total time of the intrusions.
     pub total: u64,
-    /// The longest at once.
+    /// Longest single intrusion.
     pub longest: u64,
 }
 
-/// A time of which something is not known.
+/// A time span without data.
 #[derive(Clone, Debug, Default)]
 pub struct Hole {
-    /// From when on.
+    /// Start time.
     pub at: u64,
-    /// How long.
+    /// Duration.
     pub length: u64,
-    /// Why, in words.
+    /// Description of the reason.
     pub why: String,
 }
 
-/// One request with what its threads did meanwhile.
+/// One request, with the activities of its threads.
 #[derive(Clone, Debug, Default)]
 pub struct Waterfall {
-    /// Its name.
+    /// Name of the request.
     pub name: String,
-    /// What it is: `TCP_REQ`.
+    /// Kind of the request: `TCP_REQ`.
     pub kind: String,
-    /// Its connection.
+    /// Connection, if known.
     pub whose: Option<String>,
-    /// Where it ran: thread and CPU.
+    /// Thread and CPU on which it ran.
     pub ran_on: String,
-    /// When it began.
+    /// Start time.
     pub at: u64,
-    /// How long it took.
+    /// Duration.
     pub length: u64,
-    /// What the kernel took of it.
+    /// Kernel time in it.
     pub lost: Option<Lost>,
-    /// Who took it, with bounds, in words; the one that took most first.
+    /// Descriptions of the culprits with bounds, largest first.
     pub culprits: Vec<String>,
-    /// Its stages.
+    /// Stages of the request.
     pub stages: Vec<WaterStage>,
-    /// What its threads did, with their names.
+    /// Names of its threads, and their activities.
     pub threads: Vec<(String, Vec<Span>)>,
-    /// Shorter intervals that are left out.
+    /// Number of shorter intervals omitted.
     pub spans_left_out: u64,
 }
 
 /// A stage of a request.
 #[derive(Clone, Debug, Default)]
 pub struct WaterStage {
-    /// The tracepoint that begins it.
+    /// Tracepoint that begins the stage.
     pub from: String,
-    /// The tracepoint that ends it.
+    /// Tracepoint that ends the stage.
     pub to: String,
-    /// From the begin of the request.
+    /// Start time, from the start of the request.
     pub at: u64,
-    /// How long it took.
+    /// Duration.
     pub length: u64,
-    /// What the kernel took of it.
+    /// Kernel time in it.
     pub lost: Lost,
-    /// What ends it, in words.
+    /// Description of the event that ends it.
     pub ends: &'static str,
 }
 
-/// What a thread did for some time.
+/// One activity of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Span {
-    /// From the begin of the request.
+    /// Start time, from the start of the request.
     pub at: u64,
-    /// How long.
+    /// Duration.
     pub length: u64,
-    /// What.
+    /// Kind of activity.
     pub activity: Activity,
-    /// In words.
+    /// Description.
     pub what: String,
 }

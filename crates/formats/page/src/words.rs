@@ -4,7 +4,7 @@ use screen::time;
 
 use crate::model::Lost;
 
-/// What the kernel took; `None` if that is nothing.
+/// Formats the kernel time; `None` if it is 0.
 pub(crate) fn lost((least, most): Lost) -> Option<String> {
     let (from, to) = (time(least), time(most));
     match (least, most) {
@@ -15,7 +15,7 @@ pub(crate) fn lost((least, most): Lost) -> Option<String> {
     }
 }
 
-/// A number with groups of three digits.
+/// Formats a number with groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A part of a whole in percent, with one digit after the point: so a column of them is aligned.
+/// Formats a share in percent, with one digit after the point, so that a column of them is aligned.
 pub(crate) fn percent(part: u64, of: u64) -> String {
     let percent = if of == 0 { 0.0 } else { part as f64 * 100.0 / of as f64 };
     match percent {

@@ -1,4 +1,4 @@
-//! Stages of requests as slices, and what the kernel did: how long writing takes.
+//! Benchmarks of writing: stages of requests as slices, and kernel events.
 #![expect(clippy::unwrap_used, reason = "a benchmark that can't go on fails")]
 
 use std::io;
@@ -8,7 +8,7 @@ use divan::counter::ItemsCount;
 use perfetto::proto::{Ftrace, SchedSwitch};
 use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
 
-/// Slices or events of one run.
+/// Number of slices or events per run.
 const ITEMS: u64 = 1_000_000;
 
 fn main() {

@@ -1,15 +1,16 @@
-//! Lanes for what overlaps: slices of one track nest, requests do not.
+//! Lanes for overlapping intervals: slices of one track nest, requests do not.
 
-/// Lanes of one group. Each takes what begins when the last one in it has ended.
+/// Lanes of one group. Intervals in a lane do not overlap.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
-    /// When the last one in each lane ends.
+    /// End of the last interval in each lane.
     ends: Vec<u64>,
 }
 
 impl Lanes {
-    /// The lane for something from `begin` to `end`: the first one in which nothing overlaps with it, or a new one. What comes
-    /// in the order of ends or of begins needs few lanes.
+    /// Returns the lane for an interval from `begin` to `end`: the first one in which nothing
+    /// overlaps, or a new one. Adding intervals in the order of their ends or begins needs few
+    /// lanes.
     pub fn place(&mut self, begin: u64, end: u64) -> usize {
         let free = self.ends.iter().position(|last| *last <= begin);
         let lane = free.unwrap_or(self.ends.len());
@@ -35,7 +36,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing overlaps in a lane, and in the order of begins there are no more lanes than things at one time.
+        /// Intervals in a lane do not overlap, and in the order of begins there are no more lanes
+        /// than simultaneous intervals.
         #[test]
         fn lanes_have_no_overlap(mut spans in prop::collection::vec((0..100u64, 0..20u64), 1..60)) {
             spans.sort_unstable();

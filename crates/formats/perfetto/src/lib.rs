@@ -1,9 +1,11 @@
-//! Writes traces that Perfetto opens: tracks with slices, flows and counters, and what the kernel did in Perfetto's own views.
+//! Writes traces for Perfetto: tracks with slices, flows and counters, and kernel events in
+//! Perfetto's own views.
 //!
-//! A trace is a sequence of packets of Protocol Buffers. They are written as they come, so that memory does not grow with the
-//! trace; names are sent once and then used by number. The crate knows neither SPDK's traces nor the kernel's events: who does
-//! makes tracks and [`proto::Ftrace`] of them. Perfetto sorts by time itself: packets may come in any order, but the events of
-//! one track at one time stay in the order in which they are written.
+//! A trace is a sequence of Protocol Buffers packets. They are written as they arrive, so that
+//! memory does not grow with the trace; names are sent once and then referred to by number. The
+//! crate knows neither SPDK's traces nor the kernel's events: its callers turn these into tracks
+//! and [`proto::Ftrace`]. Perfetto sorts by time itself. Packets may come in any order, but events
+//! of one track with the same time keep the order in which they are written.
 #![forbid(unsafe_code)]
 
 mod lanes;

@@ -1,23 +1,24 @@
-//! The messages of a trace, as far as they are written here: names and numbers are those that Perfetto publishes
-//! (`protos/perfetto/trace/` in its repository, v58). Field numbers of messages never change there.
+//! The messages of a trace, restricted to the fields used here. Names and numbers are those that
+//! Perfetto publishes (`protos/perfetto/trace/` in its repository, v58). Field numbers of messages
+//! never change there.
 //!
-//! `tests/schema.py` reads what is written with the schema that the Python package `perfetto` carries.
+//! `tests/schema.py` reads the output with the schema in the Python package `perfetto`.
 
 use prost::{DecodeError, Message};
 
 /// A trace.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
-    /// Its packets.
+    /// Packets of the trace.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
-/// Reads a whole trace back: for tests.
+/// Reads a whole trace back, for tests. Fields not declared here are ignored.
 ///
 /// # Errors
 ///
-/// It is none. Fields that are not written here are left out.
+/// Returns an error if the bytes are not a valid trace.
 pub fn read(trace: &[u8]) -> Result<Vec<TracePacket>, DecodeError> {
     Ok(Trace::decode(trace)?.packet)
 }
@@ -25,41 +26,41 @@ pub fn read(trace: &[u8]) -> Result<Vec<TracePacket>, DecodeError> {
 /// One packet.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
-    /// Nanoseconds, of the trace's clock.
+    /// Time in nanoseconds, by the trace's clock.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Whose interned names it uses: one for each writer.
+    /// Namespace of the interned names: one for each writer.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// [`SEQ_CLEARED`], [`SEQ_NEEDS_STATE`].
+    /// Combination of [`SEQ_CLEARED`] and [`SEQ_NEEDS_STATE`].
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// Names that this packet and later ones use by number.
+    /// Names that this packet and later ones refer to by number.
     #[prost(message, optional, tag = "12")]
     pub interned_data: Option<InternedData>,
-    /// What it says.
+    /// Contents of the packet.
     #[prost(oneof = "Data", tags = "1, 2, 6, 11, 45, 60")]
     pub data: Option<Data>,
 }
 
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: names begin anew.
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: interned names are reset.
 pub const SEQ_CLEARED: u32 = 1;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet uses names that came before.
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet uses names sent earlier.
 pub const SEQ_NEEDS_STATE: u32 = 2;
 
-/// What a packet says.
+/// Contents of a packet.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Data {
-    /// What the kernel did on one CPU.
+    /// Kernel events of one CPU.
     #[prost(message, tag = "1")]
     FtraceEvents(FtraceEventBundle),
     /// Processes and threads, and their names.
     #[prost(message, tag = "2")]
     ProcessTree(ProcessTree),
-    /// What clocks showed at one moment.
+    /// Readings of several clocks at one moment.
     #[prost(message, tag = "6")]
     ClockSnapshot(ClockSnapshot),
-    /// An event of a track.
+    /// An event on a track.
     #[prost(message, tag = "11")]
     TrackEvent(TrackEvent),
     /// The machine.
@@ -70,25 +71,25 @@ pub enum Data {
     TrackDescriptor(TrackDescriptor),
 }
 
-/// An event of a track.
+/// An event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
-    /// Its details.
+    /// Details of the event.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// One of [`event_type`].
+    /// Event type: one of [`event_type`].
     #[prost(int32, optional, tag = "9")]
     pub r#type: Option<i32>,
-    /// Its name, interned.
+    /// Number of its interned name.
     #[prost(uint64, optional, tag = "10")]
     pub name_iid: Option<u64>,
-    /// The track.
+    /// Id of the track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// The value of a counter.
+    /// Value of a counter.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
-    /// Arrows that begin, go through or end here.
+    /// Ids of flows (arrows) that begin, go through or end here.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
 }
@@ -97,49 +98,49 @@ pub struct TrackEvent {
 pub mod event_type {
     /// A slice begins.
     pub const SLICE_BEGIN: i32 = 1;
-    /// The track's innermost slice ends.
+    /// The innermost slice of the track ends.
     pub const SLICE_END: i32 = 2;
-    /// Something without a length.
+    /// An event without a duration.
     pub const INSTANT: i32 = 3;
-    /// A counter's new value.
+    /// A counter has a new value.
     pub const COUNTER: i32 = 4;
 }
 
 /// A detail of an event.
 #[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
-    /// Its name, interned.
+    /// Number of its interned name.
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
-    /// Its value.
+    /// Value of the detail.
     #[prost(oneof = "AnnotationValue", tags = "3, 4, 6, 17")]
     pub value: Option<AnnotationValue>,
 }
 
-/// The value of a detail.
+/// Value of a detail.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum AnnotationValue {
-    /// A count.
+    /// An unsigned number.
     #[prost(uint64, tag = "3")]
     Uint(u64),
-    /// A number.
+    /// A signed number.
     #[prost(int64, tag = "4")]
     Int(i64),
-    /// A text that is used once.
+    /// A text used once.
     #[prost(string, tag = "6")]
     String(String),
-    /// A text, interned.
+    /// Number of an interned text.
     #[prost(uint64, tag = "17")]
     StringIid(u64),
 }
 
-/// Names by number.
+/// Interned names.
 #[derive(Clone, PartialEq, Message)]
 pub struct InternedData {
-    /// Of events.
+    /// Names of events.
     #[prost(message, repeated, tag = "2")]
     pub event_names: Vec<InternedName>,
-    /// Of details.
+    /// Names of details.
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<InternedName>,
     /// Values of details.
@@ -147,7 +148,7 @@ pub struct InternedData {
     pub debug_annotation_string_values: Vec<InternedName>,
 }
 
-/// `EventName`, `DebugAnnotationName`, `InternedString`: of one form.
+/// `EventName`, `DebugAnnotationName` or `InternedString`, which share one form.
 #[derive(Clone, PartialEq, Message)]
 pub struct InternedName {
     /// The number, from 1.
@@ -161,114 +162,114 @@ pub struct InternedName {
 /// A track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
-    /// Its number, of all tracks of the trace.
+    /// Id, unique in the trace.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// What it is called.
+    /// Name of the track.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// It is the one of this process.
+    /// Process, if the track stands for one.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
-    /// Under which it stands.
+    /// Id of the parent track.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// It is a counter.
+    /// Counter, if the track is one.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
-    /// In which order those under it stand: one of [`ordering`].
+    /// Order of its children: one of [`ordering`].
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Its place among those of its parent.
+    /// Rank among the children of its parent.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
-    /// One of [`merge`].
+    /// Merging of tracks with the same name: one of [`merge`].
     #[prost(int32, optional, tag = "15")]
     pub sibling_merge_behavior: Option<i32>,
 }
 
 /// `TrackDescriptor.ChildTracksOrdering`.
 pub mod ordering {
-    /// By `sibling_order_rank`.
+    /// Order by `sibling_order_rank`.
     pub const EXPLICIT: i32 = 3;
 }
 
 /// `TrackDescriptor.SiblingMergeBehavior`.
 pub mod merge {
-    /// Tracks of one name stay apart.
+    /// Tracks with the same name are not merged.
     pub const NONE: i32 = 2;
 }
 
-/// Which process a track is.
+/// Process of a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct ProcessDescriptor {
-    /// Its number.
+    /// Process id.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its name.
+    /// Name of the process.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
 }
 
-/// That a track is a counter.
+/// Properties of a counter track.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct CounterDescriptor {
-    /// One of [`mod@unit`].
+    /// Unit: one of [`mod@unit`].
     #[prost(int32, optional, tag = "3")]
     pub unit: Option<i32>,
 }
 
 /// `CounterDescriptor.Unit`.
 pub mod unit {
-    /// Things.
+    /// A count.
     pub const COUNT: i32 = 2;
 }
 
-/// What clocks showed at one moment.
+/// Readings of several clocks at one moment.
 #[derive(Clone, PartialEq, Message)]
 pub struct ClockSnapshot {
-    /// Each clock.
+    /// Reading of each clock.
     #[prost(message, repeated, tag = "1")]
     pub clocks: Vec<Clock>,
-    /// The one on which the trace is shown.
+    /// Clock on which the trace is shown: one of [`clock`].
     #[prost(int32, optional, tag = "2")]
     pub primary_trace_clock: Option<i32>,
 }
 
-/// What a clock showed.
+/// Reading of a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Clock {
-    /// Which: one of [`clock`].
+    /// Clock id: one of [`clock`].
     #[prost(uint32, optional, tag = "1")]
     pub clock_id: Option<u32>,
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     #[prost(uint64, optional, tag = "2")]
     pub timestamp: Option<u64>,
 }
 
 /// `BuiltinClock`.
 pub mod clock {
-    /// The time of day.
+    /// Time of day.
     pub const REALTIME: u32 = 1;
-    /// Since the machine started: that of packets that name none.
+    /// Time since boot, the default clock of packets.
     pub const BOOTTIME: u32 = 6;
 }
 
 /// The machine.
 #[derive(Clone, PartialEq, Message)]
 pub struct SystemInfo {
-    /// As `uname(2)` has it.
+    /// Kernel and machine as in `uname(2)`.
     #[prost(message, optional, tag = "1")]
     pub utsname: Option<Utsname>,
 }
 
-/// What `uname(2)` has. System calls get their names by the machine.
+/// Fields of `uname(2)`. Perfetto uses the machine to look up names of system calls.
 #[derive(Clone, PartialEq, Message)]
 pub struct Utsname {
     /// `Linux`.
     #[prost(string, optional, tag = "1")]
     pub sysname: Option<String>,
-    /// The kernel's release.
+    /// Release of the kernel.
     #[prost(string, optional, tag = "3")]
     pub release: Option<String>,
     /// `x86_64`, `aarch64`.
@@ -290,10 +291,10 @@ pub struct ProcessTree {
 /// A process.
 #[derive(Clone, PartialEq, Message)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its command line.
+    /// Command line.
     #[prost(string, repeated, tag = "3")]
     pub cmdline: Vec<String>,
 }
@@ -301,46 +302,46 @@ pub struct Process {
 /// A thread.
 #[derive(Clone, PartialEq, Message)]
 pub struct Thread {
-    /// Its number.
+    /// Thread id.
     #[prost(int32, optional, tag = "1")]
     pub tid: Option<i32>,
-    /// Its name.
+    /// Name of the thread.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// Its process.
+    /// Process id.
     #[prost(int32, optional, tag = "3")]
     pub tgid: Option<i32>,
 }
 
-/// What the kernel did on one CPU.
+/// Kernel events of one CPU.
 #[derive(Clone, PartialEq, Message)]
 pub struct FtraceEventBundle {
     /// The CPU.
     #[prost(uint32, optional, tag = "1")]
     pub cpu: Option<u32>,
-    /// Its events, in the order of time.
+    /// Events in time order.
     #[prost(message, repeated, tag = "2")]
     pub event: Vec<FtraceEvent>,
-    /// Events before these were lost.
+    /// True if events before these were lost.
     #[prost(bool, optional, tag = "3")]
     pub lost_events: Option<bool>,
 }
 
-/// One event of the kernel.
+/// A kernel event.
 #[derive(Clone, PartialEq, Message)]
 pub struct FtraceEvent {
-    /// Nanoseconds since the machine started.
+    /// Time since boot, in nanoseconds.
     #[prost(uint64, optional, tag = "1")]
     pub timestamp: Option<u64>,
-    /// The thread that had the CPU.
+    /// Id of the thread running on the CPU.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
-    /// What.
+    /// Event.
     #[prost(oneof = "Ftrace", tags = "4, 20, 21, 22, 24, 25, 36, 37, 329, 330, 559, 560")]
     pub event: Option<Ftrace>,
 }
 
-/// What the kernel did.
+/// Kernel event, by tracepoint.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Ftrace {
     /// `sched_switch`.
@@ -384,25 +385,25 @@ pub enum Ftrace {
 /// `sched_switch`.
 #[derive(Clone, PartialEq, Message)]
 pub struct SchedSwitch {
-    /// Who leaves.
+    /// Name of the thread that leaves the CPU.
     #[prost(string, optional, tag = "1")]
     pub prev_comm: Option<String>,
-    /// Its number.
+    /// Id of that thread.
     #[prost(int32, optional, tag = "2")]
     pub prev_pid: Option<i32>,
-    /// Its priority.
+    /// Priority of that thread.
     #[prost(int32, optional, tag = "3")]
     pub prev_prio: Option<i32>,
-    /// Why it leaves: the bits of the tracepoint's format.
+    /// State of that thread, in the bits of the tracepoint's format.
     #[prost(int64, optional, tag = "4")]
     pub prev_state: Option<i64>,
-    /// Who comes.
+    /// Name of the thread that gets the CPU.
     #[prost(string, optional, tag = "5")]
     pub next_comm: Option<String>,
-    /// Its number.
+    /// Id of that thread.
     #[prost(int32, optional, tag = "6")]
     pub next_pid: Option<i32>,
-    /// Its priority.
+    /// Priority of that thread.
     #[prost(int32, optional, tag = "7")]
     pub next_prio: Option<i32>,
 }
@@ -410,16 +411,16 @@ pub struct SchedSwitch {
 /// `sched_waking`.
 #[derive(Clone, PartialEq, Message)]
 pub struct SchedWaking {
-    /// Who wakes.
+    /// Name of the woken thread.
     #[prost(string, optional, tag = "1")]
     pub comm: Option<String>,
-    /// Its number.
+    /// Id of that thread.
     #[prost(int32, optional, tag = "2")]
     pub pid: Option<i32>,
-    /// Its priority.
+    /// Priority of that thread.
     #[prost(int32, optional, tag = "3")]
     pub prio: Option<i32>,
-    /// For which CPU it waits.
+    /// CPU that the thread will run on.
     #[prost(int32, optional, tag = "5")]
     pub target_cpu: Option<i32>,
 }
@@ -427,7 +428,7 @@ pub struct SchedWaking {
 /// `ipi_entry`, `ipi_exit`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Ipi {
-    /// What another CPU wants.
+    /// Reason for which another CPU sent it.
     #[prost(string, optional, tag = "1")]
     pub reason: Option<String>,
 }
@@ -435,7 +436,7 @@ pub struct Ipi {
 /// `softirq_entry`, `softirq_exit`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Softirq {
-    /// Which.
+    /// Number of the softirq.
     #[prost(uint32, optional, tag = "1")]
     pub vec: Option<u32>,
 }
@@ -443,10 +444,10 @@ pub struct Softirq {
 /// `irq_handler_entry`.
 #[derive(Clone, PartialEq, Message)]
 pub struct IrqEntry {
-    /// Its number.
+    /// Interrupt number.
     #[prost(int32, optional, tag = "1")]
     pub irq: Option<i32>,
-    /// Its device.
+    /// Name of the device.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
 }
@@ -454,7 +455,7 @@ pub struct IrqEntry {
 /// `irq_handler_exit`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct IrqExit {
-    /// Its number.
+    /// Interrupt number.
     #[prost(int32, optional, tag = "1")]
     pub irq: Option<i32>,
 }
@@ -462,7 +463,7 @@ pub struct IrqExit {
 /// `sys_enter`, `sys_exit`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct SysCall {
-    /// The call's number.
+    /// Number of the system call.
     #[prost(int64, optional, tag = "1")]
     pub id: Option<i64>,
 }
@@ -470,7 +471,7 @@ pub struct SysCall {
 /// `local_timer_entry`, `local_timer_exit`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct LocalTimer {
-    /// The interrupt's vector.
+    /// Interrupt vector.
     #[prost(int32, optional, tag = "1")]
     pub vector: Option<i32>,
 }

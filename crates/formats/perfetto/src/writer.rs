@@ -1,4 +1,4 @@
-//! The writer: packets as they come.
+//! The writer: packets are written as they arrive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -13,89 +13,89 @@ use crate::proto::{
     ordering, unit,
 };
 
-/// The number of our sequence of packets: there is one writer.
+/// Id of our packet sequence: there is one writer.
 const SEQUENCE: u32 = 1;
-/// Field 1, of bytes with their length: `Trace.packet`.
+/// Field 1, length-delimited: `Trace.packet`.
 const PACKET: u8 = 1 << 3 | 2;
-/// A CPU's events are written when there are this many.
+/// Number of buffered events of a CPU that triggers a write.
 const BUNDLE: usize = 512;
-/// Bytes are handed on when there are this many.
+/// Number of buffered bytes that triggers a write.
 const ENOUGH: usize = 1 << 16;
 
-/// A track, by its number.
+/// Id of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Track(u64);
 
-/// The name of events, by its number.
+/// Number of an interned event name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name(u64);
 
-/// The name of a detail, by its number.
+/// Number of an interned detail name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(u64);
 
-/// A text as the value of a detail, by its number.
+/// Number of an interned text, for the value of a detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Text(u64);
 
-/// The value of a detail.
+/// Value of a detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A count.
+    /// An unsigned number.
     Count(u64),
-    /// A number.
+    /// A signed number.
     Number(i64),
-    /// A text that is used again.
+    /// An interned text, for repeated use.
     Text(Text),
-    /// A text that is used once.
+    /// A text used once.
     Once(&'a str),
 }
 
-/// A track to be made.
+/// Specification of a new track.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackSpec<'a> {
-    /// What it is called.
+    /// Name of the track.
     pub name: &'a str,
-    /// Under which it stands.
+    /// Parent track.
     pub parent: Option<Track>,
-    /// Its place among those of its parent, the lowest first.
+    /// Rank among the children of its parent, lowest first.
     pub rank: i32,
-    /// What it is.
+    /// Kind of the track.
     pub kind: TrackKind,
 }
 
-/// What a track is.
+/// Kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrackKind {
-    /// That of a process, under which its tracks stand.
+    /// A process, the parent of its tracks.
     Process {
-        /// Its number.
+        /// Process id.
         pid: u32,
     },
-    /// One with slices, or only with tracks below it.
+    /// A track of slices, or only a parent of other tracks.
     Slices,
-    /// A counter of things.
+    /// A counter.
     Counter,
 }
 
-/// Something with a length.
+/// An interval on a track.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice<'a> {
-    /// Where it stands. Those of one track nest or follow one another.
+    /// The track. Slices of one track nest or follow one another.
     pub track: Track,
-    /// What it is called.
+    /// Name of the slice.
     pub name: Name,
-    /// Nanoseconds since the machine started.
+    /// Begin, in nanoseconds since boot.
     pub begin: u64,
-    /// Not before its begin.
+    /// End, not before `begin`.
     pub end: u64,
-    /// Its details.
+    /// Details of the slice.
     pub details: &'a [(Key, Value<'a>)],
-    /// Arrows that go through it, each to the next slice with the same number.
+    /// Ids of flows through the slice: arrows, each to the next slice with the same id.
     pub flows: &'a [u64],
 }
 
-/// Writes a trace.
+/// Writer of a trace.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -103,19 +103,19 @@ pub struct Writer<W> {
     names: Interner,
     keys: Interner,
     texts: Interner,
-    /// Names that no packet has sent yet.
+    /// Names not sent yet.
     unsent: InternedData,
     tracks: u64,
-    /// By CPU: events that were not written yet.
+    /// Buffered kernel events, by CPU.
     bundles: BTreeMap<u32, FtraceEventBundle>,
 }
 
-/// Numbers for names, from 1.
+/// Numbers of names, from 1.
 #[derive(Debug, Default)]
 struct Interner(HashMap<String, u64>);
 
 impl Interner {
-    /// The name's number; a new one is added to those to be sent.
+    /// Returns the number of a name, and adds a new one to `unsent`.
     fn number(&mut self, name: &str, unsent: &mut Vec<InternedName>) -> u64 {
         if let Some(number) = self.0.get(name) {
             return *number;
@@ -128,7 +128,7 @@ impl Interner {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace of the clock that counts nanoseconds since the machine started.
+    /// Begins a trace whose clock counts nanoseconds since boot.
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self {
             out,
@@ -149,7 +149,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// What two clocks showed at one moment: nanoseconds since the machine started, and of the time of day.
+    /// Writes two clocks at one moment: nanoseconds since boot, and of the time of day.
     pub fn clocks(&mut self, boot: u64, real: u64) -> io::Result<()> {
         let showed = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos) };
         let snapshot = ClockSnapshot {
@@ -163,7 +163,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// The machine: its kernel's release, and its name as `uname -m` prints it, by which system calls have their names.
+    /// Writes the release of the kernel and the machine as `uname -m` prints it, which Perfetto
+    /// uses to look up names of system calls.
     pub fn machine(&mut self, release: &str, machine: &str) -> io::Result<()> {
         let utsname = Utsname {
             sysname: Some("Linux".to_owned()),
@@ -174,7 +175,7 @@ impl<W: Write> Writer<W> {
         self.packet(TracePacket { data: Some(Data::SystemInfo(info)), ..TracePacket::default() })
     }
 
-    /// A process with its threads, known at that time: each thread's number and name.
+    /// Writes a process at time `at`, with the ids and names of its threads.
     pub fn process<'a>(
         &mut self,
         at: u64,
@@ -192,7 +193,7 @@ impl<W: Write> Writer<W> {
         self.packet(TracePacket { timestamp: Some(at), data: Some(Data::ProcessTree(tree)), ..TracePacket::default() })
     }
 
-    /// Makes a track. Tracks of one name stay apart.
+    /// Creates a track. Tracks with the same name are not merged.
     pub fn track(&mut self, spec: &TrackSpec<'_>) -> io::Result<Track> {
         self.tracks += 1;
         let mut descriptor = TrackDescriptor {
@@ -216,28 +217,28 @@ impl<W: Write> Writer<W> {
         Ok(Track(self.tracks))
     }
 
-    /// The number of a name of events.
+    /// Interns an event name.
     pub fn name(&mut self, name: &str) -> Name {
         Name(self.names.number(name, &mut self.unsent.event_names))
     }
 
-    /// The number of a name of details.
+    /// Interns a detail name.
     pub fn key(&mut self, key: &str) -> Key {
         Key(self.keys.number(key, &mut self.unsent.debug_annotation_names))
     }
 
-    /// The number of a text, which is kept for the whole trace: see [`Value::Once`].
+    /// Interns a text, which stays in memory for the whole trace: see [`Value::Once`].
     pub fn text(&mut self, text: &str) -> Text {
         Text(self.texts.number(text, &mut self.unsent.debug_annotation_string_values))
     }
 
-    /// Something with a length.
+    /// Writes a slice.
     pub fn slice(&mut self, slice: &Slice<'_>) -> io::Result<()> {
         self.begin(slice)?;
         self.end(slice.track, slice.begin.max(slice.end))
     }
 
-    /// The beginning of a slice, without its end: others may stand inside.
+    /// Writes the begin of a slice; others may be nested before its end.
     pub fn begin(&mut self, slice: &Slice<'_>) -> io::Result<()> {
         let event = TrackEvent {
             debug_annotations: slice.details.iter().map(detail).collect(),
@@ -250,14 +251,14 @@ impl<W: Write> Writer<W> {
         self.event(slice.begin, event)
     }
 
-    /// The end of the track's innermost slice.
+    /// Writes the end of the track's innermost slice.
     pub fn end(&mut self, track: Track, at: u64) -> io::Result<()> {
         let event =
             TrackEvent { r#type: Some(event_type::SLICE_END), track_uuid: Some(track.0), ..TrackEvent::default() };
         self.event(at, event)
     }
 
-    /// Something without a length.
+    /// Writes an event without a duration.
     pub fn instant(&mut self, track: Track, name: Name, at: u64, details: &[(Key, Value<'_>)]) -> io::Result<()> {
         let event = TrackEvent {
             debug_annotations: details.iter().map(detail).collect(),
@@ -269,7 +270,7 @@ impl<W: Write> Writer<W> {
         self.event(at, event)
     }
 
-    /// A counter's value from that time on.
+    /// Writes the value of a counter from this time on.
     pub fn counter(&mut self, track: Track, at: u64, value: i64) -> io::Result<()> {
         let event = TrackEvent {
             r#type: Some(event_type::COUNTER),
@@ -280,21 +281,22 @@ impl<W: Write> Writer<W> {
         self.event(at, event)
     }
 
-    /// What the kernel did on a CPU, while that thread had it. Events of one CPU come in the order of time.
+    /// Adds a kernel event of a CPU, on which thread `tid` was running. Events of one CPU must come
+    /// in time order.
     pub fn kernel(&mut self, cpu: u32, at: u64, tid: u32, event: Ftrace) -> io::Result<()> {
         let bundle = self.bundles.entry(cpu).or_default();
         bundle.event.push(FtraceEvent { timestamp: Some(at), pid: Some(tid), event: Some(event) });
         if bundle.event.len() < BUNDLE { Ok(()) } else { self.flush(cpu) }
     }
 
-    /// Events of that CPU were lost behind those that were written.
+    /// Records that events of this CPU were lost after those added so far.
     pub fn lost(&mut self, cpu: u32) -> io::Result<()> {
         self.flush(cpu)?;
         self.bundles.entry(cpu).or_default().lost_events = Some(true);
         Ok(())
     }
 
-    /// Writes what is left, and hands back where it went.
+    /// Writes all buffered data, and returns the output.
     pub fn finish(mut self) -> io::Result<W> {
         let cpus: Vec<u32> = self.bundles.keys().copied().collect();
         for cpu in cpus {

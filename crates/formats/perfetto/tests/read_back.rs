@@ -1,8 +1,10 @@
-//! What is written is read back: by the decoder of the library, and by Perfetto's own schema where Python has it.
+//! Reads the output back, with the library's decoder, and with Perfetto's own schema if Python has
+//! it.
 //!
-//! `everything.pftrace` is what [`one_of_everything`] writes, and `schema.expected` what the schema reads there. Where the bytes
-//! change, the schema must have read them: run the test with
-//! `WRITE_EVERYTHING=tests/everything.pftrace`, then `python3 tests/schema.py < tests/everything.pftrace > tests/schema.expected`.
+//! `everything.pftrace` is the output of [`one_of_everything`], and `schema.expected` the schema's
+//! reading of it. If the bytes change, the schema must read them again: run the test with
+//! `WRITE_EVERYTHING=tests/everything.pftrace`, then
+//! `python3 tests/schema.py < tests/everything.pftrace > tests/schema.expected`.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 use std::io::Write as _;
@@ -11,10 +13,10 @@ use std::process::Stdio;
 use perfetto::proto::{Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read};
 use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
 
-/// What [`one_of_everything`] writes.
+/// Output of [`one_of_everything`].
 const EVERYTHING: &[u8] = include_bytes!("everything.pftrace");
 
-/// A trace with one of everything.
+/// Writes a trace with one of everything.
 fn one_of_everything() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.clocks(1_000, 1_700_000_000_000_000_000).unwrap();
@@ -82,7 +84,7 @@ fn what_is_written_is_read_back() {
         .collect();
     let expected = [(2_000, 1, 2), (2_100, 1, 2), (2_900, 2, 2), (3_000, 2, 2), (2_000, 4, 3), (2_500, 3, 2)];
     assert_eq!(events, expected);
-    // A name is sent before or with the first event that uses it, and once.
+    // A name is sent once, before or with the first event that uses it.
     let mut sent = Vec::new();
     for packet in &packets {
         sent.extend(packet.interned_data.iter().flat_map(|data| data.event_names.iter().map(|name| name.iid.unwrap())));
@@ -98,7 +100,7 @@ fn what_is_written_is_read_back() {
             _ => None,
         })
         .collect();
-    // The loss is reported with what came behind it.
+    // The loss is reported with the events after it.
     assert_eq!(bundles, [(1, 1, None), (0, 8, None), (1, 1, Some(true))]);
 }
 
@@ -107,7 +109,7 @@ fn what_is_written_is_what_the_schema_has_read() {
     assert!(one_of_everything() == EVERYTHING, "write it anew, and let the schema read it");
 }
 
-/// Perfetto's own schema knows each field, and finds each value where it should be.
+/// Perfetto's own schema knows each field, and finds each value in it.
 #[test]
 fn the_schema_reads_what_is_expected() {
     let has_schema = testkit::command("python3").args(["-c", "import perfetto.protos"]).stderr(Stdio::null()).status();

@@ -1,4 +1,5 @@
-//! Annotations as JSON: writing an object's or an owner's properties, and reading them back from a document of ours.
+//! Annotations as JSON: writes the properties of an object or an owner, and reads them back from a
+//! document of ours.
 
 use objects::{Annotator, Lifetime, OwnerProperties, Show};
 use serde_json::{Map, Value};
@@ -26,24 +27,24 @@ pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetim
     }
 }
 
-/// Appends an owner's properties as JSON members, behind the brace that opens an object.
+/// Appends an owner's properties as JSON members, after the brace that opens an object.
 pub(crate) fn owner_members(out: &mut Vec<u8>, description: &str) {
     for (name, value) in OwnerProperties::parse(description).iter().skip(1) {
         string_member(out, name, value);
     }
 }
 
-/// The `annotations` of an entry of a document that was annotated before.
+/// The `annotations` of an entry in a document that was annotated before.
 pub(crate) struct ReadBack(Map<String, Value>);
 
-/// One argument's annotation.
+/// The annotation of one argument.
 pub(crate) struct ReadObject(Map<String, Value>);
 
-/// The member that names the object's type, where that is not the argument's name.
+/// Name of the member with the object's type, if that differs from the argument's name.
 pub(crate) const TYPE_MEMBER: &str = "object";
 
 impl ReadBack {
-    /// From JSON text; what is no annotation is none.
+    /// Parses JSON text; empty if it is not an annotation.
     pub(crate) fn parse(json: &str) -> Self {
         match serde_json::from_str(json) {
             Ok(Value::Object(members)) => Self(members),
@@ -51,7 +52,7 @@ impl ReadBack {
         }
     }
 
-    /// The annotation of the argument of that name.
+    /// Returns the annotation of the argument with this name.
     pub(crate) fn find(mut self, arg: &str) -> Option<ReadObject> {
         match self.0.shift_remove(arg) {
             Some(Value::Object(members)) => Some(ReadObject(members)),
@@ -59,17 +60,18 @@ impl ReadBack {
         }
     }
 
-    /// The annotation of the argument of that name, as JSON text.
+    /// Returns the annotation of the argument with this name, as JSON text.
     pub(crate) fn json(&self, arg: &str) -> Option<String> {
         self.0.get(arg).filter(|value| value.is_object()).map(Value::to_string)
     }
 
-    /// A property of the first object of that type.
+    /// Returns a property of the first object of this type.
     pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
         self.of_type(object_type).find_map(|members| members.get(property).map(shown))
     }
 
-    /// The properties of the first object of that type: numbers with their names, texts as they are.
+    /// Returns the properties of the first object of this type: numbers with their names, texts
+    /// alone.
     pub(crate) fn identity(&self, object_type: &str) -> Option<String> {
         let members = self.of_type(object_type).next()?.iter().filter(|(name, _)| *name != TYPE_MEMBER);
         let values = members.map(|(name, value)| match value {
@@ -79,7 +81,7 @@ impl ReadBack {
         Some(values.collect::<Vec<_>>().join(" "))
     }
 
-    /// The objects of that type.
+    /// Iterates over the objects of this type.
     fn of_type(&self, object_type: &str) -> impl Iterator<Item = &Map<String, Value>> {
         self.0.iter().filter_map(move |(arg, members)| {
             let members = members.as_object()?;
@@ -90,7 +92,7 @@ impl ReadBack {
 }
 
 impl ReadObject {
-    /// As the listing shows it.
+    /// Formats the annotation as in a listing.
     pub(crate) fn text(&self, arg: &str) -> String {
         let object_type = self.0.get(TYPE_MEMBER).and_then(Value::as_str);
         let members = self.0.iter().filter(|(name, _)| *name != TYPE_MEMBER);
@@ -103,7 +105,7 @@ impl ReadObject {
     }
 }
 
-/// Foreign text, so nothing of it may reach a terminal that the terminal would obey.
+/// Formats untrusted text so that no part of it can control a terminal.
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), |text| printable::text(text.as_bytes()).into_owned())
 }

@@ -1,9 +1,10 @@
-//! Numbers and padding straight into the output buffer: a listing is mostly numbers, and `format!` is its bottleneck.
+//! Writes numbers and padding directly into the output buffer: a listing is mostly numbers, and
+//! `format!` is its bottleneck.
 //!
-//! A column is built in an array of its width and appended as a whole: copying a known number of bytes is a few
-//! instructions, where an unknown number is a call.
+//! A column is built in an array of its width and appended as a whole: copying a known number of
+//! bytes takes a few instructions, an unknown number takes a call.
 
-/// The widest number there is, in decimal digits.
+/// Maximum number of decimal digits of a `u64`.
 const MAX_DIGITS: usize = 20;
 
 /// The digits of the numbers below 100.
@@ -19,7 +20,8 @@ const fn pairs() -> [[u8; 2]; 100] {
     pairs
 }
 
-/// Writes the digits of `n` so that they end before `end`, and says where they start; `None` if they don't fit.
+/// Writes the digits of `n` so that they end before `end`, and returns their start; `None` if they
+/// don't fit.
 #[inline]
 fn digits_before<const N: usize>(buf: &mut [u8; N], mut end: usize, mut n: u64) -> Option<usize> {
     while n >= 100 {
@@ -37,7 +39,8 @@ fn digits_before<const N: usize>(buf: &mut [u8; N], mut end: usize, mut n: u64) 
     Some(end)
 }
 
-/// Writes `thousandths` with three decimals at the end of `buf`; says where it starts, or `None` if it doesn't fit.
+/// Writes `thousandths` with three decimals at the end of `buf`, and returns the start; `None` if
+/// it doesn't fit.
 #[inline]
 fn fixed3_at_end<const N: usize>(buf: &mut [u8; N], thousandths: u64) -> Option<usize> {
     let (whole, decimals) = (thousandths / 1000, thousandths % 1000);
@@ -67,7 +70,7 @@ pub(crate) fn number(out: &mut Vec<u8>, n: u64) {
     out.extend_from_slice(&buf[start..]);
 }
 
-/// Appends a number, right-aligned in `WIDTH` columns; a wider one takes what it needs.
+/// Appends a number, right-aligned in `WIDTH` columns; a wider one takes more.
 #[inline]
 pub(crate) fn number_right<const WIDTH: usize>(out: &mut Vec<u8>, n: u64) {
     let mut buf = [b' '; WIDTH];
@@ -95,8 +98,8 @@ pub(crate) fn fixed3(out: &mut Vec<u8>, thousandths: u64) {
     out.extend_from_slice(&buf[start..]);
 }
 
-/// Appends thousandths as a number with three decimals, right-aligned in `WIDTH` columns; a wider one takes what it
-/// needs.
+/// Appends thousandths as a number with three decimals, right-aligned in `WIDTH` columns; a wider
+/// one takes more.
 #[inline]
 pub(crate) fn fixed3_right<const WIDTH: usize>(out: &mut Vec<u8>, thousandths: u64) {
     let mut buf = [b' '; WIDTH];
@@ -123,7 +126,7 @@ pub(crate) fn hex(out: &mut Vec<u8>, mut n: u64) {
     out.extend_from_slice(&buf[start..]);
 }
 
-/// Fills up with blanks what was appended since `start`, to `width` columns. A character is a column.
+/// Pads the text appended since `start` with blanks to `width` columns. A character is a column.
 #[inline]
 pub(crate) fn pad_to(out: &mut Vec<u8>, start: usize, width: usize) {
     let written = &out[start..];
@@ -131,7 +134,7 @@ pub(crate) fn pad_to(out: &mut Vec<u8>, start: usize, width: usize) {
     if written.len() >= 4 * width {
         return;
     }
-    // Bytes that begin a character; all of them in ASCII.
+    // Count the bytes that begin a character; in ASCII all do.
     let columns = written.iter().filter(|&&b| b & 0xc0 != 0x80).count();
     blanks(out, width.saturating_sub(columns));
 }

@@ -1,4 +1,5 @@
-//! What filters and groups can ask of a record: its own fields, its arguments, and the properties of its objects.
+//! Fields of a record for filters and groups: its own fields, its arguments, and the properties of
+//! its objects.
 
 use std::borrow::Cow;
 
@@ -9,26 +10,26 @@ use text::printable;
 use crate::annotation::ReadBack;
 use crate::identity::Identity;
 
-/// A thing to ask for.
+/// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The lcore that wrote it.
+    /// The lcore that wrote the record.
     Lcore,
-    /// The name of its tracepoint.
+    /// Name of the tracepoint.
     Tpoint,
-    /// The owner's description; in traces without owners the poller.
+    /// Description of the owner; in traces without owners the poller.
     Owner,
     /// The poller: prefix and number.
     Poller,
-    /// Its size, in bytes of data.
+    /// Size, in bytes of data.
     Size,
-    /// The object's name.
+    /// Name of the object.
     Object,
-    /// The name of the object that this one belongs to.
+    /// Name of the object that this one belongs to.
     Related,
-    /// The object's age in microseconds.
+    /// Age of the object, in microseconds.
     Time,
-    /// The record's time, in ticks.
+    /// Time of the record, in ticks.
     Tsc,
     /// `arg.NAME`.
     Arg(String),
@@ -43,15 +44,15 @@ pub enum Field {
 /// A property of the objects of a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// The spec's name.
+    /// Name of the spec.
     pub spec: String,
-    /// The property's name.
+    /// Name of the property.
     pub name: String,
-    /// Descriptions of owners that are such objects have it, too.
+    /// True if the descriptions of owners that are such objects have the property, too.
     pub is_of_owner: bool,
 }
 
-/// What users call fields that have another name. Also in front of a dot: `connection.qid`.
+/// Aliases of fields, also before a dot: `connection.qid`.
 const ALIASES: [(&str, &str); 9] = [
     ("connection", "qpair"),
     ("conn", "qpair"),
@@ -64,7 +65,7 @@ const ALIASES: [(&str, &str); 9] = [
     ("hostnqn", "qpair.hostnqn"),
 ];
 
-/// The fields without a dot.
+/// Fields without a dot, with their descriptions.
 const PLAIN: [(&str, Field, &str); 9] = [
     ("lcore", Field::Lcore, "the lcore that wrote the record"),
     ("tpoint", Field::Tpoint, "the tracepoint"),
@@ -77,7 +78,8 @@ const PLAIN: [(&str, Field, &str); 9] = [
     ("tsc", Field::Tsc, "the record's time, in ticks"),
 ];
 
-/// All of them by name, each with what it is; but the arguments, which are different ones in each trace.
+/// Returns the names and descriptions of all fields except the arguments, which differ in each
+/// trace.
 pub fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
     let mut known: Vec<_> = PLAIN.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned())).collect();
     known.extend(specs.iter().map(|spec| (spec.name.clone(), format!("the {} itself", spec.name))));
@@ -95,7 +97,7 @@ pub fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
     known
 }
 
-/// The names of all fields; `arg.NAME` stands for the arguments.
+/// Returns the names of all fields; `arg.NAME` stands for the arguments.
 pub fn names(specs: &[ObjectSpec]) -> Vec<String> {
     let mut names: Vec<String> = PLAIN.iter().map(|(plain, ..)| (*plain).to_owned()).collect();
     names.extend(specs.iter().map(|spec| spec.name.clone()).filter(|name| !PLAIN.iter().any(|(it, ..)| it == name)));
@@ -105,13 +107,14 @@ pub fn names(specs: &[ObjectSpec]) -> Vec<String> {
     names
 }
 
-/// What users call fields that have another name.
+/// Returns the aliases of fields.
 pub fn aliases<'a>() -> impl Iterator<Item = &'a str> {
     ALIASES.iter().map(|(alias, _)| *alias)
 }
 
 impl Field {
-    /// From its name, or from what users call it; `specs` are the objects that there are. `None` if there is no such field.
+    /// Looks up a field by its name or alias; `specs` are the known objects. `None` if there is no
+    /// such field.
     pub fn named(name: &str, specs: &[ObjectSpec]) -> Option<Self> {
         let renamed = || {
             let (first, rest) = name.find('.').map_or((name, ""), |dot| name.split_at(dot));
@@ -141,7 +144,7 @@ impl Field {
         }
     }
 
-    /// The record's value, if it has one.
+    /// Returns the record's value, if it has one.
     pub fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
         match self {
             Self::Lcore => Some(record.lcore.to_string().into()),
@@ -160,7 +163,7 @@ impl Field {
         }
     }
 
-    /// The value as a number.
+    /// Returns the value as a number.
     pub fn number<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<f64> {
         match self {
             Self::Time => match record.object {
@@ -179,7 +182,8 @@ impl Field {
 }
 
 impl Property {
-    /// Of the first such object that the record points to, else of its owner.
+    /// Returns the property of the first such object that the record points to, or else of its
+    /// owner.
     fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
         let of_owner = || OwnerProperties::parse(record.owner?).get(&self.name).map(text);
         let found = object_property(record, context, &self.spec, &self.name);
@@ -187,16 +191,16 @@ impl Property {
     }
 }
 
-/// What a field's value depends on beside the record.
+/// Context of a field's value besides the record.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Ticks of the trace a second.
+    /// Ticks of the trace per second.
     pub rate: TickRate,
-    /// What knows the objects, if anything does.
+    /// Annotator for objects, if there is a recording.
     pub annotator: Option<&'a Annotator>,
 }
 
-/// A number as a user types it: decimal, or hexadecimal with 0x.
+/// Parses a number as a user types it: decimal, or hexadecimal with 0x.
 pub fn parse_number(text: &str) -> Option<f64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok().map(|n| n as f64),
@@ -204,7 +208,7 @@ pub fn parse_number(text: &str) -> Option<f64> {
     }
 }
 
-/// A document's text as a listing shows it.
+/// Formats text from a document as in a listing.
 fn text(text: &str) -> Cow<'_, str> {
     printable::text(text.as_bytes())
 }
@@ -224,7 +228,7 @@ fn arg(value: ArgValue<'_>) -> Cow<'_, str> {
     }
 }
 
-/// A property of the first object of that type that the record points to.
+/// Returns a property of the first object of this type that the record points to.
 pub(crate) fn object_property<'a>(
     record: &Record<'a>,
     context: &Context<'a>,

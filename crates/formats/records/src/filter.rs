@@ -1,4 +1,4 @@
-//! Which records are wanted.
+//! Filters for records.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,60 +7,60 @@ use spdk_trace::{ArgValue, ObjectName, Record, Ticks, TpointSet};
 
 use crate::field::{Context, Field};
 
-/// What a record must have to be wanted; what is missing permits all.
+/// Criteria for a record; a missing one permits all.
 #[derive(Default)]
 pub struct Filter {
-    /// Of these lcores.
+    /// Lcores that wrote it.
     pub lcores: Option<HashSet<u16>>,
-    /// Of these tracepoints.
+    /// Tracepoints.
     pub tpoints: Option<TpointSet>,
-    /// Of these owners.
+    /// Owners.
     pub owner: Option<OwnerFilter>,
-    /// Of these objects, or related to them.
+    /// Objects that it is about or related to.
     pub objects: Option<Objects>,
-    /// At or after this time, in ticks since the first record.
+    /// Minimum time, in ticks since the first record.
     pub since: Option<u64>,
-    /// At or before this time, in ticks since the first record.
+    /// Maximum time, in ticks since the first record.
     pub until: Option<u64>,
-    /// All of these.
+    /// Further conditions, which must all hold.
     pub conditions: Vec<Condition>,
 }
 
-/// Owners whose description, or whose prefix and number, a pattern matches.
+/// A filter for owners by a pattern that matches their description, or prefix and number.
 pub struct OwnerFilter {
     pattern: Pattern,
-    /// There are few descriptions and many records.
+    /// Cache by description: there are few descriptions and many records.
     known: HashMap<String, bool>,
 }
 
-/// A condition that a field must meet.
+/// A condition on a field.
 pub struct Condition {
     field: Field,
-    /// As typed.
+    /// Name of the field, as typed.
     name: String,
     test: Test,
-    /// Whether it was asked of a record, and whether one had the field.
+    /// True once a record was tested, and once one had the field.
     is_asked: bool,
     is_there: bool,
 }
 
-/// What is asked of a field's value.
+/// Test of a field's value.
 pub enum Test {
-    /// The pattern matches it.
+    /// The pattern matches.
     Matches(Pattern),
-    /// The pattern does not match it.
+    /// The pattern does not match.
     MatchesNot(Pattern),
-    /// Compared with a number.
+    /// The comparison with a number holds.
     Number(fn(&f64, &f64) -> bool, f64),
 }
 
 impl Filter {
-    /// What its conditions ask for.
+    /// Iterates over the fields of its conditions.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.conditions.iter().map(|condition| &condition.field)
     }
 
-    /// Whether the record is wanted; `base` is the first record's time.
+    /// Returns whether the record passes; `base` is the first record's time.
     #[inline]
     pub fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
         self.reaches(record, base)
@@ -70,7 +70,7 @@ impl Filter {
             && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
     }
 
-    /// Returns whether a record is one of the lcores and of the time that are wanted.
+    /// Returns whether a record passes the filters for lcores and time.
     #[inline]
     pub fn reaches(&self, record: &Record<'_>, base: Ticks) -> bool {
         let since_base = record.tsc.0.saturating_sub(base.0);
@@ -79,7 +79,8 @@ impl Filter {
             && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
     }
 
-    /// Why no record passed, as far as that is known: what no record had. For the end of a message.
+    /// Returns a reason for which no record passed, if known: fields that no record had. For the
+    /// end of a message.
     pub fn why_nothing(&self) -> String {
         let missing = self.conditions.iter().filter(|condition| condition.is_asked && !condition.is_there);
         let missing: Vec<_> = missing.map(|condition| condition.name.as_str()).collect();
@@ -88,7 +89,7 @@ impl Filter {
 }
 
 impl OwnerFilter {
-    /// Of the owners that the pattern matches.
+    /// Creates a filter for the owners that the pattern matches.
     pub fn new(pattern: Pattern) -> Self {
         Self { pattern, known: HashMap::new() }
     }
@@ -108,17 +109,17 @@ impl OwnerFilter {
     }
 }
 
-/// Objects by their names, and by their ids.
+/// Objects by name and by id.
 #[derive(Default)]
 pub struct Objects {
-    /// `r10`.
+    /// Names, such as `r10`.
     pub names: HashSet<ObjectName>,
-    /// Addresses.
+    /// Ids (addresses).
     pub ids: HashSet<u64>,
 }
 
 impl Objects {
-    /// Whether it is a record of one of these, or points to one.
+    /// Returns whether the record is about one of these, or points to one.
     fn concern(&self, record: &Record<'_>) -> bool {
         let related = record.related.map(|related| related.name);
         let points = |value: ArgValue<'_>| match value {
@@ -133,12 +134,12 @@ impl Objects {
 }
 
 impl Condition {
-    /// A test of a field; `name` is what the user calls it.
+    /// Creates a test of a field; `name` is the field's name as typed.
     pub fn new(field: Field, name: &str, test: Test) -> Self {
         Self { field, name: name.to_owned(), test, is_asked: false, is_there: false }
     }
 
-    /// A record that has no such field passes `!=` only.
+    /// Returns whether the condition holds. A record without the field passes only `!=`.
     fn holds<'a>(&mut self, record: &Record<'a>, context: &Context<'a>) -> bool {
         let value = || self.field.value(record, context);
         let (is_there, holds) = match &self.test {

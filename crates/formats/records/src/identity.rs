@@ -1,4 +1,4 @@
-//! Which object a record belongs to, in words that distinguish it from all others: the field `qpair` of `--by` and `--where`.
+//! Names the object that a record belongs to, uniquely: the field `qpair` of `--by` and `--where`.
 
 use std::borrow::Cow;
 
@@ -9,24 +9,25 @@ use text::printable;
 use crate::annotation::ReadBack;
 use crate::field::Context;
 
-/// How objects of a spec are known, from the best that a trace has of them to the least.
+/// Ways to name the objects of a spec, from the best data in a trace to the least.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The spec's name.
+    /// Name of the spec.
     pub spec: String,
     /// Tracepoint arguments that point to such an object.
     args: Vec<String>,
-    /// What the description of an owner that is such an object has.
+    /// Properties in the description of an owner that is such an object.
     owner: Vec<String>,
 }
 
 impl Identity {
-    /// Of the objects of that spec.
+    /// Creates the identity of the objects of this spec.
     pub fn of(spec: &ObjectSpec) -> Self {
         Self { spec: spec.name.clone(), args: spec.tracepoint_args.clone(), owner: spec.owner.clone() }
     }
 
-    /// The record's object: its owner's description, its properties in a recording, or its address.
+    /// Returns the name of the record's object: its owner's description, its properties in a
+    /// recording, or its address.
     pub(crate) fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
         let known = context.annotator.and_then(|annotator| Some((annotator, annotator.find(record, &self.spec)?)));
         if let Some(description) = record.owner.filter(|owner| self.describes(owner)) {
@@ -43,7 +44,8 @@ impl Identity {
         self.owner.first().is_some_and(|name| OwnerProperties::parse(owner).get(name).is_some())
     }
 
-    /// The description, with what only the recording knows of what a description can have: its queue, before v25.01.
+    /// Completes the description with properties that only the recording has: before v25.01, the
+    /// queue.
     fn completed<'a>(&self, description: &'a str, known: Option<(&Annotator, &Lifetime)>) -> Cow<'a, str> {
         let has = OwnerProperties::parse(description);
         let mut text = printable::text(description.as_bytes());
@@ -65,7 +67,7 @@ impl Identity {
     }
 }
 
-/// What a recording knows of an object: numbers with their names, which say nothing without, and texts as they are.
+/// Formats the properties of an object in a recording: numbers with their names, texts alone.
 fn properties(annotator: &Annotator, object: &Lifetime) -> String {
     let spec = &annotator.specs()[object.spec];
     let values = spec.properties.iter().enumerate().filter_map(|(index, property)| {

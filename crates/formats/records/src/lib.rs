@@ -1,9 +1,9 @@
-//! Records of a trace as they are asked for and written: the fields of a record by their names, the conditions of a filter, and
-//! the formats of a listing.
+//! Records of a trace, as they are queried and written: the fields of a record by name, the
+//! conditions of a filter, and the formats of a listing.
 //!
-//! Each record of a trace goes through this code, so it is a crate of its own, which is compiled for speed; the program around it
-//! is compiled for size. It opens no file and knows no command line: which fields, which conditions and which format are wanted is
-//! data, and a [`Format`] appends to a buffer.
+//! Each record of a trace goes through this code, so it is a separate crate, which is compiled for
+//! speed; the program around it is compiled for size. It opens no file and knows no command line:
+//! fields, conditions and format are passed as data, and a [`Format`] appends to a buffer.
 #![forbid(unsafe_code)]
 
 mod annotation;

@@ -1,21 +1,23 @@
-//! The eras of SPDK's trace file, and the one table of what differs between them.
+//! The eras of SPDK's trace file, and the table of their differences.
 //!
-//! Every number was read from `include/spdk/trace.h` (and `struct spdk_trace_history` there) at the first tag of the
-//! row; the unit tests below check that the offsets agree with the sizes of the C structures.
+//! Every number was read from `include/spdk/trace.h` (and `struct spdk_trace_history` there) at the
+//! first tag of the row. The unit tests below check that the offsets agree with the sizes of the C
+//! structures.
 
 /// Size of one slot of a ring, in bytes: `sizeof(struct spdk_trace_entry)`, the same in every era.
 pub const SLOT_SIZE: usize = 32;
-/// Bytes of arguments that a record's own slot holds (`args[8]`), at offset 24.
+/// Number of argument bytes in a record's own slot (`args[8]`), at offset 24.
 pub const INLINE_ARGS: usize = 8;
-/// Bytes of arguments that a continuation slot holds, at offset 10.
+/// Number of argument bytes in a continuation slot, at offset 10.
 pub const CONTINUATION_DATA: usize = 22;
-/// Tracepoints of one group: `SPDK_TPOINT_ID(group, n)` is `group * 64 + n`.
+/// Number of tracepoints in a group: `SPDK_TPOINT_ID(group, n)` is `group * 64 + n`.
 pub const GROUP_SIZE: usize = 64;
-/// Owner types and object types are `u8`: `SPDK_TRACE_MAX_OWNER_TYPE`, `SPDK_TRACE_MAX_OBJECT`.
+/// Number of owner types and of object types, which are `u8`: `SPDK_TRACE_MAX_OWNER_TYPE`,
+/// `SPDK_TRACE_MAX_OBJECT`.
 pub const TYPE_COUNT: usize = 256;
-/// `SPDK_TRACE_THREAD_NAME_LEN`, in bytes.
+/// Size of a thread name, in bytes: `SPDK_TRACE_THREAD_NAME_LEN`.
 pub const THREAD_NAME_SIZE: usize = 16;
-/// An owner before its description: `u64 tsc`, `u8 type`, packed.
+/// Size of an owner before its description, in bytes: `u64 tsc`, `u8 type`, packed.
 pub const OWNER_HEAD: usize = 9;
 
 /// A layout of the trace file, by the SPDK versions that wrote it.
@@ -38,44 +40,46 @@ pub enum Era {
 }
 
 impl Era {
-    /// Every era, oldest first.
+    /// All eras, oldest first.
     pub const ALL: [Era; 7] = [Era::A, Era::B, Era::C, Era::D0, Era::D, Era::E, Era::F];
 
-    /// The row of the table that describes this era.
+    /// Returns the row of the table for this era.
     pub fn spec(self) -> &'static EraSpec {
         &ERAS[self as usize]
     }
 
-    /// The era called `name` (`"D0"`, letter case ignored), if there is one.
+    /// Returns the era called `name` (`"D0"`, letter case ignored), if there is one.
     pub fn from_name(name: &str) -> Option<Era> {
         Self::ALL.into_iter().find(|era| format!("{era:?}").eq_ignore_ascii_case(name))
     }
 }
 
-/// What differs between eras: one row of the table.
+/// Properties of an era: one row of the table.
 #[derive(Debug, Clone)]
 pub struct EraSpec {
-    /// The era that this row describes.
+    /// The era of this row.
     pub era: Era,
-    /// The SPDK versions that write it.
+    /// SPDK versions that write it.
     pub versions: &'static str,
-    /// Tracepoint groups, of 64 tracepoints each (era F: SPDK's own number, the file says the real one).
+    /// Number of tracepoint groups, each of 64 tracepoints (era F: SPDK's own number; the file has
+    /// the real one).
     pub groups: usize,
-    /// Entries of the table of history offsets (era F: the most that SPDK allows, the file says the real one).
+    /// Number of entries in the table of history offsets (era F: SPDK's maximum; the file has the
+    /// real one).
     pub lcores: usize,
-    /// Arguments that a descriptor has room for.
+    /// Number of arguments in a descriptor.
     pub max_args: usize,
-    /// Relations that a descriptor has room for.
+    /// Number of relations in a descriptor.
     pub max_relations: usize,
-    /// Whether every lcore of the table has a history, used or not.
+    /// True if every lcore of the table has a history, used or not.
     pub every_lcore: bool,
-    /// Whether one more offset, the file's size, follows the table of history offsets.
+    /// True if one more offset, the file's size, follows the table of history offsets.
     pub size_after_offsets: bool,
-    /// Owners that SPDK makes room for; none in the eras without owners.
+    /// Number of owners that SPDK makes room for; `None` in the eras without owners.
     pub owners: Option<usize>,
-    /// Where the header's fields are; era F computes them from its section sizes.
+    /// Offsets of the header's fields; era F computes them from its section sizes.
     pub header: Option<HeaderFields>,
-    /// How a history begins.
+    /// Offsets of a history's fields.
     pub history: HistoryFields,
 }
 
@@ -86,13 +90,13 @@ pub struct HeaderFields {
     pub size: usize,
     /// `u64`: size of the file, in bytes.
     pub file_size: Option<usize>,
-    /// `u64`: ticks a second.
+    /// `u64`: ticks per second.
     pub tsc_rate: usize,
     /// `u64`: records with a smaller tsc were cleared by the user.
     pub clear_tsc: Option<usize>,
-    /// `u64` a group.
+    /// `u64` per group.
     pub tpoint_mask: usize,
-    /// 16 bytes an lcore.
+    /// 16 bytes per lcore.
     pub thread_names: Option<usize>,
     /// 256 of {`u8 type`, `char id_prefix`}.
     pub owner_types: usize,
@@ -102,9 +106,9 @@ pub struct HeaderFields {
     pub tpoints: usize,
     /// `u16` number of owners, then `u16` size of a description.
     pub num_owners: Option<usize>,
-    /// `u64` an lcore.
+    /// `u64` per lcore.
     pub lcore_offsets: usize,
-    /// `u64`: where the owners are.
+    /// `u64`: offset of the owners.
     pub owner_offset: Option<usize>,
 }
 
@@ -113,13 +117,14 @@ pub struct HeaderFields {
 pub struct HistoryFields {
     /// `char[16]`: name of the thread.
     pub thread_name: Option<usize>,
-    /// `u64`: slots of the ring.
+    /// `u64`: number of slots in the ring.
     pub num_entries: usize,
     /// `u64`: length of `tpoint_count`.
     pub num_tpoint_ids: Option<usize>,
-    /// `u64[]`: records written, by tracepoint.
+    /// `u64[]`: number of records written, by tracepoint.
     pub tpoint_count: usize,
-    /// `u64`: slots written since the start; behind `tpoint_count` where there is no fixed place.
+    /// `u64`: number of slots written since the start. `None` if it follows `tpoint_count` instead
+    /// of having a fixed offset.
     pub next_entry: Option<usize>,
 }
 
@@ -136,7 +141,8 @@ const HISTORY_F: HistoryFields = HistoryFields {
     next_entry: Some(40),
 };
 
-/// Eras A, B and C differ in the size of their 1,024 descriptors only: `struct spdk_trace_flags`.
+/// Returns the header of eras A, B and C, which differ only in the size of their 1,024 descriptors:
+/// `struct spdk_trace_flags`.
 const fn flags_header(size: usize, lcore_offsets: usize) -> HeaderFields {
     HeaderFields {
         size,
@@ -199,7 +205,7 @@ const HEADER_E: HeaderFields = HeaderFields {
     owner_offset: Some(268_984),
 };
 
-/// What the newest row says; the others name what they have otherwise.
+/// The newest row; the others state their differences from it.
 const ERA_F: EraSpec = EraSpec {
     era: Era::F,
     versions: "v26.05 on",
@@ -214,7 +220,7 @@ const ERA_F: EraSpec = EraSpec {
     history: HISTORY_F,
 };
 
-/// Eras A to C.
+/// Base of eras A to C.
 const ERA_C: EraSpec = EraSpec {
     era: Era::C,
     versions: "v22.09 to v24.01",
@@ -227,7 +233,7 @@ const ERA_C: EraSpec = EraSpec {
     ..ERA_F
 };
 
-/// The table, a row an era, in the order of [`Era::ALL`].
+/// The table, a row for each era, in the order of [`Era::ALL`].
 static ERAS: [EraSpec; 7] = [
     EraSpec {
         era: Era::A,
@@ -260,29 +266,31 @@ static ERAS: [EraSpec; 7] = [
 ];
 
 impl EraSpec {
-    /// Size of one descriptor, in bytes: `sizeof(struct spdk_trace_tpoint)`.
+    /// Returns the size of a descriptor, in bytes: `sizeof(struct spdk_trace_tpoint)`.
     pub const fn tpoint_size(&self) -> usize {
         30 + 16 * self.max_args + 2 * self.max_relations
     }
 
-    /// Tracepoint ids (`SPDK_TRACE_MAX_TPOINT_ID`), which is also the id that marks a continuation slot.
+    /// Returns the number of tracepoint ids (`SPDK_TRACE_MAX_TPOINT_ID`), which is also the id of
+    /// continuation slots.
     pub const fn tpoints(&self) -> usize {
         self.groups * GROUP_SIZE
     }
 
-    /// Whether threads have names in the file.
+    /// Returns whether the file has thread names.
     pub fn has_thread_names(&self) -> bool {
         self.history.thread_name.is_some() || self.header.as_ref().is_some_and(|header| header.thread_names.is_some())
     }
 }
 
 impl HistoryFields {
-    /// Offset of `next_entry` in a history that counts `tpoints` ids, in bytes.
+    /// Returns the offset of `next_entry` in a history that counts `tpoints` ids, in bytes.
     pub fn next_entry_at(&self, tpoints: usize) -> usize {
         self.next_entry.unwrap_or(self.tpoint_count + 8 * tpoints)
     }
 
-    /// Offset of slot 0 in a history that counts `tpoints` ids, in bytes: the size of the history's header.
+    /// Returns the offset of slot 0 in a history that counts `tpoints` ids, in bytes: the size of
+    /// the history's header.
     pub fn entries_at(&self, tpoints: usize) -> usize {
         let after_counts = self.tpoint_count + 8 * tpoints;
         if self.next_entry.is_none() { after_counts + 8 } else { after_counts }

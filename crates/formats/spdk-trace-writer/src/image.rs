@@ -1,4 +1,5 @@
-//! SPDK's recorder over a file in memory: what `spdk_trace_init` lays out, then one record after another.
+//! SPDK's recorder over a file in memory: the layout of `spdk_trace_init`, then one record after
+//! another.
 
 use crate::era::{GROUP_SIZE, SLOT_SIZE, TYPE_COUNT};
 use crate::layout::{Layout, Section};
@@ -6,10 +7,11 @@ use crate::record::Record;
 use crate::tpoint::Tpoint;
 use crate::trace_file::TraceFile;
 
-/// A trace file in memory that is being recorded into: see [`TraceBuilder::empty_image`](crate::TraceBuilder::empty_image).
+/// A trace file in memory that is being recorded into: see
+/// [`TraceBuilder::empty_image`](crate::TraceBuilder::empty_image).
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The file as it is now.
+    /// Current contents of the file.
     pub file: TraceFile,
     tpoints: Vec<Option<Tpoint>>,
 }
@@ -19,12 +21,12 @@ pub struct Image {
 pub struct Written {
     /// Number of its first slot, counted since the start.
     pub first: u64,
-    /// How many slots it took.
+    /// Number of slots.
     pub slots: usize,
 }
 
 impl Image {
-    /// An empty trace of that layout: every fixed field is written, nothing is recorded.
+    /// Creates an empty trace with this layout: every fixed field is written, nothing is recorded.
     pub(crate) fn new(layout: Layout) -> Self {
         let tpoints = vec![None; layout.tpoint_count];
         let file = TraceFile { bytes: vec![0; layout.file_size], layout };
@@ -102,13 +104,13 @@ impl Image {
         self.tpoints[id] = Some(tpoint.clone());
     }
 
-    /// Sets which tracepoints of a group are enabled.
+    /// Sets the mask of enabled tracepoints of a group.
     pub(crate) fn mask(&mut self, group: usize, mask: u64) {
         let at = self.file.layout.header.tpoint_mask + 8 * group;
         self.file.set_u64(at, mask);
     }
 
-    /// Registers an owner type or an object type: both tables have the same shape.
+    /// Registers an owner type or an object type: both tables have the same form.
     pub(crate) fn letter(&mut self, table: usize, type_id: u8, letter: u8) {
         self.file.put(table + 2 * usize::from(type_id), &[type_id, letter]);
     }
@@ -136,7 +138,8 @@ impl Image {
     /// Records, as `_spdk_trace_record` does.
     ///
     /// # Panics
-    /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
+    /// If the tracepoint was not declared, the arguments don't match its declaration, or the lcore
+    /// has no history.
     pub fn record(&mut self, lcore: u32, record: &Record) -> Written {
         let written = self.record_part(lcore, record, usize::MAX);
         let at = self.file.layout.next_entry(lcore);
@@ -144,7 +147,7 @@ impl Image {
         written
     }
 
-    /// Records all but `next_entry`, and only the first `limit` slots of the record.
+    /// Writes only the first `limit` slots of the record, and leaves `next_entry` unchanged.
     pub(crate) fn record_part(&mut self, lcore: u32, record: &Record, limit: usize) -> Written {
         let layout = &self.file.layout;
         let declared = self.tpoints.get(usize::from(record.tpoint));

@@ -1,4 +1,4 @@
-//! Where things are in one file: the era's own offsets, and those that depend on the file's counts.
+//! The layout of one file: the era's own offsets, and those that depend on the file's counts.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Every section, in the order of their numbers and of their places.
+    /// All sections, in the order of their numbers and positions.
     pub const ALL: [Section; 7] = [
         Section::Main,
         Section::Owner,
@@ -43,7 +43,7 @@ const MAIN_SECTION: usize = 512;
 /// Size of every other section before its array, in bytes.
 const SECTION_HEADER: usize = 128;
 
-/// What decides a file's layout.
+/// Parameters of a file's layout.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) era: Era,
@@ -55,33 +55,33 @@ pub(crate) struct Shape {
     pub(crate) description_size: usize,
 }
 
-/// The byte offsets, from the start of the file, of everything a test may want to poke.
+/// The byte offsets, from the start of the file, of everything a test may want to change.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// The era whose offsets these are.
+    /// The era of the file.
     pub era: Era,
-    /// The header's fields. In era F they lie in the sections.
+    /// Offsets of the header's fields. In era F they lie in the sections.
     pub header: HeaderFields,
     /// Offset of the first owner, in the eras with owners.
     pub owners: Option<usize>,
     /// Size of the file, in bytes.
     pub file_size: usize,
-    /// Slots of each ring.
+    /// Number of slots in each ring.
     pub slots: usize,
-    /// Tracepoint ids, and the id that marks a continuation.
+    /// Number of tracepoint ids, which is also the id of continuations.
     pub tpoint_count: usize,
-    /// Entries of the table of history offsets.
+    /// Number of entries in the table of history offsets.
     pub lcore_count: usize,
-    /// Owners that the file has room for; 0 in the eras without.
+    /// Number of owners that the file has room for; 0 in the eras without.
     pub num_owners: usize,
-    /// Bytes of an owner's description.
+    /// Size of an owner's description, in bytes.
     pub owner_description_size: usize,
     sections: [usize; 7],
     histories: BTreeMap<u32, usize>,
 }
 
 impl Layout {
-    /// Lays out a file of that shape.
+    /// Lays out a file with these parameters.
     pub(crate) fn new(shape: &Shape) -> Self {
         let spec = shape.era.spec();
         let (header, sections) = match &spec.header {
@@ -111,7 +111,8 @@ impl Layout {
         layout
     }
 
-    /// Owners follow the histories in eras D and E, and their section's header in era F.
+    /// Places the owners: after the histories in eras D and E, after their section's header in era
+    /// F.
     fn place_owners(&mut self) {
         if self.header.owner_offset.is_some() {
             self.owners = Some(self.file_size);
@@ -121,22 +122,22 @@ impl Layout {
         }
     }
 
-    /// Size of a history with its ring, in bytes.
+    /// Returns the size of a history with its ring, in bytes.
     pub fn history_size(&self) -> usize {
         self.era.spec().history.entries_at(self.tpoint_count) + SLOT_SIZE * self.slots
     }
 
-    /// Size of an owner, in bytes.
+    /// Returns the size of an owner, in bytes.
     pub fn owner_size(&self) -> usize {
         OWNER_HEAD + self.owner_description_size
     }
 
-    /// The lcores that have a history.
+    /// Returns the lcores with a history.
     pub fn lcores(&self) -> impl Iterator<Item = u32> {
         self.histories.keys().copied()
     }
 
-    /// Offset of an lcore's history.
+    /// Returns the offset of an lcore's history.
     ///
     /// # Panics
     /// If the lcore has none.
@@ -146,44 +147,44 @@ impl Layout {
         history.copied().unwrap_or_default()
     }
 
-    /// Whether the lcore has a history.
+    /// Returns whether the lcore has a history.
     pub fn has_history(&self, lcore: u32) -> bool {
         self.histories.contains_key(&lcore)
     }
 
-    /// Offset of an lcore's `u64 num_entries`.
+    /// Returns the offset of an lcore's `u64 num_entries`.
     pub fn num_entries(&self, lcore: u32) -> usize {
         self.history(lcore) + self.era.spec().history.num_entries
     }
 
-    /// Offset of an lcore's `u64 next_entry`.
+    /// Returns the offset of an lcore's `u64 next_entry`.
     pub fn next_entry(&self, lcore: u32) -> usize {
         self.history(lcore) + self.era.spec().history.next_entry_at(self.tpoint_count)
     }
 
-    /// Offset of an lcore's `u64` count of records of that tracepoint.
+    /// Returns the offset of an lcore's `u64` count of this tracepoint's records.
     pub fn tpoint_counter(&self, lcore: u32, tpoint: u16) -> usize {
         self.history(lcore) + self.era.spec().history.tpoint_count + 8 * usize::from(tpoint)
     }
 
-    /// Offset of an lcore's slot `index` (masked by the ring's size).
+    /// Returns the offset of an lcore's slot `index` (masked by the ring's size).
     pub fn slot(&self, lcore: u32, index: u64) -> usize {
         let slot = (index & (self.slots as u64 - 1)) as usize;
         self.history(lcore) + self.era.spec().history.entries_at(self.tpoint_count) + SLOT_SIZE * slot
     }
 
-    /// Offset of a thread's 16 bytes of name, in the eras with thread names.
+    /// Returns the offset of a thread's 16 bytes of name, in the eras with thread names.
     pub fn thread_name(&self, lcore: u32) -> Option<usize> {
         let in_history = self.era.spec().history.thread_name.map(|at| self.history(lcore) + at);
         in_history.or(self.header.thread_names.map(|at| at + crate::era::THREAD_NAME_SIZE * lcore as usize))
     }
 
-    /// Offset of a descriptor.
+    /// Returns the offset of a descriptor.
     pub fn tpoint(&self, id: u16) -> usize {
         self.header.tpoints + self.era.spec().tpoint_size() * usize::from(id)
     }
 
-    /// Offset of an owner.
+    /// Returns the offset of an owner.
     ///
     /// # Panics
     /// If the era has no owners, or the file has fewer.
@@ -192,13 +193,13 @@ impl Layout {
         self.owners.unwrap_or_default() + self.owner_size() * usize::from(id)
     }
 
-    /// Offset of an lcore's entry in the table of history offsets. The entry behind the last is the file's size in
-    /// eras A to C.
+    /// Returns the offset of an lcore's entry in the table of history offsets. The entry after the
+    /// last is the file's size in eras A to C.
     pub fn lcore_offset(&self, lcore: u32) -> usize {
         self.header.lcore_offsets + 8 * lcore as usize
     }
 
-    /// Offset of a section's header (era F).
+    /// Returns the offset of a section's header (era F).
     ///
     /// # Panics
     /// If the era has no sections.
@@ -207,7 +208,7 @@ impl Layout {
         self.sections[section as usize]
     }
 
-    /// Offset of a section's entry in the table of section offsets (era F).
+    /// Returns the offset of a section's entry in the table of section offsets (era F).
     ///
     /// # Panics
     /// If the era has no sections.
@@ -217,7 +218,7 @@ impl Layout {
     }
 }
 
-/// Era F: the sections one after another, and the header's fields within them.
+/// Lays out the sections of era F one after another, and the header's fields within them.
 fn sectioned_header(shape: &Shape, spec: &EraSpec) -> (HeaderFields, [usize; 7]) {
     let arrays = [
         0,

@@ -1,8 +1,9 @@
 //! Writes SPDK trace files of every era, into memory or into a file that is read meanwhile.
 //!
-//! The writer knows nothing of the reader crate: it follows SPDK's recorder (`lib/trace/trace.c`, read at the tags
-//! named in [`era`]) so that what a test reads back was laid out by somebody else. The caller says what the traced
-//! application did, and gets the file that SPDK would have left in `/dev/shm`:
+//! The writer knows nothing of the reader crate: it follows SPDK's recorder (`lib/trace/trace.c`,
+//! read at the tags named in [`era`]), so that a test reads back an independently written layout.
+//! The caller states what the traced application did, and gets the file that SPDK would have left
+//! in `/dev/shm`:
 //!
 //! ```
 //! use spdk_trace_writer::{Era, Record, TraceBuilder, Tpoint};
@@ -17,8 +18,8 @@
 //! assert_eq!(u64::from_le_bytes(bytes[..8].try_into().unwrap()), bytes.len() as u64);
 //! ```
 //!
-//! [`TraceFile`] is such a file with the places of things in it, [`LiveTrace`] records into a file while it is read, and
-//! [`nvmf`] has the tracepoints of an NVMe-oF target.
+//! [`TraceFile`] is such a file with its layout, [`LiveTrace`] records into a file while it is
+//! read, and [`nvmf`] has the tracepoints of an NVMe-oF target.
 #![forbid(unsafe_code)]
 
 pub mod era;

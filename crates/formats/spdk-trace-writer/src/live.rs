@@ -1,7 +1,8 @@
-//! [`LiveTrace`]: a ring on disk that grows while somebody reads it.
+//! [`LiveTrace`]: a ring on disk that grows while it is being read.
 //!
-//! SPDK maps the file and stores into it; here the same bytes go through positioned writes in the same order, so a
-//! reader (which copies the file or maps it) meets the same half-written states.
+//! SPDK maps the file and stores into it. Here the same bytes go through positioned writes in the
+//! same order, so a reader (which copies the file or maps it) encounters the same half-written
+//! states.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,7 +25,7 @@ pub struct LiveTrace {
     image: Image,
 }
 
-/// Creates a file; one that is there already must be the user's own, with no other name, and becomes empty.
+/// Creates a file. An existing one is truncated; it must be the user's own and have no other name.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
@@ -45,17 +46,19 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 impl LiveTrace {
-    /// Creates the file, or takes over one of the same user, with all that `trace` declares and has recorded. Only the lcores that
-    /// it has then can record.
+    /// Creates the file, or takes over one of the same user, with all that `trace` declares and has
+    /// recorded. Only its lcores can record afterwards.
     ///
-    /// Anybody can put links into a folder such as `/dev/shm`: none is followed, and only the user can read the file.
+    /// Anyone can put links into a folder such as `/dev/shm`: none is followed, and only the user
+    /// can read the file.
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
         let path = path.as_ref().to_owned();
         let mut image = trace.empty_image();
         trace.replay(&mut image, |_, _| ());
         let file = create(&path)?;
         if let Err(error) = file.write_all_at(&image.file.bytes, 0) {
-            // SANITY: a part of it is of no use; if it can't be removed, the error says that it is not whole.
+            // SANITY: a partial file is useless; if it can't be removed, the error still reports
+            // that it is incomplete.
             let _ = std::fs::remove_file(&path);
             return Err(error);
         }
@@ -67,26 +70,27 @@ impl LiveTrace {
         &self.file
     }
 
-    /// Another writer into the same file, for another thread: as in SPDK, each may record on lcores and register
-    /// owners that no other writer does.
+    /// Returns another writer into the same file, for another thread. As in SPDK, each may record
+    /// on lcores and register owners that no other writer does.
     pub fn another(&self) -> io::Result<Self> {
         Ok(Self { path: self.path.clone(), file: self.file.try_clone()?, image: self.image.clone() })
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file as it is now, with the places of things in it.
+    /// Returns the current contents of the file, with its layout.
     pub fn snapshot(&self) -> &TraceFile {
         &self.image.file
     }
 
-    /// Records on that lcore: the count, the slots in order, and last `next_entry`.
+    /// Records on this lcore: the count, the slots in order, and last `next_entry`.
     ///
     /// # Panics
-    /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
+    /// If the tracepoint was not declared, the arguments don't match its declaration, or the lcore
+    /// has no history.
     pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<Written> {
         let written = self.image.record(lcore, record);
         self.write_slots(lcore, record, written, usize::MAX)?;
@@ -105,7 +109,7 @@ impl LiveTrace {
         Ok(written)
     }
 
-    /// Registers an owner, or gives its id to another.
+    /// Registers an owner, or reuses its id for another.
     ///
     /// # Panics
     /// If the file has no such owner.
@@ -137,7 +141,7 @@ impl LiveTrace {
         Ok(())
     }
 
-    /// Writes a range of the image to the same place of the file.
+    /// Writes a range of the image to the same offset of the file.
     fn write_back(&self, at: usize, size: usize) -> io::Result<()> {
         self.file.write_all_at(&self.image.file.bytes[at..at + size], at as u64)
     }
@@ -204,7 +208,7 @@ mod tests {
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         symlink(dir.path().join("new"), dir.path().join("dangling")).unwrap();
         assert!(create(&dir.path().join("dangling")).is_err() && !dir.path().join("new").exists());
-        // One's own file is taken over, as SPDK does.
+        // A file of the same user is taken over, as in SPDK.
         fs::remove_file(&hard).unwrap();
         assert_eq!(create(&victim).unwrap().metadata().unwrap().len(), 0);
         let mode = create(&dir.path().join("fresh")).unwrap().metadata().unwrap().permissions().mode();

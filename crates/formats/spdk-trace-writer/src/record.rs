@@ -1,14 +1,15 @@
-//! Records and their arguments: what a test says was recorded, and the bytes it leaves in a ring.
+//! Records and their arguments, as declared by a test, and their bytes in a ring.
 //!
-//! The order of things is `_spdk_trace_record`'s (`lib/trace/trace.c`, v21.07 to v26.05): the arguments are packed
-//! back to back, the first 8 bytes in the record's own slot and the rest 22 bytes a continuation slot.
+//! The order is `_spdk_trace_record`'s (`lib/trace/trace.c`, v21.07 to v26.05): the arguments are
+//! packed back to back, the first 8 bytes in the record's own slot and the rest in continuation
+//! slots of 22 bytes.
 
 use std::borrow::Cow;
 
 use crate::era::{CONTINUATION_DATA, INLINE_ARGS, SLOT_SIZE};
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 
-/// The value of one argument.
+/// Value of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arg {
     /// An integer; one of 4 bytes keeps its low half.
@@ -20,25 +21,26 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// An integer from a signed number.
+    /// Creates an integer from a signed number.
     pub const fn signed(value: i64) -> Self {
         Self::Int(value.cast_unsigned())
     }
 
-    /// A string that lives as long as the program.
+    /// Creates a string from static text.
     pub const fn str(text: &'static str) -> Self {
         Self::Str(Cow::Borrowed(text.as_bytes()))
     }
 
-    /// A string made at run time, or any bytes.
+    /// Creates a string from text made at run time, or from any bytes.
     pub fn text(text: impl Into<Vec<u8>>) -> Self {
         Self::Str(Cow::Owned(text.into()))
     }
 
-    /// What a record keeps of it: integers cut to their size, strings before their first NUL and to `size - 1` bytes.
+    /// Returns the value that a record stores: integers cut to their size, strings cut before their
+    /// first NUL and to `size - 1` bytes.
     ///
     /// # Panics
-    /// If a string stands where a number is declared, or the other way round.
+    /// If a string is given for a number, or the other way round.
     #[must_use]
     pub fn as_stored(&self, spec: &ArgSpec) -> Self {
         let number = |value: u64| {
@@ -53,7 +55,7 @@ impl Arg {
     }
 }
 
-/// The part of a string that fits its declared size next to the NUL.
+/// Returns the part of a string that fits its declared size next to the NUL.
 fn stored_text<'a>(text: &'a [u8], spec: &ArgSpec) -> &'a [u8] {
     let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
     &until_nul[..until_nul.len().min(usize::from(spec.size) - 1)]
@@ -64,20 +66,21 @@ fn stored_text<'a>(text: &'a [u8], spec: &ArgSpec) -> &'a [u8] {
 pub struct Record {
     /// Id of its tracepoint.
     pub tpoint: u16,
-    /// When, in ticks.
+    /// Time, in ticks.
     pub tsc: u64,
-    /// Its owner (`poller_id` up to v24.01).
+    /// Id of the owner (`poller_id` up to v24.01).
     pub owner: u16,
-    /// Its size, whatever the tracepoint means by it.
+    /// Size, in the unit of the tracepoint.
     pub size: u32,
-    /// Its object.
+    /// Id of the object.
     pub object: u64,
-    /// Its arguments, one for each that the tracepoint declares.
+    /// Arguments, one for each that the tracepoint declares.
     pub args: Vec<Arg>,
 }
 
 impl Record {
-    /// A record of that tracepoint at that time (ticks), without owner, size, object or arguments.
+    /// Creates a record of a tracepoint at a time (ticks), without owner, size, object or
+    /// arguments.
     ///
     /// # Panics
     /// If `tsc` is 0, which marks a slot that was never written.
@@ -133,8 +136,9 @@ impl Record {
         self
     }
 
-    /// Writes the record's slots from slot number `first` on (counted since the start, so it is masked here), but
-    /// only `limit` of them: fewer than the record needs leave it as a writer that was stopped half-way would.
+    /// Writes the first `limit` slots of the record from slot number `first` on (counted since the
+    /// start, and masked here). Fewer than the record needs leave it as a writer that was stopped
+    /// half-way would.
     pub(crate) fn write(&self, ring: &mut [u8], first: u64, limit: usize, tpoint: &Tpoint, continuation: u16) {
         let mut writer = SlotWriter { ring, first, limit };
         writer.put(0, 0, &self.tsc.to_le_bytes());
@@ -152,7 +156,8 @@ impl Record {
                 Arg::Str(text) => {
                     let text = stored_text(text, spec);
                     writer.put_args(at, text);
-                    // SPDK ends the text, and ends the argument: a string that was cut has its NUL there.
+                    // SPDK ends the text, and ends the argument: a string that was cut has its NUL
+                    // there.
                     writer.put_args(at + text.len(), &[0]);
                     writer.put_args(at + usize::from(spec.size) - 1, &[0]);
                 }
@@ -165,7 +170,7 @@ impl Record {
     }
 }
 
-/// Puts bytes into the slots of one record.
+/// Writer of the slots of one record.
 struct SlotWriter<'a> {
     ring: &'a mut [u8],
     first: u64,
@@ -173,7 +178,7 @@ struct SlotWriter<'a> {
 }
 
 impl SlotWriter<'_> {
-    /// Puts bytes at an offset of the record's `slot`-th slot.
+    /// Writes bytes at an offset of the record's slot number `slot`.
     fn put(&mut self, slot: usize, offset: usize, bytes: &[u8]) {
         if slot >= self.limit {
             return;
@@ -184,7 +189,7 @@ impl SlotWriter<'_> {
         self.ring[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Puts bytes at a place in the packed arguments, over as many slots as they reach.
+    /// Writes bytes at an offset in the packed arguments, across slots as needed.
     fn put_args(&mut self, mut at: usize, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (slot, offset) = match at.checked_sub(INLINE_ARGS) {

@@ -1,17 +1,18 @@
-//! A small deterministic generator, so that a seed gives the same file on every machine: integers only, no libm.
+//! A small deterministic generator, so that a seed gives the same file on every machine: integers
+//! only, no libm.
 
-/// splitmix64 (Steele, Lea and Flood, 2014): 64 bits of state, any seed will do.
+/// splitmix64 (Steele, Lea and Flood, 2014): 64 bits of state; any seed is valid.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// From a seed.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -20,25 +21,27 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which must not be 0. The bias is far below what a workload shows.
+    /// Returns a number below `end`, which must not be 0. The bias is negligible for a workload.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Whether something that happens `per_mille` times of a thousand happens now.
+    /// Returns true with a probability of `per_mille` in a thousand.
     pub fn chance(&mut self, per_mille: u32) -> bool {
         self.below(1000) < u64::from(per_mille)
     }
 
-    /// A waiting time around `mean`: nearly exponential, by the leading zeros of a random number and a uniform rest.
+    /// Returns a waiting time around `mean`: nearly exponential, by the leading zeros of a random
+    /// number and a uniform rest.
     pub fn wait(&mut self, mean: u64) -> u64 {
         let halvings = u64::from((self.next_u64() | 1).leading_zeros());
-        // Leading zeros and the rest have the means 1 and 1/2: two thirds of `mean` for each whole one.
+        // Leading zeros have the mean 1, the rest 1/2: two thirds of `mean` for each whole one.
         let unit = 2 * mean / 3;
         halvings * unit + self.below(unit.max(1))
     }
 
-    /// A latency around `mean` with a tail: 1 in 100 takes eight times as long, 1 in 1,000 fifty times.
+    /// Returns a latency around `mean` with a tail: 1 in 100 takes eight times as long, 1 in 1,000
+    /// fifty times.
     pub fn latency(&mut self, mean: u64) -> u64 {
         let scale = match self.below(1000) {
             0 => 50,

@@ -1,4 +1,4 @@
-//! Tracepoint descriptors: what a test declares, and its bytes in the file.
+//! Tracepoint descriptors: a test's declaration, and its bytes in the file.
 
 use crate::era::EraSpec;
 
@@ -7,7 +7,7 @@ const NAME_SIZE: usize = 24;
 /// Size of an argument's name, in bytes; a name that fills it has no NUL.
 const ARG_NAME_SIZE: usize = 14;
 
-/// The type of an argument, with SPDK's number for it (`SPDK_TRACE_ARG_TYPE_*`).
+/// Type of an argument, with SPDK's number for it (`SPDK_TRACE_ARG_TYPE_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgKind {
     /// An integer of 4 or 8 bytes.
@@ -18,21 +18,21 @@ pub enum ArgKind {
     Str = 2,
 }
 
-/// One argument of a tracepoint, as declared.
+/// Declaration of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgSpec {
-    /// Its name, at most 14 bytes.
+    /// Name, at most 14 bytes.
     pub name: String,
-    /// Its type.
+    /// Type of the argument.
     pub kind: ArgKind,
-    /// Bytes that it takes in a record.
+    /// Size in a record, in bytes.
     pub size: u8,
 }
 
 /// "Argument `arg_index` is the id of an object of this type."
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
-    /// The related object's type.
+    /// Type of the related object.
     pub object_type: u8,
     /// Index of the argument that holds its id.
     pub arg_index: u8,
@@ -43,22 +43,22 @@ pub struct Relation {
 pub struct Tpoint {
     /// `group * 64 + index`.
     pub id: u16,
-    /// Its name, at most 24 bytes.
+    /// Name, at most 24 bytes.
     pub name: String,
     /// Type of the owner, 0 for none.
     pub owner_type: u8,
     /// Type of the object, 0 for none.
     pub object_type: u8,
-    /// Whether a record of it begins a new object.
+    /// True if its records begin a new object.
     pub new_object: bool,
-    /// Its arguments, in order.
+    /// Arguments, in order.
     pub args: Vec<ArgSpec>,
-    /// Its relations, in order.
+    /// Relations, in order.
     pub relations: Vec<Relation>,
 }
 
 impl Tpoint {
-    /// A tracepoint without owner, object or arguments.
+    /// Creates a tracepoint without owner, object or arguments.
     ///
     /// # Panics
     /// If the name is empty (SPDK's mark of an unused descriptor) or longer than 24 bytes.
@@ -83,7 +83,7 @@ impl Tpoint {
         self
     }
 
-    /// Lets each record of it begin a new object.
+    /// Makes each of its records begin a new object.
     #[must_use]
     pub fn new_object(mut self) -> Self {
         self.new_object = true;
@@ -108,10 +108,11 @@ impl Tpoint {
         self.arg(name, ArgKind::Str, size)
     }
 
-    /// Adds an argument of any shape that SPDK's own registration accepts.
+    /// Adds an argument of any form that SPDK's own registration accepts.
     ///
     /// # Panics
-    /// If the name is empty or longer than 14 bytes, an integer or pointer has not 4 or 8 bytes, or a string has none.
+    /// If the name is empty or longer than 14 bytes, an integer or pointer does not have 4 or 8
+    /// bytes, or a string has none.
     #[must_use]
     pub fn arg(mut self, name: &str, kind: ArgKind, size: u8) -> Self {
         assert!(!name.is_empty() && name.len() <= ARG_NAME_SIZE, "argument name {name:?} must have 1 to 14 bytes");
@@ -121,24 +122,24 @@ impl Tpoint {
         self
     }
 
-    /// Says that argument `arg_index` is the id of an object of that type.
+    /// Declares that argument `arg_index` is the id of an object of this type.
     #[must_use]
     pub fn relates(mut self, object_type: u8, arg_index: u8) -> Self {
         self.relations.push(Relation { object_type, arg_index });
         self
     }
 
-    /// Slots that a record of it takes.
+    /// Returns the number of slots of a record.
     pub fn slots(&self) -> usize {
         1 + self.args_size().saturating_sub(crate::era::INLINE_ARGS).div_ceil(crate::era::CONTINUATION_DATA)
     }
 
-    /// Bytes that its arguments take.
+    /// Returns the total size of its arguments, in bytes.
     pub fn args_size(&self) -> usize {
         self.args.iter().map(|arg| usize::from(arg.size)).sum()
     }
 
-    /// Whether an era's descriptor has room for it.
+    /// Returns whether an era's descriptor has room for it.
     pub fn fits(&self, spec: &EraSpec) -> bool {
         self.args.len() <= spec.max_args && self.relations.len() <= spec.max_relations
     }

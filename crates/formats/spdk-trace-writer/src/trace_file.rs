@@ -1,4 +1,4 @@
-//! A finished file: its bytes and where things are in them, for tests that damage it.
+//! A finished file: its bytes and layout, for tests that damage it.
 
 use std::io;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use crate::era::SLOT_SIZE;
 use crate::layout::Layout;
 
-/// A trace file in memory. `bytes` is free to be damaged; `layout` says where things were when it was whole.
+/// A trace file in memory. Tests may damage `bytes`; `layout` describes the undamaged file.
 #[derive(Debug, Clone)]
 pub struct TraceFile {
-    /// The file.
+    /// Contents of the file.
     pub bytes: Vec<u8>,
-    /// Where things are.
+    /// Offsets in the file.
     pub layout: Layout,
 }
 
 impl TraceFile {
-    /// The 32 bytes of an lcore's slot (its index is masked by the ring's size).
+    /// Returns the 32 bytes of an lcore's slot (its index is masked by the ring's size).
     ///
     /// # Panics
     /// If the lcore has no history, or the file was cut before it.
@@ -25,7 +25,7 @@ impl TraceFile {
         &self.bytes[at..at + SLOT_SIZE]
     }
 
-    /// The 32 bytes of an lcore's slot, to be overwritten.
+    /// Returns the 32 bytes of an lcore's slot, to be overwritten.
     ///
     /// # Panics
     /// If the lcore has no history, or the file was cut before it.
@@ -34,7 +34,7 @@ impl TraceFile {
         &mut self.bytes[at..at + SLOT_SIZE]
     }
 
-    /// The bytes of a descriptor, to be overwritten.
+    /// Returns the bytes of a descriptor, to be overwritten.
     ///
     /// # Panics
     /// If the file was cut before it.
@@ -43,7 +43,7 @@ impl TraceFile {
         &mut self.bytes[at..at + self.layout.era.spec().tpoint_size()]
     }
 
-    /// The bytes of an owner, to be overwritten.
+    /// Returns the bytes of an owner, to be overwritten.
     ///
     /// # Panics
     /// If the file has no such owner, or was cut before it.
@@ -53,7 +53,7 @@ impl TraceFile {
         &mut self.bytes[at..at + size]
     }
 
-    /// An lcore's `next_entry`: slots written since the start.
+    /// Returns an lcore's `next_entry`: the number of slots written since the start.
     pub fn next_entry(&self, lcore: u32) -> u64 {
         self.u64(self.layout.next_entry(lcore))
     }

@@ -1,4 +1,4 @@
-//! The readers alone: from bytes to records, every argument looked at.
+//! Benchmarks of the readers alone: from bytes to records, with every argument read.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ fn main() {
     divan::main();
 }
 
-/// Four rings of 64 Ki slots, wrapped: 8 MiB.
+/// Builds four wrapped rings of 64 Ki slots: 8 MiB.
 fn trace(era: Era) -> Vec<u8> {
     let workload = Workload { lcores: 4, slots: 64 * 1024, qpairs: 64, truth: false, ..Workload::new(era) };
     workload.filling(125).generate().file.bytes
@@ -37,7 +37,7 @@ fn raw(bencher: Bencher<'_, '_>, era: Era) {
     });
 }
 
-/// A document as spdk_trace writes it: what most of its entries look like, many times.
+/// Measures a document in spdk_trace's format with many typical entries.
 #[divan::bench]
 fn json(bencher: Bencher<'_, '_>) {
     let head = r#"{"tsc_rate":2600000000,"tpoints":[{"name":"TCP_REQ_NEW","id":320,"new_object":true,"args":[{"name":"qd","type":0,"size":4}]},{"name":"TCP_REQ_EXECUTED","id":327,"new_object":false,"args":[]}],"owners":{"262":"127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:1"},"entries":["#;

@@ -1,4 +1,4 @@
-//! A captured trace: the polls of a live one, one after the other, as a stream that is read again for each pass.
+//! A captured trace: the consecutive polls of a live one, as a stream that each pass reads again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,38 +18,38 @@ use crate::tables::Tables;
 use crate::tail::Copied;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
-/// For how long a record is held back, in case an older one of another ring still comes, as if the trace were followed.
+/// Time a record is held back for an older one of another ring, as when following a live trace.
 const HOLD: Duration = Duration::from_millis(50);
 
-/// What one poll of all rings copied, or several.
+/// Data copied by one or more polls of all rings.
 #[derive(Debug, Default)]
 pub struct CapturedPoll {
     /// The slots.
     pub copied: Copied,
-    /// What has changed of the trace file outside its rings' slots: where, and the bytes.
+    /// Changed bytes of the trace file outside the rings' slots, with their offsets.
     pub changes: Vec<(FileOffset, Vec<u8>)>,
-    /// When the last of the polls began, by any clock that does not stand still.
+    /// Start of the last of the polls, by any clock that does not stand still.
     pub at: Duration,
 }
 
-/// Why a stream of polls gives no more.
+/// Reason for which a stream of polls ended early.
 #[derive(Debug)]
 pub enum StreamEnd {
-    /// It ends in the middle, as when its writer was killed.
+    /// The stream ends in the middle, as when its writer was killed.
     Cut {
-        /// Where, in the stream's file.
+        /// Offset in the stream's file.
         at: FileOffset,
     },
-    /// It is damaged.
+    /// The stream is damaged.
     Broken {
-        /// Where, in the stream's file.
+        /// Offset in the stream's file.
         at: FileOffset,
-        /// What is wrong there.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// It can't be read.
+    /// The stream can't be read.
     Failed {
-        /// Where, in the stream's file.
+        /// Offset in the stream's file.
         at: FileOffset,
         /// The operating system's reason.
         source: io::Error,
@@ -58,66 +58,68 @@ pub enum StreamEnd {
 
 /// A stream of polls, which can be read from its beginning any number of times.
 pub trait Polls {
-    /// The polls from the first on. After an error there is nothing more.
+    /// Iterates over the polls from the first one. After an error there are no more.
     fn polls(&self) -> Box<dyn Iterator<Item = Result<CapturedPoll, StreamEnd>> + '_>;
 }
 
-/// A captured trace. Its records are read from the stream whenever they are asked for; of these, no more is kept than what
-/// was written within a moment.
+/// A captured trace. Each pass reads its records from the stream; only those of the last moment are
+/// in memory.
 pub struct CapturedTrace {
     tables: Tables,
     stream: Box<dyn Polls>,
     head: Follower,
-    /// Every owner that was there while the trace was captured: its number may have been used several times.
+    /// Every owner that existed during the capture. One id may have been used several times.
     owners: BTreeMap<(u16, Ticks), Owner>,
     common_start: Ticks,
 }
 
-/// What one pass over a captured trace found.
+/// Result of one pass over a captured trace.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedSummary {
-    /// For each lcore its records.
+    /// Captured records of each lcore.
     pub rings: Vec<CapturedRing>,
-    /// What could not be read.
+    /// Damage found on the way.
     pub problems: Problems,
 }
 
-/// What was captured of one lcore's ring.
+/// Captured part of one lcore's ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedRing {
-    /// Whose it is.
+    /// The lcore.
     pub lcore: Lcore,
-    /// Name of its thread; empty if the file has none.
+    /// Name of the lcore's thread; empty if the file has none.
     pub thread_name: String,
     /// Slots in the ring.
     pub slots: u64,
-    /// Records that were captured.
+    /// Number of captured records.
     pub records: u64,
-    /// Slots that were overwritten before they were copied.
+    /// Number of slots overwritten before they were copied.
     pub lost: u64,
-    /// Times of its first and its last record.
+    /// Times of the first and the last record.
     pub span: Option<(Ticks, Ticks)>,
 }
 
-/// A time of which records of one lcore are missing: they were overwritten before they were copied.
+/// A time span in which records of one lcore are missing: they were overwritten before they were
+/// copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturedGap {
-    /// Whose.
+    /// The lcore.
     pub lcore: Lcore,
-    /// The time of the last slot before it, and of the first one after it.
+    /// Time of the last slot before the gap.
     pub from: Ticks,
-    /// See above.
+    /// Time of the first slot after the gap.
     pub to: Ticks,
-    /// Slots that were lost.
+    /// Number of lost slots.
     pub slots: u64,
 }
 
-/// Gaps that are handed out: more than that can't be shown.
+/// Limit on returned gaps; more could not be shown.
 const MOST_GAPS: usize = 65_536;
 
 impl CapturedTrace {
-    /// Reads the tables. `changes` are those of the whole stream, in its order; `common_start` is the time of the newest of
-    /// the rings' oldest slots at the first poll, if a ring had wrapped by then, and else 0.
+    /// Reads the tables. `changes` are the changes of the whole stream, in order. `common_start` is
+    /// the time of the newest of the rings' oldest slots at the first poll, or 0 if no ring had
+    /// wrapped by then.
     pub fn open<'a>(
         tables: Tables,
         changes: impl Iterator<Item = (FileOffset, &'a [u8])>,
@@ -134,47 +136,49 @@ impl CapturedTrace {
         Ok(Self { tables, stream, head, owners, common_start })
     }
 
-    /// The era of its layout.
+    /// Returns the era of the file.
     pub fn era(&self) -> Era {
         self.head.era()
     }
 
-    /// Ticks a second, as the file states it.
+    /// Returns the ticks per second, as stated in the file.
     pub fn tick_rate(&self) -> TickRate {
         self.head.tick_rate()
     }
 
-    /// The tracepoints.
+    /// Returns the tracepoints.
     pub fn tpoints(&self) -> &TpointTable {
         self.head.tpoints()
     }
 
-    /// Every owner that was there while the trace was captured, by its number, and those of one number by their times.
+    /// Iterates over every owner that existed during the capture, by id and then by time.
     pub fn owners(&self) -> impl Iterator<Item = (u16, &Owner)> {
         self.owners.iter().map(|((id, _), owner)| (*id, owner))
     }
 
-    /// Returns whether these are all owners there ever were: no id was used a second time before the trace was captured.
+    /// Returns whether these are all owners that ever existed: no id had been reused before the
+    /// capture.
     pub fn are_all_owners(&self) -> bool {
         self.head.owners().are_all()
     }
 
-    /// The slots of each lcore's ring.
+    /// Iterates over the lcores and the number of slots in their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
         self.head.rings()
     }
 
-    /// From when on every lcore has data: what is older was in some rings when the capture began, and in others overwritten.
+    /// Returns the time from which every lcore has data. Older records had been overwritten in some
+    /// rings when the capture began.
     pub fn common_start(&self) -> Ticks {
         self.common_start
     }
 
-    /// Gives every record to `each`, in the order of time, until it breaks off; returns all that could not be read.
+    /// Calls `each` with every record in time order, until it breaks; returns the damage found.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
         self.walk(&mut each).1
     }
 
-    /// Reads it once, and counts what there is.
+    /// Reads the whole stream, and counts records and losses.
     pub fn summary(&self) -> CapturedSummary {
         let rings = self.head.rings().zip(self.head.lcores()).map(|((lcore, slots), (_, name))| {
             (lcore, CapturedRing { lcore, thread_name: name.to_owned(), slots, ..CapturedRing::default() })
@@ -194,7 +198,7 @@ impl CapturedTrace {
         CapturedSummary { rings: counted.into_values().collect(), problems }
     }
 
-    /// When records were lost, in the order of the stream: the first 65,536 gaps.
+    /// Returns the gaps in the order of the stream, at most the first 65,536.
     pub fn gaps(&self) -> Vec<CapturedGap> {
         let lcores: Vec<Lcore> = self.head.rings().map(|(lcore, _)| lcore).collect();
         let mut last = vec![None; lcores.len()];
@@ -219,7 +223,7 @@ impl CapturedTrace {
     }
 
     fn walk(&self, each: &mut Each<'_>) -> (Option<Follower>, Problems) {
-        // It was read once already, from the same bytes.
+        // `open` has already read the header from the same bytes.
         let Ok(mut follower) = Follower::new(&self.tables) else { return (None, Problems::default()) };
         let mut end = None;
         let mut flow = ControlFlow::Continue(());
@@ -236,7 +240,7 @@ impl CapturedTrace {
                 follower.change(*at, bytes);
             }
             flow = follower.give(HOLD, &mut *each);
-            // There is nobody who would use them again.
+            // The buffers are not reused here.
             follower.spare().for_each(drop);
             if flow.is_break() {
                 break;

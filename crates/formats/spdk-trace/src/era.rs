@@ -1,9 +1,10 @@
-//! The eras of the trace file, as one table, and how the era of a file is recognized.
+//! Table of the eras of the trace file, and recognition of a file's era.
 //!
-//! Sources: `include/spdk/trace.h` of each release (`struct spdk_trace_flags`, from 2024 `struct spdk_trace_file`).
-//! Up to v26.01 the layout was compiled in and had no version number. So it is recognized by what must be true in it: the
-//! size that it states is the file's, and the tracepoint descriptors, whose size and place differ between all eras, contain
-//! the id of their own place in the table. From v26.05 on the file consists of sections: see [`crate::sections`].
+//! Sources: `include/spdk/trace.h` of each release (`struct spdk_trace_flags`, from 2024
+//! `struct spdk_trace_file`). Up to v26.01 the layout was compiled in and had no version number. So
+//! it is recognized by its invariants: the stated size is the file's, and each tracepoint
+//! descriptor contains its own index as id. Size and offset of the descriptors differ between all
+//! eras. From v26.05 on the file consists of sections: see [`crate::sections`].
 
 use crate::header::Header;
 use crate::sections;
@@ -11,7 +12,7 @@ use crate::source::{Fields, ReadAt, read_range};
 use crate::tpoint::TpointLayout;
 use crate::{Error, FileOffset};
 
-/// A span of SPDK versions whose trace files have one layout.
+/// A range of SPDK versions that share one trace file layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// v21.07.
@@ -31,7 +32,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The SPDK versions that write it.
+    /// Returns the SPDK versions that write this layout.
     pub const fn versions(self) -> &'static str {
         match self {
             Self::A => "v21.07",
@@ -44,25 +45,25 @@ impl Era {
         }
     }
 
-    /// Whether records name owners with descriptions instead of numbered pollers.
+    /// Returns whether records refer to owners with descriptions instead of numbered pollers.
     pub const fn has_owners(self) -> bool {
         matches!(self, Self::D | Self::E | Self::F)
     }
 
-    /// Whether histories carry the name of their thread.
+    /// Returns whether histories contain the names of their threads.
     pub const fn has_thread_names(self) -> bool {
         matches!(self, Self::D0 | Self::D | Self::E | Self::F)
     }
 }
 
-/// All eras' versions, for messages.
+/// Returns the versions of all eras, for messages.
 pub(crate) fn known_eras() -> String {
     let fixed = FIXED.iter().map(|layout| layout.era);
     let names: Vec<_> = fixed.chain([Era::F]).map(Era::versions).collect();
     names.join(", ")
 }
 
-/// Where the file's size stands in a header.
+/// Location of the file size in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SizeField {
     /// In the entry after the last lcore's history offset.
@@ -71,7 +72,7 @@ pub(crate) enum SizeField {
     Leading,
 }
 
-/// Where the owners' fields stand in a header.
+/// Offsets of the owner fields in a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnerFields {
     /// `u16 num_owners`, followed by `u16 owner_description_size`.
@@ -80,7 +81,7 @@ pub(crate) struct OwnerFields {
     pub(crate) offset: usize,
 }
 
-/// A header whose layout was compiled in. All places are bytes from the file's start.
+/// A header with a compiled-in layout. All offsets are bytes from the start of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedLayout {
     pub(crate) era: Era,
@@ -92,7 +93,7 @@ pub(crate) struct FixedLayout {
     pub(crate) object_types: usize,
     pub(crate) tpoints: usize,
     pub(crate) tpoint: TpointLayout,
-    /// Tracepoint groups, of 64 tracepoints each.
+    /// Number of tracepoint groups, each of 64 tracepoints.
     pub(crate) groups: usize,
     pub(crate) lcores: usize,
     pub(crate) history_offsets: usize,
@@ -102,8 +103,8 @@ pub(crate) struct FixedLayout {
 /// Bytes of a thread name (`SPDK_TRACE_THREAD_NAME_LEN`).
 pub(crate) const THREAD_NAME_SIZE: usize = 16;
 
-/// Ticks a second of any machine: from the slow timers of small ARM ones on. What has no descriptors must at least have
-/// such a rate, or be 0, to be taken for a trace.
+/// Plausible ticks per second, from the slow timers of small ARM machines on. A header without
+/// valid descriptors must have such a rate to be taken for a trace.
 const TICK_RATES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000_000;
 
 const A: FixedLayout = FixedLayout {
@@ -171,16 +172,16 @@ const E: FixedLayout = FixedLayout {
     ..D
 };
 
-/// Every era with a compiled-in layout. A new one is one row more.
+/// All eras with a compiled-in layout. A new one adds a row.
 pub(crate) const FIXED: [FixedLayout; 6] = [A, B, C, D0, D, E];
 
 impl FixedLayout {
-    /// Tracepoint ids, which is also the id of continuation slots.
+    /// Returns the number of tracepoint ids, which is also the id of continuation slots.
     pub(crate) const fn max_tpoints(&self) -> usize {
         self.groups * 64
     }
 
-    /// The file's size as the header states it.
+    /// Returns the file size stated in the header.
     pub(crate) fn stated_size(&self, header: Fields<'_>) -> Option<u64> {
         match self.size {
             SizeField::Leading => header.u64(0),
@@ -188,7 +189,7 @@ impl FixedLayout {
         }
     }
 
-    /// How many descriptors carry the id of their place, and how many don't.
+    /// Counts the descriptors whose id is their index, and those whose id is not.
     fn descriptors(&self, header: &[u8]) -> (usize, usize) {
         let (mut right, mut wrong) = (0, 0);
         let table = header.get(self.tpoints..).unwrap_or_default();
@@ -202,18 +203,18 @@ impl FixedLayout {
         (right, wrong)
     }
 
-    /// Whether the first history begins where this header ends.
+    /// Returns whether the first history begins at the end of this header.
     fn first_history_follows(&self, header: Fields<'_>) -> bool {
         let mut offsets = (0..self.lcores).map_while(|lcore| header.u64(self.history_offsets + 8 * lcore));
         offsets.find(|&offset| offset != 0) == Some(self.header_size as u64)
     }
 
-    /// How surely these bytes are of this era; 0 is "not".
+    /// Returns a score for these bytes being of this era; 0 means "not".
     fn likelihood(&self, header: &[u8], len: u64) -> usize {
         let (right, wrong) = self.descriptors(header);
         let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
-        // Descriptors decide. A file without any is recognized by its size, which is at one place in eras D0, D and E,
-        // and by its first history, which begins where the header ends.
+        // The descriptors decide. Without any, the file is recognized by its size, whose offset
+        // eras D0, D and E share, and by its first history, which begins at the end of the header.
         let by_descriptors = right.saturating_sub(wrong);
         let plausible_rate = Fields(header).u64(self.tsc_rate).is_some_and(|rate| TICK_RATES.contains(&rate));
         if by_descriptors == 0 && !plausible_rate {
@@ -223,7 +224,7 @@ impl FixedLayout {
     }
 }
 
-/// Finds the era of `source` and reads its header.
+/// Detects the era of `source` and reads its header.
 pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Error> {
     if source.is_empty() {
         return Err(Error::Empty);
@@ -244,7 +245,7 @@ pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Erro
     }
 }
 
-/// What an engineer needs to see of a file that is no trace.
+/// Describes the start of a file that is not a trace.
 fn describe_start(bytes: &[u8], len: u64) -> String {
     const MAGICS: [(&[u8], &str); 4] = [
         (b"\x1f\x8b", "gzip data (unpack it: gunzip)"),

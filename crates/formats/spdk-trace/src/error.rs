@@ -1,17 +1,17 @@
-//! Errors after which nothing can be read. Lesser damage is a [`crate::Problem`].
+//! Fatal errors: nothing can be read. Lesser damage is a [`crate::Problem`].
 
 use crate::units::FileOffset;
 
-/// Why a trace can't be read at all.
+/// Reason for which a trace can't be read at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("reading {what} at {at} failed")]
     Read {
-        /// What was being read.
+        /// The part being read.
         what: &'static str,
-        /// Where.
+        /// Offset in the file.
         at: FileOffset,
         /// The operating system's reason.
         source: std::io::Error,
@@ -27,45 +27,45 @@ pub enum Error {
         known = crate::era::known_eras()
     )]
     UnknownLayout {
-        /// What stands at the beginning of the file.
+        /// Description of the start of the file.
         saw: String,
     },
 
     /// The era is known, but the file ends before its tables do.
     #[error("the file ends at {len} bytes, inside its {era} header of {need} bytes: it has no records")]
     HeaderCut {
-        /// The era, as it is shown.
+        /// Versions of the era.
         era: &'static str,
-        /// The file's length in bytes.
+        /// Length of the file in bytes.
         len: u64,
-        /// Bytes that the header takes.
+        /// Size of the header in bytes.
         need: u64,
     },
 
     /// A section of the header lies outside the file.
     #[error("the header places the {section} section at {at}, outside the file of {len} bytes")]
     SectionOutside {
-        /// The section's name.
+        /// Name of the section.
         section: &'static str,
-        /// Where the header says that it is.
+        /// Offset of the section, as stated in the header.
         at: FileOffset,
-        /// The file's length in bytes.
+        /// Length of the file in bytes.
         len: u64,
     },
 
-    /// Text, but no JSON document of `spdk_trace -j` in it.
+    /// The text contains no JSON document of `spdk_trace -j`.
     #[error("no JSON document of spdk_trace: {saw}")]
     NoDocument {
-        /// What is there instead, and what to do.
+        /// Description of the text, and advice.
         saw: String,
     },
 
-    /// The JSON document ends, or breaks, before its first record.
+    /// The JSON document ends or is malformed before its first record.
     #[error("the JSON document is malformed at {at}, before its first record: {expected}")]
     BrokenDocument {
-        /// Where.
+        /// Offset of the error.
         at: FileOffset,
-        /// What should stand there.
+        /// The token expected there.
         expected: &'static str,
     },
 }

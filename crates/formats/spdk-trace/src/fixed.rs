@@ -12,7 +12,7 @@ use crate::text::until_nul;
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
-/// Reads a header of that layout out of the file's first bytes.
+/// Reads a header with this layout from the first bytes of the file.
 pub(crate) fn read<S: ReadAt + ?Sized>(layout: &FixedLayout, bytes: &[u8], source: &S) -> Result<Header, Error> {
     let (need, len) = (layout.header_size as u64, source.len());
     let fields = Fields(bytes);
@@ -31,7 +31,7 @@ pub(crate) fn read<S: ReadAt + ?Sized>(layout: &FixedLayout, bytes: &[u8], sourc
     let table = fields.bytes(layout.tpoints, layout.max_tpoints() * layout.tpoint.size()).unwrap_or_default();
     let at = FileOffset(layout.tpoints as u64);
     let mut tpoints = read_tpoints(layout.tpoint, table, layout.max_tpoints() as u16, &prefixes, at, &mut problems);
-    // `tpoint_mask`, a word for each group, follows the tick rate in each of these eras.
+    // In all these eras `tpoint_mask`, a word for each group, follows the tick rate.
     tpoints.set_enabled((0..layout.groups).map_while(|group| fields.u64(layout.tsc_rate + 8 + 8 * group)).collect());
     Ok(Header {
         era: layout.era,
@@ -65,8 +65,8 @@ pub(crate) fn read_tpoints(
     tpoints
 }
 
-/// Finds the rings by the offset table. A history is {`int lcore` 0, `u64 num_entries` 8, `u64 tpoint_count[]` 16,
-/// `u64 next_entry`, slots}.
+/// Finds the rings through the offset table. A history is {`int lcore` 0, `u64 num_entries` 8,
+/// `u64 tpoint_count[]` 16, `u64 next_entry`, slots}.
 fn read_rings<S: ReadAt + ?Sized>(
     layout: &FixedLayout,
     header: Fields<'_>,

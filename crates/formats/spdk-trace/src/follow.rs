@@ -1,4 +1,4 @@
-//! Follows a live trace: gives the new records in time order.
+//! Follows a live trace: passes on new records in time order.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -20,12 +20,13 @@ use crate::source::ReadAt;
 use crate::tail::{Copied, Tail};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
-/// Follows a live trace file.
+/// Reader that follows a live trace file.
 ///
-/// Its [`Tail`] copies new slots, often enough that none is overwritten before, and in a separate thread if need be. Copied
-/// records are held back here: the rings are read one after the other, so a record of the first ring may be older than one
-/// of the last, and yet be copied only by the next poll. So no record is given that is newer than the newest record of an
-/// earlier poll: at that poll, every record of that time was already written, except those that are written late.
+/// Its [`Tail`] copies new slots before they are overwritten, in a separate thread if need be.
+/// Copied records are held back here. The rings are read one after the other, so a record of the
+/// first ring may be older than one of the last, and yet be copied only by the next poll. So no
+/// record is passed on that is newer than the newest record of an earlier poll: at that poll all
+/// records up to that time had been written, except late ones.
 #[derive(Debug)]
 pub struct Follower {
     era: Era,
@@ -36,11 +37,11 @@ pub struct Follower {
     rings: Vec<Held>,
     reader: RecordReader,
     tail: Tail,
-    /// For each poll its time, and the newest record until then.
+    /// For each poll its time, and the time of the newest record up to then.
     taken: VecDeque<(Duration, Ticks)>,
     /// Number of calls of [`Self::poll`].
     polls: u64,
-    /// The time of the last record given.
+    /// Time of the newest record passed on.
     given: Ticks,
     late: u64,
     spare: Vec<Vec<u8>>,
@@ -50,18 +51,18 @@ pub struct Follower {
 /// Slots of a ring that were overwritten before they were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Whose ring.
+    /// The lcore of the ring.
     pub lcore: Lcore,
-    /// Slots of the ring.
+    /// Number of slots in the ring.
     pub ring: u64,
-    /// Slots that were lost.
+    /// Number of lost slots.
     pub slots: u64,
-    /// The time of the last record before the first of them.
+    /// Time of the last record before the first lost slot.
     pub since: Ticks,
 }
 
 impl Follower {
-    /// Reads the header; the first poll gives everything that is in the rings.
+    /// Reads the header. The first poll returns everything in the rings.
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
@@ -88,37 +89,38 @@ impl Follower {
         })
     }
 
-    /// The era of its layout.
+    /// Returns the era of the file.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// Ticks a second.
+    /// Returns the ticks per second.
     pub fn tick_rate(&self) -> TickRate {
         self.tick_rate
     }
 
-    /// The tracepoints.
+    /// Returns the tracepoints.
     pub fn tpoints(&self) -> &TpointTable {
         &self.tpoints
     }
 
-    /// The owners as they were read last.
+    /// Returns the owners as last read.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
-    /// The slots of each lcore's ring.
+    /// Iterates over the lcores and the number of slots in their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
         self.rings.iter().map(|ring| (ring.lcore(), ring.num_slots()))
     }
 
-    /// Each ring's lcore, and the name of the thread that writes it: empty if the file has none.
+    /// Iterates over the lcores and the names of their threads, which are empty if the file has
+    /// none.
     pub fn lcores(&self) -> impl Iterator<Item = (Lcore, &str)> {
         self.rings.iter().map(|ring| (ring.lcore(), ring.place().thread_name.as_str()))
     }
 
-    /// What of a file of that many bytes lies outside the rings' slots, in the order of the file.
+    /// Returns the parts of a file of `len` bytes outside the rings' slots, in file order.
     pub fn outside_of_slots(&self, len: u64) -> Vec<Range<u64>> {
         let slots = |ring: &Held| {
             let (begin, slots) = (ring.place().slots.0, ring.num_slots());
@@ -131,12 +133,12 @@ impl Follower {
         starts.zip(ends).map(|(start, end)| start..end).filter(|part| !part.is_empty()).collect()
     }
 
-    /// What could not be read so far.
+    /// Returns the damage found so far.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// What was overwritten before it was copied, ring by ring.
+    /// Iterates over the rings that lost slots before they were copied.
     pub fn losses(&self) -> impl Iterator<Item = Loss> {
         self.rings.iter().filter(|ring| ring.lost.slots > 0).map(|ring| Loss {
             lcore: ring.lcore(),
@@ -146,32 +148,34 @@ impl Follower {
         })
     }
 
-    /// The time of the newest record that was given.
+    /// Returns the time of the newest record passed on.
     pub fn given(&self) -> Ticks {
         self.given
     }
 
-    /// How many records were given behind newer ones, since they were written later than they were held back for.
+    /// Returns the number of records passed on after newer ones, because they were written later
+    /// than the hold time.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// What copies for this follower; nothing has been copied yet.
+    /// Returns the tail that copies for this follower, before its first poll.
     pub fn tail(&self) -> Tail {
         self.tail.clone()
     }
 
-    /// Reads the owners again. Their ids may be reused at any time, so call this before each [`Self::give`].
+    /// Reads the owners again. Their ids may be reused at any time, so call this before each
+    /// [`Self::give`].
     pub fn refresh_owners<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
         self.owners.refresh_used(source).map(drop)
     }
 
-    /// Takes over bytes of the file that have changed since it was read: those of owners. Others do not matter.
+    /// Applies changed bytes of the file, if they belong to owners; others have no effect.
     pub fn change(&mut self, at: FileOffset, bytes: &[u8]) {
         self.owners.change(at, bytes).for_each(drop);
     }
 
-    /// Takes over what one or several polls copied; the last of them began at `at`, by any clock.
+    /// Takes the slots copied by one or more polls; the last of these began at `at`, by any clock.
     pub fn take(&mut self, copied: Copied, at: Duration) {
         let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
         for (held, copied) in self.rings.iter_mut().zip(copied.rings) {
@@ -181,7 +185,7 @@ impl Follower {
         self.taken.push_back((at, newest));
     }
 
-    /// Gives the records that are not newer than the newest record of the polls that were `hold` or more before the last
+    /// Passes on all records up to the newest one of the polls at least `hold` before the last
     /// poll. The last poll itself never counts.
     pub fn give(&mut self, hold: Duration, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let Some(&(last, _)) = self.taken.back() else { return ControlFlow::Continue(()) };
@@ -191,18 +195,18 @@ impl Follower {
         self.give_until(horizon, &mut each)
     }
 
-    /// Gives all records that were taken, even if older ones may still arrive: for the end.
+    /// Passes on all records taken, even if older ones may still arrive: for the end.
     pub fn give_all(&mut self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         self.give_until(Ticks(u64::MAX), &mut each)
     }
 
-    /// The memory of records that were given, for reuse ([`Copied::prepare`]).
+    /// Returns the buffers of records already passed on, for reuse ([`Copied::prepare`]).
     pub fn spare(&mut self) -> impl Iterator<Item = Vec<u8>> {
         self.spare.drain(..)
     }
 
-    /// Polls the rings and gives the new records in time order. With `all`, also those for which older ones may still
-    /// arrive: for the last poll.
+    /// Polls the rings, and passes on new records in time order. With `all`, includes those for
+    /// which older ones may still arrive: for the last poll.
     pub fn poll<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
@@ -219,7 +223,7 @@ impl Follower {
         Ok(flow)
     }
 
-    /// Merges all rings by (tsc, lcore).
+    /// Merges all rings by (tsc, lcore), up to the horizon.
     fn give_until(&mut self, horizon: Ticks, each: &mut Each<'_>) -> ControlFlow<()> {
         let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
         let mut heads = BinaryHeap::with_capacity(self.rings.len());

@@ -1,6 +1,6 @@
-//! The records that were copied out of one lcore's ring and are held back, in time order.
+//! Copied records of one lcore's ring that are held back, in time order.
 //!
-//! Nearly all records are written in the order of their tscs. The others, which have the time of an earlier moment, are kept
+//! Nearly all records are written in tsc order. Late ones, with the time of an earlier moment, are
 //! in a separate heap, and the walk over the ring skips them.
 
 use std::cmp::Reverse;
@@ -14,51 +14,52 @@ use crate::slot::{self, SLOT_SIZE, Slots};
 use crate::tail::{CopiedRing, Run};
 use crate::units::{FileOffset, Lcore, Ticks};
 
-/// One ring's slots that wait.
+/// Slots of one ring that are held back.
 #[derive(Debug)]
 pub(crate) struct Held {
     place: RingPlace,
     continuation_id: u16,
     chunks: VecDeque<Chunk>,
-    /// How many chunks were dropped: the number of the first one.
+    /// Number of chunks dropped so far, which is the number of the first one kept.
     dropped: u64,
-    /// The slot that the walk comes to next.
+    /// Next slot of the walk.
     next: Position,
-    /// The largest tsc that the walk has passed.
+    /// Largest tsc that the walk has passed.
     walked: Ticks,
     late: BinaryHeap<Reverse<(Ticks, Position)>>,
-    /// The largest tsc that came.
+    /// Largest tsc received.
     pub(crate) newest: Ticks,
-    /// The tsc of the last record that came, whose continuations may follow.
+    /// Tsc of the last record received, whose continuations may follow.
     chain: Option<Ticks>,
     is_cut: bool,
     pub(crate) lost: Lost,
-    /// Losses that the walk has not come to: the first slot behind each, and the time of the newest record before it.
+    /// Losses that the walk has not reached: the first slot after each, and the time of the newest
+    /// record before it.
     losses: VecDeque<(Position, Ticks)>,
-    /// That time of the last one that it has passed.
+    /// Time of the newest record before the last loss that the walk has passed.
     lost_since: Option<Ticks>,
 }
 
-/// What was overwritten before it was copied.
+/// Slots overwritten before they were copied.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
-    /// Slots.
+    /// Number of lost slots.
     pub(crate) slots: u64,
-    /// The time of the last record before the first of them.
+    /// Time of the last record before the first lost slot.
     pub(crate) since: Option<Ticks>,
 }
 
-/// What came at once.
+/// Slots received at once.
 #[derive(Debug)]
 struct Chunk {
     bytes: Vec<u8>,
-    /// Late records in it that were not given yet.
+    /// Number of late records in it that have not been popped.
     late: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
-    /// Counted from the first that ever came.
+    /// Number of the chunk, counted from the first one ever received.
     chunk: u64,
     index: usize,
 }
@@ -90,12 +91,12 @@ impl Held {
         self.place.lcore
     }
 
-    /// Slots of its ring.
+    /// Returns the number of slots in the ring.
     pub(crate) fn num_slots(&self) -> u64 {
         self.place.num_slots
     }
 
-    /// Checks what was copied, and keeps what can be shown.
+    /// Checks copied slots, and keeps the valid ones.
     pub(crate) fn take(&mut self, copied: CopiedRing, facts: &Facts<'_>, problems: &mut Problems) {
         let CopiedRing { mut bytes, runs, cut, .. } = copied;
         if bytes.capacity() == 0 && runs.is_empty() && cut.is_none() {
@@ -137,11 +138,11 @@ impl Held {
             }
         }
         self.chain = checker.chain;
-        // An empty one too, so that whoever lent the memory gets it back.
+        // Empty chunks are kept too, so that the lender of the memory gets it back.
         self.chunks.push_back(Chunk { bytes, late });
     }
 
-    /// Takes note of a record; says whether it is late.
+    /// Notes a record; returns whether it is late.
     fn note(&mut self, tsc: Ticks, at: Position) -> bool {
         let is_late = tsc < self.newest;
         if is_late {
@@ -156,7 +157,8 @@ impl Held {
         slot::place(self.place.slots, seq % self.place.num_slots.max(1))
     }
 
-    /// As of a whole ring, but a few records may all be late.
+    /// Returns the plausible times, as for a whole ring, except that all of a few records may be
+    /// late.
     fn plausible(&self, slots: Slots<'_>, facts: &Facts<'_>) -> std::ops::RangeInclusive<Ticks> {
         let delay = facts.longest_delay();
         let (earliest, latest) = plausible_times(slots, delay).into_inner();
@@ -165,7 +167,7 @@ impl Held {
         earliest..=Ticks(latest.max(self.newest).0.saturating_add(delay.0))
     }
 
-    /// The time of the oldest record that was not given yet.
+    /// Returns the time of the oldest record held back.
     #[inline]
     pub(crate) fn head(&mut self) -> Option<Ticks> {
         let walk = self.walk();
@@ -176,7 +178,7 @@ impl Held {
         }
     }
 
-    /// Moves the walk to its next record; gives that one's time.
+    /// Moves the walk to its next record, and returns that record's time.
     #[inline]
     fn walk(&mut self) -> Option<Ticks> {
         loop {
@@ -185,7 +187,7 @@ impl Held {
             while self.next.index < slots.len() {
                 let slot = slots.at(self.next.index);
                 let tsc = slot.tsc();
-                // The late ones are in the heap.
+                // Late records are in the heap.
                 if tsc != Ticks(0) && tsc >= self.walked && slot.tpoint_id() != self.continuation_id {
                     return Some(tsc);
                 }
@@ -195,7 +197,7 @@ impl Held {
         }
     }
 
-    /// Takes the record that [`Self::head`] described.
+    /// Takes the record whose time [`Self::head`] returned.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Lane<'_>, usize)> {
         let walk = self.walk();
@@ -220,7 +222,7 @@ impl Held {
         Some((Lane { lcore: self.place.lcore, thread_name, slots, lost_since }, index))
     }
 
-    /// Gives back the memory of what was given.
+    /// Returns the buffers of records already passed on.
     pub(crate) fn drop_given(&mut self, mut spare: impl FnMut(Vec<u8>)) {
         while self.next.chunk > self.dropped && self.chunks.front().is_some_and(|chunk| chunk.late == 0) {
             let Some(chunk) = self.chunks.pop_front() else { return };

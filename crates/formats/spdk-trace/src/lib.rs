@@ -1,10 +1,11 @@
-//! SPDK trace files of every era, and the JSON that `spdk_trace -j` makes of them: bytes in, records out.
+//! Reader for SPDK trace files of every era, and for the JSON that `spdk_trace -j` writes.
 //!
-//! An SPDK application writes records into rings in shared memory, one ring for each lcore, without locks
-//! (`/dev/shm/<app>_trace.*`). [`RawTrace`] copies such a file, also while the application writes to it, checks each slot, and
-//! gives the records of all lcores in time order. [`JsonTrace`] gives the same records from a JSON document, [`CapturedTrace`]
-//! those that were copied from a live file over some time. This crate opens no file and reads no clock, no input makes it panic,
-//! and whatever cannot be read is counted in [`Problems`].
+//! An SPDK application writes records into rings in shared memory, one ring for each lcore, without
+//! locks (`/dev/shm/<app>_trace.*`). [`RawTrace`] copies such a file, also while the application
+//! writes to it, checks each slot, and returns the records of all lcores in time order.
+//! [`JsonTrace`] reads the same records from a JSON document, [`CapturedTrace`] from a capture of a
+//! live file. This crate opens no file and reads no clock. No input makes it panic; unreadable
+//! parts are counted in [`Problems`].
 #![forbid(unsafe_code)]
 
 mod captured;

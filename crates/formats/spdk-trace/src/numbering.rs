@@ -1,4 +1,4 @@
-//! The numbers and ages of objects, as `spdk_trace` gives them: in the order of the whole trace.
+//! Numbers and ages of objects, assigned as in `spdk_trace`: in the order of the whole trace.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use crate::record::{ArgValue, Args, Object, ObjectName, Related};
 use crate::tpoint::Tpoint;
 use crate::units::Ticks;
 
-/// An object that was created.
+/// An object whose creation was recorded.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     number: u64,
     created: Ticks,
 }
 
-/// What was created so far.
+/// All objects created so far.
 #[derive(Debug)]
 pub(crate) struct Numbering {
-    /// By type.
+    /// Objects by type.
     types: Vec<Objects>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Numbering {
 #[derive(Clone, Debug, Default)]
 struct Objects {
     created: u64,
-    /// The newest with each id.
+    /// The newest object with each id.
     by_id: HashMap<u64, Seen, RandomState>,
 }
 
@@ -36,7 +36,8 @@ impl Numbering {
         Self { types: vec![Objects::default(); 256] }
     }
 
-    /// What a record of `tpoint` with that `id` is about; a record that creates an object gives it its number.
+    /// Returns the object of a record of `tpoint` with this `id`. A record that creates an object
+    /// assigns its number.
     #[inline]
     pub(crate) fn object(&mut self, tpoint: &Tpoint, id: u64, tsc: Ticks) -> Object {
         let kind = tpoint.object_type;
@@ -59,7 +60,8 @@ impl Numbering {
         Object::Known { name: named(tpoint.object_prefix, seen.number), id, age: Some(age) }
     }
 
-    /// The first of the tracepoint's relations whose argument is an object that was created.
+    /// Returns the object of the tracepoint's first relation whose argument is the id of a created
+    /// object.
     #[inline]
     pub(crate) fn related(&self, tpoints: &TpointTable, tpoint: &Tpoint, args: Args<'_>) -> Option<Related> {
         tpoint.relations.iter().find_map(|relation| {
@@ -72,7 +74,7 @@ impl Numbering {
     }
 }
 
-/// An object type that was never registered has no prefix; its objects are still distinguished.
+/// Returns the name of an object. Unregistered types, which have no prefix, get `?`.
 fn named(prefix: Option<char>, number: u64) -> ObjectName {
     ObjectName { prefix: prefix.unwrap_or('?'), number }
 }

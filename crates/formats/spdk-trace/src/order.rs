@@ -1,8 +1,9 @@
-//! The order of one ring's records: which slots are records, and in which sequence to read them.
+//! Order of one ring's records: finds the slots that are records, and sorts them.
 //!
-//! A ring is almost sorted by tsc, but a record may have the tsc of an earlier moment (`spdk_trace_record_tsc`; the bdev layer
-//! does that for `BDEV_IO_START`). So one pass over the slots compares each slot with its neighbours and finds the few runs
-//! that need sorting; everything else is read in place.
+//! A ring is almost sorted by tsc, but a record may have the tsc of an earlier moment
+//! (`spdk_trace_record_tsc`; the bdev layer does that for `BDEV_IO_START`). So one pass compares
+//! each slot with its neighbours and finds the few runs that need sorting; everything else is read
+//! in place.
 
 use std::ops::RangeInclusive;
 
@@ -12,47 +13,49 @@ use crate::ring::Ring;
 use crate::slot::Slots;
 use crate::units::{TickRate, Ticks};
 
-/// Slots at either end of a ring that say which times are plausible in it. More than one, since one may be torn.
+/// Number of slots at either end of a ring from which the plausible times are taken. More than one,
+/// since one may be torn.
 const ENDS: usize = 16;
-/// How long before it is written a record's time may lie, in seconds: no request is held back for longer, since hosts
-/// give up after half of that.
+/// Maximum time between a record's tsc and its being written, in seconds. No request takes longer,
+/// since hosts give up after half of that.
 const LONGEST_DELAY: u64 = 60;
 
-/// A stretch of slots that is not in the order of its tscs.
+/// A run of slots not in tsc order.
 #[derive(Debug)]
 struct Window {
     start: usize,
     end: usize,
-    /// Where its records, sorted, stand in `Order::sorted`.
+    /// Range of its sorted records in `Order::sorted`.
     sorted: std::ops::Range<usize>,
 }
 
-/// How to walk through a ring's records by tsc.
+/// The order of a ring's records by tsc.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     windows: Vec<Window>,
     sorted: Vec<u32>,
-    /// Slots before which others were overwritten while the ring was read, with the time of the newest record before those.
+    /// Slots before which others were overwritten while the ring was read, with the time of the
+    /// newest record before those.
     holes: Vec<(usize, Ticks)>,
-    /// Records that can be read.
+    /// Number of readable records.
     pub(crate) records: u64,
-    /// Records that were written with the tsc of an earlier moment.
+    /// Number of records written with the tsc of an earlier moment.
     pub(crate) late: u64,
-    /// Records that the user cleared.
+    /// Number of records cleared by the user.
     pub(crate) cleared: u64,
     /// Times of the first and the last record.
     pub(crate) span: Option<(Ticks, Ticks)>,
 }
 
-/// What the header says that every ring's order depends on.
+/// Header data used to check every ring.
 pub(crate) struct Facts<'a> {
     pub(crate) tpoints: &'a TpointTable,
-    /// Records before it were cleared by the user.
+    /// Records before this time were cleared by the user.
     pub(crate) cleared: Ticks,
     pub(crate) tick_rate: TickRate,
 }
 
-/// Checks every slot, leaves out what can't be a record, and finds the order of the rest.
+/// Checks every slot, leaves out those that can't be records, and sorts the rest.
 pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems) -> Order {
     let mut checker = Checker { plausible: plausible_times(ring.slots(), header.longest_delay()), chain: None };
     let mut order = Order::default();
@@ -87,14 +90,14 @@ pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems
 }
 
 impl Facts<'_> {
-    /// How long before it is written a record's time may lie.
+    /// Returns the maximum time between a record's tsc and its being written.
     pub(crate) fn longest_delay(&self) -> Ticks {
         Ticks(self.tick_rate.get().saturating_mul(LONGEST_DELAY))
     }
 }
 
-/// The times at a ring's ends, and those shortly before them: a record is written later than its tsc says, so
-/// that one at the beginning may be older than all others that are left.
+/// Returns the range of times at the ring's ends, extended into the past: a record is written later
+/// than its tsc, so one at the beginning may be older than all others left.
 pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeInclusive<Ticks> {
     let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
     let oldest = (0..slots.len()).filter(written).take(ENDS).map(|i| slots.at(i).tsc()).min();
@@ -103,26 +106,26 @@ pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeIn
     Ticks(earliest)..=newest.unwrap_or(Ticks(u64::MAX))
 }
 
-/// What a slot is.
+/// Result of checking a slot.
 #[derive(Clone, Copy)]
 pub(crate) enum Verdict {
-    /// Not the beginning of a record: a continuation, or a slot that is not there.
+    /// Not the beginning of a record: a continuation, or an empty slot.
     Nothing,
-    /// A record; not a whole one, if there is a problem.
+    /// A record; incomplete if there is a problem.
     Record(Option<Problem>),
-    /// Not to be shown, and nothing to report.
+    /// A slot to skip without a report.
     Forget,
-    /// A record that the user cleared.
+    /// A record cleared by the user.
     Cleared,
-    /// Not to be shown, for that reason.
+    /// A slot to skip, and the problem to report.
     Leave(Problem),
 }
 
-/// Checks one slot after another.
+/// Checker of consecutive slots.
 #[derive(Debug)]
 pub(crate) struct Checker {
     pub(crate) plausible: RangeInclusive<Ticks>,
-    /// The tsc of the record whose continuations may follow.
+    /// Tsc of the record whose continuations may follow.
     pub(crate) chain: Option<Ticks>,
 }
 
@@ -132,7 +135,7 @@ impl Checker {
         let slot = slots.at(index);
         let (tsc, id) = (slot.tsc(), slot.tpoint_id());
         if tsc == Ticks(0) {
-            // This slot was overwritten, which is already counted.
+            // The slot was overwritten, which is already counted.
             self.chain = None;
             return Verdict::Nothing;
         }
@@ -141,7 +144,8 @@ impl Checker {
             return match self.chain {
                 Some(record) if record == tsc => Verdict::Nothing,
                 Some(_) => Verdict::Leave(Problem::OrphanContinuation),
-                // A ring that wrapped may begin in the middle of a record, as may what the writer left of one.
+                // A wrapped ring may begin in the middle of a record, and so may the remains of a
+                // half-written one.
                 None => Verdict::Forget,
             };
         }
@@ -160,7 +164,7 @@ impl Checker {
     }
 }
 
-/// The indices of the continuations of the record at `index`.
+/// Returns the indices of the continuations of the record at `index`.
 #[inline]
 pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) -> impl Iterator<Item = usize> {
     let tsc = slots.at(index).tsc();
@@ -169,14 +173,14 @@ pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) ->
 }
 
 impl Order {
-    /// Returns [`crate::Record::lost_since`] of the record at that index.
+    /// Returns [`crate::Record::lost_since`] of the record at `index`.
     #[inline]
     pub(crate) fn lost_since(&self, index: usize) -> Option<Ticks> {
         let behind = self.holes.partition_point(|(first, _)| *first <= index);
         self.holes[..behind].last().map(|(_, since)| *since)
     }
 
-    /// Counts a record, and finds its place if it is late.
+    /// Counts a record, and opens a window if it is late.
     fn note(&mut self, slots: Slots<'_>, index: usize, newest: &mut Ticks, continuation_id: u16) {
         let tsc = slots.at(index).tsc();
         self.records += 1;
@@ -189,7 +193,7 @@ impl Order {
         *newest = tsc.max(*newest);
     }
 
-    /// Opens a window, or widens the last ones, so that the late record at `index` can be sorted into its place.
+    /// Opens a window, or widens the last ones, so that the late record at `index` can be sorted.
     fn widen(&mut self, slots: Slots<'_>, index: usize, continuation_id: u16) {
         let tsc = slots.at(index).tsc();
         let mut start = index;
@@ -202,7 +206,8 @@ impl Order {
                 continue;
             }
             let Some(before) = start.checked_sub(1) else { break };
-            // A continuation says nothing: it may be that of a late record, whose window ends before it.
+            // A continuation proves nothing: it may belong to a late record whose window ends
+            // before it.
             if is_record(slots, before, continuation_id) && slots.at(before).tsc() <= tsc {
                 break;
             }
@@ -216,7 +221,7 @@ impl Order {
             let first = self.sorted.len();
             let records = (window.start..window.end).filter(|&i| is_record(slots, i, continuation_id));
             self.sorted.extend(records.map(|i| i as u32));
-            // Stable: records of one tsc stay in the order in which they were written.
+            // Stable sort: records with the same tsc keep the order in which they were written.
             self.sorted[first..].sort_by_key(|&i| slots.at(i as usize).tsc());
             window.sorted = first..self.sorted.len();
         }
@@ -238,7 +243,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// The index of the next record.
+    /// Returns the index of the next record.
     #[inline]
     pub(crate) fn next(&mut self, slots: Slots<'_>, order: &Order, continuation_id: u16) -> Option<usize> {
         loop {

@@ -1,4 +1,5 @@
-//! Owners: the connection, bdev or thread that a record of the newer eras belongs to, with a description.
+//! Owners: the connection, bdev or thread that a record of the newer eras belongs to, with a
+//! description.
 
 use text::printable;
 
@@ -11,21 +12,21 @@ use crate::units::{FileOffset, Ticks};
 /// Bytes before the description (`struct spdk_trace_owner`, packed): `u64 tsc`, `u8 type`.
 const HEAD_SIZE: usize = 9;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const PIECE: usize = 64 * 1024;
-/// The first id that SPDK gives out (`trace_flags_init`, lib/trace/trace_flags.c).
+/// First id that SPDK assigns (`trace_flags_init`, lib/trace/trace_flags.c).
 const FIRST_ID: usize = 256;
-/// Of this number of readings of a live file, one is of the whole table.
+/// Number of refreshes per refresh of the whole table, for a live file.
 const WHOLE_EVERY: u32 = 40;
 
 /// One owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// When it was registered: ids are reused, and a record from before this belongs to somebody who is gone.
+    /// Time of registration. Ids are reused: a record before this time belongs to an earlier owner.
     pub since: Ticks,
-    /// Its type.
+    /// Owner type.
     pub kind: u8,
-    /// What it is, as the application described it.
+    /// Description given by the application.
     pub description: String,
 }
 
@@ -33,11 +34,11 @@ pub struct Owner {
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     by_id: Vec<Option<Box<Owner>>>,
-    /// The bytes that these were read from.
+    /// Raw bytes of the table, as last read.
     raw: Vec<u8>,
     changes: u64,
     place: OwnerPlace,
-    /// The number of entries up to the last one that was ever registered.
+    /// Number of entries up to the last one ever registered.
     used: usize,
     refreshes: u32,
 }
@@ -50,7 +51,7 @@ struct OwnerPlace {
 }
 
 impl Owners {
-    /// Reads `count` owners at `at`; owners outside the file are left out and reported.
+    /// Reads `count` owners at `at`. Owners outside the file are left out and reported.
     pub(crate) fn read<S: ReadAt + ?Sized>(
         source: &S,
         at: FileOffset,
@@ -67,20 +68,20 @@ impl Owners {
         Ok(owners)
     }
 
-    /// Where the table begins, if there is one.
+    /// Returns the offset of the table, if there is one.
     pub(crate) fn begin(&self) -> Option<FileOffset> {
         (self.place.count > 0).then_some(self.place.at)
     }
 
-    /// Reads the table again, for a live file; says how many owners lie outside the file. Only what has changed is looked
-    /// into: there is room for thousands, and few of them come and go.
+    /// Reads the table of a live file again; returns the number of owners outside the file. Only
+    /// changed entries are parsed: there is room for thousands, and few change.
     pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         self.refresh_until(source, true)
     }
 
-    /// The same of a file that is read again and again: mostly it reads only as far as entries were ever registered, and a piece
-    /// behind that for new ones, since the table has 2 MiB, and of these a few KiB are in use. SPDK gives the entries out one after
-    /// another, and freed ones again only when it is through. Whoever does it in another way is seen by the next whole reading.
+    /// Reads the table again, but mostly only its used part, and a piece after it for new owners:
+    /// of 2 MiB, a few KiB are in use. SPDK assigns the entries one after another, and reuses freed
+    /// ones only after the last. Any other change is found by the next full read.
     pub(crate) fn refresh_used<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         self.refreshes = self.refreshes.wrapping_add(1);
         self.refresh_until(source, self.refreshes.is_multiple_of(WHOLE_EVERY))
@@ -113,7 +114,7 @@ impl Owners {
         Ok((usize::from(count) - known) as u64)
     }
 
-    /// Takes over the owners from `first` on.
+    /// Updates the owners from index `first` on.
     fn take(&mut self, first: usize, bytes: &[u8], size: usize) {
         let begin = first * size;
         if self.raw.get(begin..begin + bytes.len()) == Some(bytes) {
@@ -138,8 +139,7 @@ impl Owners {
         }
     }
 
-    /// Takes over bytes of the file that have changed, as far as they are of owners that were read before; gives those whose
-    /// bytes are other ones now.
+    /// Applies changed bytes of the file to owners already read; returns the owners that changed.
     pub(crate) fn change(&mut self, at: FileOffset, bytes: &[u8]) -> impl Iterator<Item = (u16, &Owner)> {
         let size = HEAD_SIZE + usize::from(self.place.description_size);
         let (from, to) = (at.0.max(self.place.at.0), at.0.saturating_add(bytes.len() as u64));
@@ -157,41 +157,42 @@ impl Owners {
             self.changes += 1;
             self.by_id[id] = parse(&self.raw[id * size..][..size]).map(Box::new);
         }
-        // Number 0 is nobody's.
+        // Id 0 belongs to no owner.
         let ids = touched.start.max(1)..touched.end;
         ids.filter_map(|id| Some((id as u16, self.by_id[id].as_deref()?)))
     }
 
-    /// Where the table is in the file.
+    /// Returns the range of the table in the file.
     pub fn place(&self) -> Option<std::ops::Range<u64>> {
         let begin = self.begin()?.0;
         Some(begin..begin.saturating_add(self.raw.len() as u64))
     }
 
-    /// Bytes of one owner in the file.
+    /// Returns the size of an owner in the file, in bytes.
     pub fn entry_size(&self) -> usize {
         HEAD_SIZE + usize::from(self.place.description_size)
     }
 
-    /// The owner with that id who was there at `tsc`. Id 0 is nobody.
+    /// Returns the owner that had this id at `tsc`. Id 0 has none.
     #[inline]
     pub fn at(&self, id: u16, tsc: Ticks) -> Option<&Owner> {
         let owner = self.by_id.get(usize::from(id))?.as_deref()?;
         (id != 0 && owner.since < tsc).then_some(owner)
     }
 
-    /// How often an owner has changed: until this number changes, a reader need not read the owners again.
+    /// Returns a counter of changes: while it stays the same, a reader need not read the owners
+    /// again.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns whether these are all owners there ever were: SPDK gives out every id once before it gives out one again, and there
-    /// are some that it has not given out yet.
+    /// Returns whether these are all owners that ever existed. SPDK assigns every id once before it
+    /// reuses one, and some ids are still unassigned.
     pub fn are_all(&self) -> bool {
         self.by_id.iter().skip(FIRST_ID).any(Option::is_none)
     }
 
-    /// Every owner ever registered and not overwritten, with its id.
+    /// Iterates over every owner ever registered and not overwritten, with its id.
     pub fn all(&self) -> impl Iterator<Item = (u16, &Owner)> {
         let registered = (0..=u16::MAX).zip(&self.by_id).skip(1);
         registered.filter_map(|(id, owner)| owner.as_deref().map(|o| (id, o)))
@@ -215,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// A table, and how many bytes of it were read.
+    /// A table, and the number of bytes read from it.
     struct Table(Vec<u8>, Cell<usize>);
 
     impl ReadAt for Table {
@@ -248,10 +249,10 @@ mod tests {
         let (found, read) = ids(&mut owners, &table);
         assert!(found.into_iter().eq(256..300) && read < 200_000, "{read}");
         assert!(owners.are_all());
-        // More at once than are read ahead.
+        // Registers more owners than are read ahead.
         (300..3_000).for_each(|id| register(&mut table, id));
         assert!(ids(&mut owners, &table).0.into_iter().eq(256..3_000));
-        // One far away is found by the next whole reading.
+        // The next full read finds an owner far away.
         register(&mut table, 16_000);
         let whole = (0..WHOLE_EVERY).map(|_| ids(&mut owners, &table)).find(|(found, _)| found.contains(&16_000));
         assert!(whole.is_some_and(|(found, read)| found.len() == 2_745 && read == table.0.len()));

@@ -1,4 +1,5 @@
-//! Damage in a trace: counted, with the offset of the first occurrence, and reported at the end. It never stops the reader.
+//! Damage in a trace: counted, with the offset of the first occurrence, and reported at the end. It
+//! never stops the reader.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,20 +12,20 @@ use crate::units::{FileOffset, Lcore};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The file's length is not the one in its header.
+    /// The length of the file differs from the one in its header.
     WrongSize {
-        /// What the header says, in bytes.
+        /// Length stated in the header, in bytes.
         stated: u64,
-        /// What there is, in bytes.
+        /// Actual length, in bytes.
         actual: u64,
     },
     /// The file has no tick rate.
     NoTickRate,
     /// A tracepoint descriptor that contradicts itself.
     Descriptor(&'static str),
-    /// A history offset that is no history's.
+    /// A history offset that does not point to a history.
     HistoryOutside,
-    /// A history that lies on another one.
+    /// A history that overlaps another one.
     HistoryOverlaps,
     /// Slots of a ring that lie outside the file.
     SlotsMissing,
@@ -32,11 +33,12 @@ pub enum Problem {
     OwnerOutside,
     /// A record whose tracepoint has no descriptor.
     UnknownTpoint,
-    /// A continuation of a record that is not before it.
+    /// A continuation that does not follow its record.
     OrphanContinuation,
-    /// A record whose time lies outside what its ring covers.
+    /// A record whose time is outside the range of its ring.
     ImplausibleTime,
-    /// A record whose continuations belong to another one: its arguments from there on are lost, the record is not.
+    /// A record whose continuations belong to another one. The record is kept without its remaining
+    /// arguments.
     ArgumentsLost,
     /// The newest record of a ring that was being written when the file was copied.
     HalfWritten,
@@ -46,81 +48,81 @@ pub enum Problem {
     NotCaptured,
     /// A capture that ends in the middle.
     CaptureCut,
-    /// A capture that is damaged: what, at [`Finding::first`].
+    /// A capture that is damaged at [`Finding::first`].
     CaptureBroken(&'static str),
-    /// A capture that can't be read from there on.
+    /// A capture that can't be read from [`Finding::first`] on.
     CaptureFailed(std::io::ErrorKind),
-    /// An entry of a JSON document that is no record.
+    /// An entry of a JSON document that is not a record.
     BrokenEntry(&'static str),
     /// A JSON document that ends in the middle.
     DocumentCut,
-    /// A tracepoint definition of a JSON document that is none.
+    /// An invalid tracepoint definition of a JSON document.
     BrokenDefinition,
 }
 
 impl Problem {
-    /// Whether records, or parts of them, are missing because of it.
+    /// Returns whether the problem loses records or parts of them.
     pub fn loses_data(self) -> bool {
         !matches!(self, Self::NoTickRate | Self::Descriptor(_) | Self::WrongSize { .. })
     }
 }
 
-/// A kind of damage, how often, and where first.
+/// A kind of damage, its count, and its first offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// Kind of damage.
     pub problem: Problem,
-    /// In whose ring.
+    /// The lcore whose ring is damaged, if any.
     pub lcore: Option<Lcore>,
-    /// Where it was seen first.
+    /// Offset of the first occurrence.
     pub first: FileOffset,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// Everything that was found, one entry for each kind and lcore.
+/// All damage found, one entry for each kind and lcore.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     findings: Vec<Finding>,
-    /// Where in `findings` a kind and lcore stand: a file can have 65,535 lcores, all of them damaged.
+    /// Index into `findings`: a file can have 65,535 lcores, all of them damaged.
     index: HashMap<(Problem, Option<Lcore>), usize, RandomState>,
 }
 
 impl Problems {
-    /// Counts one more.
+    /// Counts one occurrence.
     pub(crate) fn add(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset) {
         self.add_many(problem, lcore, at, 1);
     }
 
-    /// Counts `count` more, the first of them at `at`.
+    /// Counts `count` occurrences, the first of them at `at`.
     pub(crate) fn add_many(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset, count: u64) {
         let next = self.findings.len();
         let place = *self.index.entry((problem, lcore)).or_insert(next);
         match self.findings.get_mut(place) {
-            // A file may claim more slots than there are numbers.
+            // A file may claim more slots than a `u64` can count.
             Some(finding) => finding.count = finding.count.saturating_add(count),
             None => self.findings.push(Finding { problem, lcore, first: at, count }),
         }
     }
 
-    /// Takes over what somebody else found.
+    /// Adds the findings of `other`.
     pub(crate) fn append(&mut self, other: Self) {
         for f in other.findings {
             self.add_many(f.problem, f.lcore, f.first, f.count);
         }
     }
 
-    /// In the order in which they were found.
+    /// Iterates over the findings in the order of discovery.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
     }
 
-    /// How often a kind was found, in all lcores.
+    /// Returns the number of occurrences of a kind, over all lcores.
     pub fn count(&self, problem: Problem) -> u64 {
         self.findings.iter().filter(|f| f.problem == problem).fold(0, |n, f| n.saturating_add(f.count))
     }
 
-    /// Whether all is well.
+    /// Returns whether no damage was found.
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty()
     }

@@ -29,31 +29,31 @@ pub struct RawTrace {
     problems: Problems,
 }
 
-/// What one lcore's ring holds.
+/// Summary of one lcore's ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingSummary {
-    /// Whose it is.
+    /// The lcore.
     pub lcore: Lcore,
-    /// Name of its thread; empty where the file has none.
+    /// Name of the lcore's thread; empty if the file has none.
     pub thread_name: String,
-    /// Slots in the ring.
+    /// Number of slots in the ring.
     pub slots: u64,
-    /// Slots written since it was made, overwritten ones included.
+    /// Number of slots written since the ring was created, overwritten ones included.
     pub written: u64,
-    /// Records in it.
+    /// Number of records in the ring.
     pub records: u64,
-    /// Records that were written with the tsc of an earlier moment, shown in their place.
+    /// Number of records written with the tsc of an earlier moment, and sorted into their place.
     pub late: u64,
-    /// Records that the user cleared.
+    /// Number of records cleared by the user.
     pub cleared: u64,
-    /// Whether old records were overwritten.
+    /// True if old records were overwritten.
     pub wrapped: bool,
-    /// Times of its first and its last record.
+    /// Times of the first and the last record.
     pub span: Option<(Ticks, Ticks)>,
 }
 
 impl RawTrace {
-    /// Copies the trace out of `source`, which may be written to meanwhile.
+    /// Copies the trace from `source`, which may be written to meanwhile.
     pub fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
@@ -72,32 +72,32 @@ impl RawTrace {
         Ok(Self { era: header.era, tick_rate, tpoints: header.tpoints, owners: header.owners, rings, problems })
     }
 
-    /// The era of its layout.
+    /// Returns the era of the file.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// Ticks a second.
+    /// Returns the ticks per second.
     pub fn tick_rate(&self) -> TickRate {
         self.tick_rate
     }
 
-    /// The tracepoints.
+    /// Returns the tracepoints.
     pub fn tpoints(&self) -> &TpointTable {
         &self.tpoints
     }
 
-    /// The owners; empty in the old eras.
+    /// Returns the owners; empty in the old eras.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
-    /// What could not be read.
+    /// Returns the damage found.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// What each lcore's ring holds, by lcore.
+    /// Iterates over the summaries of all rings.
     pub fn rings(&self) -> impl Iterator<Item = RingSummary> {
         self.rings.iter().map(|(ring, order)| RingSummary {
             lcore: ring.lcore,
@@ -112,15 +112,16 @@ impl RawTrace {
         })
     }
 
-    /// Records in all rings.
+    /// Returns the number of records in all rings.
     pub fn record_count(&self) -> u64 {
         self.rings.iter().map(|(_, order)| order.records).sum()
     }
 
-    /// From when on every lcore has data: the newest of the rings' oldest slots, if any ring wrapped.
+    /// Returns the time from which every lcore has data: the newest of the rings' oldest slots, or
+    /// 0 if no ring wrapped.
     ///
-    /// SPDK's own printer shows nothing from before (`populate_events`, lib/trace_parser/trace.cpp; until v26.01 it
-    /// left that out even where no ring had wrapped).
+    /// SPDK's own printer shows nothing from before (`populate_events`, lib/trace_parser/trace.cpp;
+    /// until v26.01 it left that out even if no ring had wrapped).
     pub fn common_start(&self) -> Ticks {
         if !self.rings.iter().any(|(ring, _)| ring.wrapped) {
             return Ticks(0);
@@ -129,9 +130,9 @@ impl RawTrace {
         starts.max().unwrap_or_default()
     }
 
-    /// Gives every record to `each`, in the order of time, until it breaks off.
+    /// Calls `each` with every record in time order, until it breaks.
     ///
-    /// The rings are merged as they are walked; nothing is allocated for a record.
+    /// The rings are merged during the walk; nothing is allocated for a record.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) {
         self.walk(&mut each);
     }
@@ -144,24 +145,24 @@ impl RawTrace {
     }
 }
 
-/// Slots of one lcore, a record's continuations behind it.
+/// Slots of one lcore, in which a record is followed by its continuations.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane<'a> {
     pub(crate) lcore: Lcore,
     pub(crate) thread_name: &'a str,
     pub(crate) slots: Slots<'a>,
-    /// As [`Record::lost_since`] has it.
+    /// Value for [`Record::lost_since`].
     pub(crate) lost_since: Option<Ticks>,
 }
 
-/// What a record's fields refer to.
+/// The tables that a record's fields refer to.
 pub(crate) struct Context<'a> {
     pub(crate) era: Era,
     pub(crate) tpoints: &'a TpointTable,
     pub(crate) owners: &'a Owners,
 }
 
-/// Walks through all rings at once by (tsc, lcore), as SPDK's parser orders them.
+/// Walks through all rings at once by (tsc, lcore), the order of SPDK's parser.
 fn merge(
     rings: &[(&Ring, &Order)],
     context: &Context<'_>,
@@ -192,11 +193,11 @@ fn merge(
     ControlFlow::Continue(())
 }
 
-/// Makes records of slots: what it has to remember from one to the next.
+/// Reader that turns slots into records, with the state between records.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
     numbering: Numbering,
-    /// Arguments that lie in more than one slot, put together.
+    /// Arguments joined from several slots.
     scratch: Vec<u8>,
 }
 
@@ -246,7 +247,7 @@ impl RecordReader {
     }
 }
 
-/// The bytes of a record's arguments, back to back, as far as their slots are there.
+/// Returns the bytes of a record's arguments, back to back, as far as their slots exist.
 #[inline]
 fn pack<'a>(
     scratch: &'a mut Vec<u8>,
@@ -267,7 +268,7 @@ fn pack<'a>(
     scratch
 }
 
-/// What is wrong with a header as a whole.
+/// Reports damage of a header as a whole.
 pub(crate) fn check_header(header: &Header, actual: u64, problems: &mut Problems) {
     let stated = header.stated_size;
     if stated != actual {
@@ -278,14 +279,15 @@ pub(crate) fn check_header(header: &Header, actual: u64, problems: &mut Problems
     }
 }
 
-/// What stands in the way of a ring that is said to be longer than it is.
+/// Limits of a ring that claims more slots than it has.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The file's end.
+    /// End of the file.
     file: u64,
-    /// The file's end, if it is where the header says: of a file that was cut off, the last ring went on behind it.
+    /// End of the file, if it matches the header. The last ring of a truncated file continued past
+    /// its end.
     whole_file: Option<u64>,
-    /// The owners, which lie behind the rings in some eras.
+    /// Offset of the owners, which lie after the rings in some eras.
     owners: Option<u64>,
 }
 
@@ -296,7 +298,8 @@ impl Bounds {
     }
 }
 
-/// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
+/// Returns the rings by lcore, without those that overlap another, so that no false header makes us
+/// copy bytes twice.
 pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
@@ -305,7 +308,7 @@ pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut
             problems.add(Problem::HistoryOverlaps, Some(ring.lcore), ring.history);
             continue;
         }
-        // The ring before can't reach into this one.
+        // The previous ring can't reach into this one.
         if let Some(last) = kept.last_mut() {
             clamp(last, ring.history.0, problems);
         }

@@ -6,16 +6,16 @@ use crate::text::until_nul;
 use crate::tpoint::{ArgKind, ArgSpec, CONTINUATION_BYTES, Tpoint};
 use crate::units::{Lcore, Ticks};
 
-/// Who gets the records. The loops that make them take it as an object: what is generic would be compiled once for each of its
-/// users, and as these are compiled, for size.
+/// Receiver of records. It is a trait object, so that the loops that call it are compiled once
+/// rather than for each of its users.
 pub(crate) type Each<'e> = dyn FnMut(&Record<'_>) -> ControlFlow<()> + 'e;
 
-/// The name of an object: its type's prefix and its running number, as in `r10`.
+/// Name of an object: the prefix of its type and its running number, as in `r10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
-    /// The prefix of its type.
+    /// Prefix of the object's type.
     pub prefix: char,
-    /// Its running number within the type, from 0.
+    /// Running number within the type, from 0.
     pub number: u64,
 }
 
@@ -44,37 +44,37 @@ impl std::str::FromStr for ObjectName {
 #[error("an object's name is a prefix and a number, such as r10")]
 pub struct NoObjectName;
 
-/// What a record is about.
+/// The object that a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
-    /// Nothing.
+    /// No object.
     None,
-    /// Something of no type, known by its id alone (usually a pointer).
+    /// An object without a type, known by its id alone (usually a pointer).
     Untyped(u64),
-    /// An object whose creation was not seen.
+    /// An object whose creation was not recorded.
     Unseen(u64),
-    /// Something of which a JSON document holds only the id: one of the two above.
+    /// An object of which a JSON document has only the id: one of the two above.
     ValueOnly(u64),
-    /// An object of a type without a prefix in a JSON document: its name is empty there.
+    /// An object of a type without a prefix in a JSON document, where its name is empty.
     Nameless {
-        /// Its id (usually a pointer).
+        /// Id (usually a pointer).
         id: u64,
-        /// As [`Object::Known`] has it.
+        /// Age, as in [`Object::Known`].
         age: Option<Ticks>,
     },
-    /// An object whose creation was seen.
+    /// An object whose creation was recorded.
     Known {
-        /// Its name.
+        /// Name of the object.
         name: ObjectName,
-        /// Its id (usually a pointer).
+        /// Id (usually a pointer).
         id: u64,
-        /// Time since its creation. A JSON document leaves it out of the record that creates the object.
+        /// Time since creation. A JSON document omits it in the record that creates the object.
         age: Option<Ticks>,
     },
 }
 
 impl Object {
-    /// The object's name, if its creation was seen.
+    /// Returns the object's name, if its creation was recorded.
     pub fn name(self) -> Option<ObjectName> {
         match self {
             Self::Known { name, .. } => Some(name),
@@ -82,7 +82,7 @@ impl Object {
         }
     }
 
-    /// The object's id, if the record has one.
+    /// Returns the object's id, if the record has one.
     pub fn id(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -95,30 +95,30 @@ impl Object {
     }
 }
 
-/// Another object that a record names.
+/// Another object that a record refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Related {
-    /// Its name.
+    /// Name of the object.
     pub name: ObjectName,
-    /// The argument that points to it, where that is known.
+    /// Index of the argument that points to it, if known.
     pub arg: Option<u8>,
 }
 
 /// A poller, or an owner given by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poller<'a> {
-    /// Prefix and number, shown with two digits at least.
+    /// Prefix and number, shown with at least two digits.
     Id(char, u16),
-    /// As a JSON document has it.
+    /// Text from a JSON document.
     Text(&'a str),
 }
 
-/// What the owner column of a listing shows.
+/// Text of the owner column in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerLabel<'a> {
-    /// Nothing.
+    /// No text.
     None,
-    /// The owner's description.
+    /// Description of the owner.
     Description(&'a str),
     /// The poller.
     Poller(Poller<'a>),
@@ -127,35 +127,36 @@ pub enum OwnerLabel<'a> {
 /// One record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Who wrote it.
+    /// The lcore that wrote the record.
     pub lcore: Lcore,
-    /// Name of the thread that wrote it; empty where the file has none.
+    /// Name of the thread that wrote the record; empty if the file has none.
     pub thread_name: &'a str,
-    /// When.
+    /// Time of the record.
     pub tsc: Ticks,
-    /// Which tracepoint.
+    /// The tracepoint.
     pub tpoint: &'a Tpoint,
-    /// Its `size` field, in the unit that the tracepoint means.
+    /// The `size` field, in the unit of the tracepoint.
     pub size: u32,
     /// The poller, or the owner by its number.
     pub poller: Option<Poller<'a>>,
-    /// The owner's description, where one was valid at that time.
+    /// Description of the owner, if one was valid at that time.
     pub owner: Option<&'a str>,
-    /// That owner's id, and when it was registered: an id is used again. Not known of a JSON document's.
+    /// Id of that owner and its time of registration, since ids are reused. `None` for a JSON
+    /// document.
     pub owner_since: Option<(u16, Ticks)>,
-    /// What the owner column shows.
+    /// Text of the owner column.
     pub label: OwnerLabel<'a>,
-    /// What it is about.
+    /// The object that the record is about.
     pub object: Object,
-    /// Another object that it names.
+    /// Another object that the record refers to.
     pub related: Option<Related>,
-    /// Its arguments.
+    /// The arguments.
     pub args: Args<'a>,
-    /// Annotations that a JSON document carries, as JSON text.
+    /// Annotations from a JSON document, as JSON text.
     pub annotations: Option<&'a str>,
-    /// Time of the newest record that its ring had before slots of it were lost for the last time: overwritten before or while they
-    /// were copied. `None` if none were lost, or if somebody else copied them. An object that began at that time or before may lack
-    /// records.
+    /// Time of the newest record of the ring before its last loss of slots, overwritten before or
+    /// during copying. `None` if none were lost, or if another program copied them. An object that
+    /// began at or before that time may lack records.
     pub lost_since: Option<Ticks>,
 }
 
@@ -170,7 +171,7 @@ pub enum ArgValue<'a> {
     Str(&'a [u8]),
 }
 
-/// A record's arguments. Those whose bytes were overwritten are missing from the end.
+/// The arguments of a record. Those whose bytes were overwritten are missing from the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     pub(crate) specs: &'a [ArgSpec],
@@ -179,9 +180,9 @@ pub struct Args<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ArgData<'a> {
-    /// Back to back, as they lie in the ring.
+    /// Bytes back to back, as in the ring.
     Packed(&'a [u8]),
-    /// From a JSON document; `text` holds the strings' bytes.
+    /// Values from a JSON document; `text` holds the strings' bytes.
     Parsed { values: &'a [ParsedArg], text: &'a [u8], scratch: &'a [u8] },
 }
 
@@ -191,29 +192,29 @@ pub(crate) enum ParsedArg {
     Number(u64),
     /// A range of the document.
     Text(usize, usize),
-    /// A range of the scratch buffer, where the string had escapes.
+    /// A range of the scratch buffer, for a string with escapes.
     Unescaped(usize, usize),
 }
 
 impl<'a> Args<'a> {
-    /// No arguments.
+    /// Returns empty arguments.
     pub const fn none() -> Self {
         Self { specs: &[], data: ArgData::Packed(&[]) }
     }
 
-    /// Description and value of each argument that is whole.
+    /// Iterates over the description and value of each complete argument.
     #[inline]
     pub fn iter(self) -> ArgIter<'a> {
         ArgIter { args: self, index: 0, offset: 0 }
     }
 
-    /// The value of the argument of that name.
+    /// Returns the value of the argument with this name.
     pub fn by_name(self, name: &str) -> Option<ArgValue<'a>> {
         self.iter().find(|(spec, _)| spec.name == name).map(|(_, value)| value)
     }
 }
 
-/// Iterates over a record's arguments.
+/// Iterator over a record's arguments.
 #[derive(Clone, Debug)]
 pub struct ArgIter<'a> {
     args: Args<'a>,
@@ -259,5 +260,5 @@ fn packed_value<'a>(spec: &ArgSpec, bytes: &'a [u8]) -> ArgValue<'a> {
     }
 }
 
-/// Bytes that the longest arguments take, rounded up to whole continuations.
+/// Maximum size of a record's arguments, rounded up to whole continuations.
 pub(crate) const MAX_PACKED: usize = 8 * 255 + CONTINUATION_BYTES;

@@ -1,8 +1,9 @@
-//! Era F, from v26.05 on: a header of sections; all counts are in the file.
+//! Era F, from v26.05 on: a header of sections. All counts are in the file.
 //!
-//! Source: `include/spdk/trace.h` of v26.05 (`struct spdk_trace_file`, `spdk_trace_section_*`): `u64 file_size`,
-//! `u16 num_sections`, 6 zero bytes, `u64 section_offsets[num_sections]`; each section is a head of 128 bytes (main:
-//! 512) that begins with its `u16 count`, and then its array.
+//! Source: `include/spdk/trace.h` of v26.05 (`struct spdk_trace_file`, `spdk_trace_section_*`):
+//! `u64 file_size`, `u16 num_sections`, 6 zero bytes, `u64 section_offsets[num_sections]`. Each
+//! section is a head of 128 bytes (main: 512), which begins with its `u16 count`, and then its
+//! array.
 
 use text::printable;
 
@@ -17,7 +18,7 @@ use crate::text::until_nul;
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
-/// The sections, in the order of `enum spdk_trace_section_type`; a later version may add more behind them.
+/// The sections, in the order of `enum spdk_trace_section_type`. A later version may append more.
 const SECTIONS: [&str; 7] = ["main", "owner", "tpoint mask", "owner type", "object", "tpoint", "lcore offsets"];
 const MAIN: usize = 0;
 const OWNER: usize = 1;
@@ -27,17 +28,17 @@ const OBJECT: usize = 4;
 const TPOINT: usize = 5;
 const LCORE_OFFSETS: usize = 6;
 
-/// The most sections that are taken for a trace file rather than for chance.
+/// Maximum number of sections in a plausible trace file.
 const MAX_SECTIONS: u16 = 64;
-/// Bytes of a section's head, before its array.
+/// Size of a section's head, before its array.
 const SECTION_HEAD: u64 = 128;
-/// Bytes of a history before its counters: `int lcore`, `char tname[16]`, and at 24, 32 and 40 `num_entries`,
-/// `num_tpoint_ids` and `next_entry`.
+/// Bytes of a history before its counters: `int lcore`, `char tname[16]`, and at 24, 32 and 40
+/// `num_entries`, `num_tpoint_ids` and `next_entry`.
 const HISTORY_HEAD: u64 = 48;
 
 const TPOINT_LAYOUT: TpointLayout = TpointLayout { max_args: 8, relations: true };
 
-/// The header, or `None` where the file is not made of sections.
+/// Reads the header; `None` if the file is not made of sections.
 pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Error> {
     let start = part(source, "the header", 0, 16 + 8 * u64::from(MAX_SECTIONS))?;
     let fields = Fields(&start);
@@ -74,14 +75,14 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
     }))
 }
 
-/// The section offsets, if this is the beginning of a file of sections.
+/// Returns the section offsets, if the fields begin a file of sections.
 fn section_offsets(fields: Fields<'_>) -> Option<Vec<u64>> {
     let num_sections = fields.u16(8)?;
     if !(SECTIONS.len() as u16..=MAX_SECTIONS).contains(&num_sections) || fields.bytes(10, 6)? != [0; 6] {
         return None;
     }
     let offsets: Vec<u64> = (0..SECTIONS.len()).map_while(|i| fields.u64(16 + 8 * i)).collect();
-    // The main section comes first, right behind the offsets; this is what no other era has.
+    // The main section directly follows the offsets, unlike in any other era.
     (offsets.len() == SECTIONS.len() && offsets[MAIN] == 16 + 8 * u64::from(num_sections)).then_some(offsets)
 }
 
@@ -91,7 +92,7 @@ struct Sections<'a, S: ?Sized> {
 }
 
 impl<S: ReadAt + ?Sized> Sections<'_, S> {
-    /// The first `size` bytes of a section, which must all be there.
+    /// Returns the first `size` bytes of a section; an error if the file ends within them.
     fn bytes(&self, section: usize, size: u64) -> Result<Vec<u8>, Error> {
         let at = self.offsets[section];
         let bytes = part(self.source, SECTIONS[section], at, size)?;
@@ -102,7 +103,7 @@ impl<S: ReadAt + ?Sized> Sections<'_, S> {
         Ok(bytes)
     }
 
-    /// The section's count, and its array as far as the file has it.
+    /// Returns the section's count, and its array as far as the file has it.
     fn array(&self, section: usize, item_size: u64) -> Result<(u16, Vec<u8>), Error> {
         let head = self.bytes(section, 2)?;
         let count = Fields(&head).u16(0).unwrap_or_default();

@@ -5,11 +5,11 @@
 use crate::tpoint::{CONTINUATION_BYTES, INLINE_ARG_BYTES};
 use crate::units::{FileOffset, Ticks};
 
-/// Bytes of a slot.
+/// Size of a slot, in bytes.
 pub(crate) const SLOT_SIZE: usize = 32;
 
-/// Where the slot `index` of the ring at `ring` stands. A ring may be said to be larger than any file: then it is
-/// nowhere, behind all files.
+/// Returns the offset of slot `index` of the ring at `ring`. If the claimed ring is too large for
+/// any file, the offset saturates and lies outside every file.
 pub(crate) fn place(ring: FileOffset, index: u64) -> FileOffset {
     FileOffset(ring.0.saturating_add(index.saturating_mul(SLOT_SIZE as u64)))
 }
@@ -25,7 +25,7 @@ impl<'a> Slot<'a> {
         bytes
     }
 
-    /// 0 if the slot was never written.
+    /// Returns the time; 0 if the slot was never written.
     #[inline]
     pub(crate) fn tsc(self) -> Ticks {
         Ticks(u64::from_le_bytes(self.array(0)))
@@ -36,7 +36,7 @@ impl<'a> Slot<'a> {
         u16::from_le_bytes(self.array(8))
     }
 
-    /// The poller's id in the old eras.
+    /// Returns the owner's id, or the poller's in the old eras.
     #[inline]
     pub(crate) fn owner_id(self) -> u16 {
         u16::from_le_bytes(self.array(10))
@@ -52,25 +52,25 @@ impl<'a> Slot<'a> {
         u64::from_le_bytes(self.array(16))
     }
 
-    /// The first bytes of a record's arguments.
+    /// Returns the first bytes of a record's arguments.
     #[inline]
     pub(crate) fn inline_args(self) -> &'a [u8] {
         &self.0[24..24 + INLINE_ARG_BYTES]
     }
 
-    /// A continuation's bytes.
+    /// Returns the argument bytes of a continuation.
     #[inline]
     pub(crate) fn continued_args(self) -> &'a [u8] {
         &self.0[10..10 + CONTINUATION_BYTES]
     }
 }
 
-/// A run of slots.
+/// Consecutive slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a>(&'a [[u8; SLOT_SIZE]]);
 
 impl<'a> Slots<'a> {
-    /// The whole slots in `bytes`.
+    /// Returns the complete slots in `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.as_chunks().0)
     }
@@ -80,6 +80,8 @@ impl<'a> Slots<'a> {
         self.0.len()
     }
 
+    /// Returns the slot at `index`.
+    ///
     /// # Panics
     /// If there is no such slot.
     #[inline]

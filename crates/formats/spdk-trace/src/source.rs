@@ -1,18 +1,19 @@
-//! The source of the bytes: the reader asks for ranges and never opens a file itself.
+//! Source of the bytes: the reader requests ranges and never opens a file itself.
 
 use std::io;
 
-/// Bytes that can be read at any position, and that somebody else may be writing meanwhile.
+/// Bytes that can be read at any position, possibly while another process writes them.
 ///
-/// A live trace is read range by range, and the ring's cursor is read in between, so a plain slice is not enough.
+/// A live trace is read range by range, and the ring's cursor is read in between, so a plain slice
+/// is not enough.
 pub trait ReadAt {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> u64;
 
-    /// Fills `buf` from `offset` as far as there are bytes, and says how many there were.
+    /// Fills `buf` from `offset` as far as there are bytes, and returns their number.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Whether there is nothing to read.
+    /// Returns whether there is nothing to read.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -41,9 +42,9 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-/// The bytes of `offset .. offset + want`, fewer where the source ends.
+/// Reads the bytes `offset .. offset + want`, or fewer if the source ends.
 ///
-/// The buffer is never larger than what the source has, whatever a header claims.
+/// The buffer never exceeds the source, despite the header's claims.
 pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64) -> io::Result<Vec<u8>> {
     let have = source.len().saturating_sub(offset).min(want);
     let size = usize::try_from(have).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -59,7 +60,7 @@ pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64)
 pub(crate) fn fill<S: ReadAt + ?Sized>(source: &S, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
-        // An offset that is no file's is an error to the operating system; here it is one more that is outside.
+        // The operating system rejects an impossible offset; here it counts as past the end.
         let at = offset.saturating_add(done as u64);
         match if at < source.len() { source.read_at(&mut buf[done..], at)? } else { 0 } {
             0 => break,
@@ -69,13 +70,13 @@ pub(crate) fn fill<S: ReadAt + ?Sized>(source: &S, buf: &mut [u8], offset: u64) 
     Ok(done)
 }
 
-/// A little-endian `u64` at `offset`, or `None` past the end.
+/// Reads a little-endian `u64` at `offset`; `None` past the end.
 pub(crate) fn read_u64<S: ReadAt + ?Sized>(source: &S, offset: u64) -> io::Result<Option<u64>> {
     let mut buf = [0; 8];
     Ok((fill(source, &mut buf, offset)? == 8).then(|| u64::from_le_bytes(buf)))
 }
 
-/// Little-endian fields of a header that is wholly in memory; past the end there is `None`.
+/// Little-endian fields of a header in memory; `None` past its end.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 

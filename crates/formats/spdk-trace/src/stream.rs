@@ -1,24 +1,24 @@
-//! What was copied out of the rings, taken apart into runs for a stream, and put together again.
+//! Splits copied slots into runs for a stream, and joins runs again.
 
 use crate::slot::{SLOT_SIZE, Slots};
 use crate::tail::Copied;
 use crate::units::Ticks;
 
-/// Slots of one ring that were written one after another, as they were copied.
+/// Slots of one ring that were written consecutively, as copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedRun<'a> {
-    /// Whose: the ring's place among those of the [`crate::Follower`].
+    /// Index of the ring among those of the [`crate::Follower`].
     pub ring: usize,
-    /// The number of the write that its first slot holds, counted from 0 since the ring was made.
+    /// Sequence number of the first slot's write, counted from 0 since the ring was created.
     pub seq: u64,
-    /// How many slots before it were overwritten before they could be copied.
+    /// Number of slots lost before the first one: overwritten before they could be copied.
     pub lost: u64,
     /// The slots, 32 bytes each.
     pub slots: &'a [u8],
 }
 
 impl Copied {
-    /// Its runs, ring by ring, in the order in which they were written.
+    /// Iterates over the runs, ring by ring, in the order in which they were written.
     pub fn runs(&self) -> impl Iterator<Item = CopiedRun<'_>> {
         self.rings.iter().enumerate().flat_map(|(ring, copied)| {
             let ends = copied.runs.iter().skip(1).map(|run| run.index * SLOT_SIZE).chain([copied.bytes.len()]);
@@ -29,7 +29,7 @@ impl Copied {
         })
     }
 
-    /// Appends a run behind those of its ring. Bytes behind its last whole slot are left out.
+    /// Appends a run to those of its ring. Bytes after its last complete slot are dropped.
     pub fn push(&mut self, run: &CopiedRun<'_>) {
         if self.rings.len() <= run.ring {
             self.rings.resize_with(run.ring + 1, Default::default);
@@ -40,15 +40,16 @@ impl Copied {
         ring.ran(run.seq, slots as u64, run.lost);
     }
 
-    /// The memory of its slots, to be used again ([`Copied::prepare`]).
+    /// Returns the buffers of its slots, for reuse ([`Copied::prepare`]).
     pub fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.rings.into_iter().map(|ring| ring.bytes)
     }
 }
 
 impl CopiedRun<'_> {
-    /// How many of its slots begin a record, and the least time of these: all that were written and have not this id, which
-    /// continuations have ([`crate::TpointTable::continuation_id`]).
+    /// Returns the number of records that begin in the run, and the earliest of their times. Slots
+    /// with `continuation_id` ([`crate::TpointTable::continuation_id`]) and unwritten ones begin
+    /// none.
     pub fn records(&self, continuation_id: u16) -> (u64, Option<Ticks>) {
         let slots = Slots::new(self.slots);
         let all = (0..slots.len()).map(|index| slots.at(index));
@@ -82,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is taken apart and put together again is the same, however it came together.
+        /// Splitting and joining gives the same slots, in any order of the runs.
         #[test]
         fn runs_put_together_are_what_was_copied(
             runs in prop::collection::vec((0..3_usize, any::<u64>(), 0..3_u64, 0..5_usize), 0..20)

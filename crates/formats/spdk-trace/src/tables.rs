@@ -1,4 +1,5 @@
-//! A trace file without its rings' slots: what a capture keeps of a live one, beside the slots that it copied.
+//! A trace file without its rings' slots: the part of a live file that a capture keeps besides the
+//! copied slots.
 
 use std::io;
 
@@ -9,17 +10,18 @@ use crate::units::FileOffset;
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     len: u64,
-    /// In the order of their places, none overlapping, and none beginning where another one ends.
+    /// Parts by offset. They neither overlap nor touch each other.
     parts: Vec<(u64, Vec<u8>)>,
 }
 
 impl Tables {
-    /// Of a file of that many bytes; nothing is known of it yet.
+    /// Creates tables without content, for a file of `len` bytes.
     pub fn new(len: u64) -> Self {
         Self { len, parts: Vec::new() }
     }
 
-    /// Adds bytes behind all that were added before, and says whether they can be: they are behind those, and end in the file.
+    /// Appends bytes after all earlier ones. Returns false, and adds nothing, if they overlap these
+    /// or exceed the file.
     #[must_use]
     pub fn push(&mut self, at: FileOffset, bytes: &[u8]) -> bool {
         let end = self.parts.last().map_or(0, |(at, bytes)| at + bytes.len() as u64);
@@ -34,7 +36,7 @@ impl Tables {
         true
     }
 
-    /// Whether nothing is known of the file.
+    /// Returns whether no bytes have been added.
     pub fn has_nothing(&self) -> bool {
         self.parts.is_empty()
     }

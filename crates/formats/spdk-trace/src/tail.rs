@@ -1,8 +1,10 @@
-//! The reading half of a live trace: copies only the slots of each ring that are new since the last poll.
+//! The reading half of following a live trace: copies only the slots of each ring that are new
+//! since the last poll.
 //!
-//! The application increments a ring's cursor after a record is complete, and overwrites the oldest slots first. So the slots
-//! before the cursor are copied, and then the cursor is read again: slots that the writer may have reached in the meantime
-//! are left out and counted, and so are those that were overwritten before.
+//! The application increments a ring's cursor after a record is complete, and overwrites the oldest
+//! slots first. So the slots before the cursor are copied, and then the cursor is read again. Slots
+//! that the writer may have reached in the meantime are left out and counted, and so are those
+//! overwritten earlier.
 
 use crate::Error;
 use crate::header::RingPlace;
@@ -11,73 +13,76 @@ use crate::slot::{self, SLOT_SIZE};
 use crate::source::{ReadAt, fill};
 use crate::units::{FileOffset, Lcore};
 
-/// Slots that are copied between two reads of the cursor: 256 KiB.
+/// Number of slots copied between two reads of the cursor: 256 KiB.
 const PIECE: u64 = 8192;
 
-/// Copies what is new in the rings of a live trace, for [`crate::Follower::take`]. The two can be in different threads.
+/// Reader of new slots from the rings of a live trace, for [`crate::Follower::take`]. The two can
+/// be in different threads.
 #[derive(Clone, Debug)]
 pub struct Tail {
     rings: Vec<TailRing>,
-    /// The most slots that one record takes: the writer may be within that many behind the cursor.
+    /// Maximum number of slots of one record: the writer may be up to this many slots past the
+    /// cursor.
     max_slots: u64,
 }
 
 #[derive(Clone, Debug)]
 struct TailRing {
     place: RingPlace,
-    /// The cursor's value at the first slot that was not copied yet; `None` before the first poll.
+    /// Value of the cursor at the first slot not copied yet; `None` before the first poll.
     next: Option<u64>,
-    /// The most slots that a poll copies.
+    /// Maximum number of slots copied by a poll.
     most: u64,
-    /// Slots that were copied, and lost, since the first poll.
+    /// Number of slots copied and lost since the first poll.
     total: Total,
 }
 
-/// What became of the slots of a ring that were written since the first poll.
+/// Number of slots of a ring copied and lost since the first poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Those that were copied.
+    /// Number of slots copied.
     pub copied: u64,
-    /// Those that were overwritten before, or left out ([`Tail::keep_newest`]).
+    /// Number of slots overwritten before they were copied, or left out ([`Tail::keep_newest`]).
     pub lost: u64,
 }
 
-/// What polls have copied: raw slots, a heap for each ring.
+/// Raw slots copied by one or more polls, ring by ring.
 #[derive(Debug, Default)]
 pub struct Copied {
     pub(crate) rings: Vec<CopiedRing>,
 }
 
-/// What was copied out of one ring.
+/// Slots copied from one ring.
 #[derive(Debug, Default)]
 pub(crate) struct CopiedRing {
     pub(crate) bytes: Vec<u8>,
     pub(crate) runs: Vec<Run>,
-    /// The cursor's value after the last slot.
+    /// Value of the cursor after the last slot.
     end: u64,
-    /// Where the file ended, if it did before the ring.
+    /// Offset of the file's end and number of missing slots, if the file ended before the ring.
     pub(crate) cut: Option<(FileOffset, u64)>,
 }
 
-/// Slots that were written one after another.
+/// Slots that were written consecutively.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// Its first slot among those that were copied.
+    /// Index of the first slot among the copied ones.
     pub(crate) index: usize,
-    /// The number of the write that this slot holds.
+    /// Sequence number of that slot's write.
     pub(crate) seq: u64,
-    /// How many slots before it were overwritten before they could be copied.
+    /// Number of slots lost before the first one: overwritten before they could be copied.
     pub(crate) lost: u64,
 }
 
 /// The result of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Poll {
-    /// Slots copied, of all rings.
+    /// Number of slots copied, of all rings.
     pub slots: u64,
-    /// Slots that were overwritten before they could be copied, of all rings.
+    /// Number of slots overwritten before they could be copied, of all rings.
     pub lost: u64,
-    /// The largest share of a ring that was written since the last poll; 1 or more if the writer overtook the reader.
+    /// Largest share of a ring written since the last poll; 1 or more if the writer overtook the
+    /// reader.
     pub fill: f64,
 }
 
@@ -87,22 +92,24 @@ impl Tail {
         Self { rings: places.map(ring).collect(), max_slots }
     }
 
-    /// From now on a poll copies at most this many slots of each ring: the newest ones. Older ones count as lost.
+    /// Limits each following poll to the newest `slots` slots of each ring. Older ones count as
+    /// lost.
     pub fn keep_newest(&mut self, slots: u64) {
         self.rings.iter_mut().for_each(|ring| ring.most = slots);
     }
 
-    /// What became of the slots of each ring since the first poll, which itself does not count.
+    /// Iterates over the totals of each ring since the first poll, which itself does not count.
     pub fn totals(&self) -> impl Iterator<Item = (Lcore, Total)> {
         self.rings.iter().map(|ring| (ring.place.lcore, ring.total))
     }
 
-    /// The lcores and the slots of their rings.
+    /// Iterates over the lcores and the number of slots in their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
         self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
     }
 
-    /// Leaves out what is in the rings now: the next poll copies what is written from now on.
+    /// Skips the current contents of the rings: the next poll copies only slots written from now
+    /// on.
     pub fn skip<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
         for ring in &mut self.rings {
             ring.next = Some(cursor(&ring.place, source)?);
@@ -110,8 +117,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Appends the new slots to `into`, after those of earlier polls. The first poll copies everything in the rings; slots
-    /// that were overwritten before that are not counted.
+    /// Appends the new slots to `into`, after those of earlier polls. The first poll copies the
+    /// whole rings; slots overwritten before that are not counted.
     pub fn poll<S: ReadAt + ?Sized>(&mut self, source: &S, into: &mut Copied) -> Result<Poll, Error> {
         into.rings.resize_with(self.rings.len(), CopiedRing::default);
         let mut poll = Poll::default();
@@ -133,7 +140,7 @@ impl TailRing {
         let written = cursor(&self.place, source)?;
         let n = self.place.num_slots.max(1);
         let oldest = written.saturating_sub(n.min(self.most));
-        // A cursor that went back is another application's.
+        // A cursor that went back belongs to another application.
         let before = self.next.filter(|&next| next <= written);
         let from = before.unwrap_or(oldest);
         if before.is_some() {
@@ -176,7 +183,7 @@ impl TailRing {
         Ok(())
     }
 
-    /// Appends the slots from `seq` on, as far as the file has them; gives how many these are.
+    /// Appends the slots from `seq` on, as far as the file has them; returns their number.
     fn copy<S: ReadAt + ?Sized>(&self, source: &S, seq: u64, slots: u64, into: &mut CopiedRing) -> Result<u64, Error> {
         let at = slot::place(self.place.slots, seq % self.place.num_slots.max(1));
         let failed = |source| Error::Read { what: "a ring", at, source };
@@ -190,7 +197,7 @@ impl TailRing {
 }
 
 impl CopiedRing {
-    /// Of the last `copied` slots, takes the first `torn` away again.
+    /// Removes the first `torn` of the last `copied` slots.
     fn drop_first_of_last(&mut self, copied: u64, torn: u64) {
         if torn > 0 {
             let begin = self.bytes.len() - copied as usize * SLOT_SIZE;
@@ -198,7 +205,8 @@ impl CopiedRing {
         }
     }
 
-    /// Notes that the last `slots` slots are those from `seq` on, and that `lost` were lost before them.
+    /// Notes that the last `slots` slots have numbers from `seq` on, and that `lost` were lost
+    /// before them.
     pub(crate) fn ran(&mut self, seq: u64, slots: u64, lost: u64) {
         if self.runs.is_empty() || lost > 0 || seq != self.end {
             self.runs.push(Run { index: self.bytes.len() / SLOT_SIZE - slots as usize, seq, lost });
@@ -208,17 +216,17 @@ impl CopiedRing {
 }
 
 impl Copied {
-    /// Whether there is nothing in it.
+    /// Returns whether nothing was copied.
     pub fn is_empty(&self) -> bool {
         self.rings.iter().all(|ring| ring.runs.is_empty() && ring.cut.is_none())
     }
 
-    /// Bytes of slots in it.
+    /// Returns the number of bytes of copied slots.
     pub fn bytes(&self) -> usize {
         self.rings.iter().map(|ring| ring.bytes.len()).sum()
     }
 
-    /// Gives it memory to copy into, one buffer for each ring as far as there are some ([`crate::Follower::spare`]).
+    /// Lends a buffer to each ring, as long as `spare` returns one ([`crate::Follower::spare`]).
     pub fn prepare(&mut self, rings: usize, mut spare: impl FnMut() -> Option<Vec<u8>>) {
         self.rings.resize_with(rings, CopiedRing::default);
         for ring in self.rings.iter_mut().filter(|ring| ring.bytes.capacity() == 0) {

@@ -10,15 +10,15 @@ use crate::text::until_nul;
 const FIXED_SIZE: usize = 30;
 /// Bytes of one argument descriptor: `name[14]`, `u8 type`, `u8 size`.
 const ARG_SIZE: usize = 16;
-/// Relations a descriptor has room for, from v21.10 on, of two bytes each.
+/// Number of relations in a descriptor, two bytes each, from v21.10 on.
 const MAX_RELATIONS: usize = 16;
 
-/// Argument bytes that lie in the record itself; the rest is in continuation slots.
+/// Number of argument bytes in the record itself; the rest is in continuation slots.
 pub(crate) const INLINE_ARG_BYTES: usize = 8;
-/// Argument bytes in a continuation slot.
+/// Number of argument bytes in a continuation slot.
 pub(crate) const CONTINUATION_BYTES: usize = 22;
 
-/// How an argument is to be read and shown.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgKind {
     /// `SPDK_TRACE_ARG_TYPE_INT`: a 4- or 8-byte number.
@@ -30,7 +30,7 @@ pub enum ArgKind {
 }
 
 impl ArgKind {
-    /// From the number that files and JSON documents hold.
+    /// Converts the number used in files and JSON documents.
     pub const fn from_number(number: u64) -> Option<Self> {
         match number {
             0 => Some(Self::Int),
@@ -40,7 +40,7 @@ impl ArgKind {
         }
     }
 
-    /// The number that files and JSON documents hold.
+    /// Returns the number used in files and JSON documents.
     pub const fn number(self) -> u8 {
         match self {
             Self::Int => 0,
@@ -50,94 +50,96 @@ impl ArgKind {
     }
 }
 
-/// One argument's description.
+/// Description of one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgSpec {
-    /// Its name, at most 14 bytes in a file.
+    /// Name, at most 14 bytes in a file.
     pub name: String,
-    /// How it is read.
+    /// Type of the argument.
     pub kind: ArgKind,
-    /// Bytes it takes in the record.
+    /// Size in the record, in bytes.
     pub size: u8,
 }
 
 /// "The argument `arg` points to an object of type `object_type`."
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The object's type.
+    /// Type of the object.
     pub object_type: u8,
     /// Index of the argument.
     pub arg: u8,
 }
 
-/// One tracepoint's description.
+/// Description of one tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tpoint {
     /// `group * 64 + index`.
     pub id: u16,
-    /// Its name, at most 24 bytes in a file.
+    /// Name, at most 24 bytes in a file.
     pub name: String,
-    /// The type of owner that its records name; 0 is none.
+    /// Type of owner of its records; 0 if they have none.
     pub owner_type: u8,
-    /// The prefix registered for that owner type.
+    /// Prefix registered for that owner type.
     pub owner_prefix: Option<char>,
-    /// The type of object that its records are about; 0 is none.
+    /// Type of object of its records; 0 if they have none.
     pub object_type: u8,
-    /// The prefix registered for that object type.
+    /// Prefix registered for that object type.
     pub object_prefix: Option<char>,
-    /// Its records begin an object's life, if it has an object type; SPDK sets this on some that have none.
+    /// True if its records begin an object's life. SPDK also sets this on some tracepoints without
+    /// an object type.
     pub new_object: bool,
-    /// Its arguments, in the order in which they lie in the record.
+    /// Arguments, in the order in which they lie in the record.
     pub args: Vec<ArgSpec>,
-    /// Arguments that name another object; the first that is known is shown.
+    /// Arguments that refer to another object; the first known one is shown.
     pub relations: Vec<Relation>,
 }
 
 impl Tpoint {
-    /// Bytes that the arguments take together.
+    /// Returns the total size of the arguments, in bytes.
     pub fn packed_size(&self) -> usize {
         self.args.iter().map(|a| usize::from(a.size)).sum()
     }
 
-    /// Continuation slots that a record of this tracepoint has.
+    /// Returns the number of continuation slots of a record.
     pub fn continuations(&self) -> usize {
         self.packed_size().saturating_sub(INLINE_ARG_BYTES).div_ceil(CONTINUATION_BYTES)
     }
 
-    /// The tracepoint group (`TRACE_GROUP_*`, include/spdk_internal/trace_defs.h).
+    /// Returns the tracepoint group (`TRACE_GROUP_*`, include/spdk_internal/trace_defs.h).
     pub fn group(&self) -> u16 {
         self.id / 64
     }
 }
 
-/// How the descriptors of an era are laid out.
+/// Layout of the descriptors of an era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TpointLayout {
-    /// Arguments that a descriptor has room for.
+    /// Number of arguments in a descriptor.
     pub(crate) max_args: usize,
-    /// Whether relations follow the arguments.
+    /// True if relations follow the arguments.
     pub(crate) relations: bool,
 }
 
-/// The prefixes registered for owner and object types, by type.
+/// Prefixes registered for owner and object types, indexed by type.
 pub(crate) struct Prefixes {
     pub(crate) owner: [Option<char>; 256],
     pub(crate) object: [Option<char>; 256],
 }
 
 impl TpointLayout {
-    /// Bytes of a descriptor.
+    /// Returns the size of a descriptor, in bytes.
     pub(crate) const fn size(self) -> usize {
         FIXED_SIZE + self.max_args * ARG_SIZE + if self.relations { MAX_RELATIONS * 2 } else { 0 }
     }
 
-    /// The descriptor's name bytes and id, which distinguish the eras.
+    /// Returns the name bytes and the id of a descriptor, which distinguish the eras.
     pub(crate) fn name_and_id(bytes: &[u8]) -> Option<(&[u8], u16)> {
         let fields = Fields(bytes);
         Some((until_nul(fields.bytes(0, 24)?), fields.u16(24)?))
     }
 
-    /// Reads the descriptor at index `id`; `None` where it is unused. The second value says what had to be left out.
+    /// Parses the descriptor at index `id`; `None` if it is unused. The second value describes a
+    /// part that had to be left out.
     pub(crate) fn parse(self, bytes: &[u8], id: u16, prefixes: &Prefixes) -> Option<(Tpoint, Option<&'static str>)> {
         let fields = Fields(bytes);
         let (name, said_id) = Self::name_and_id(bytes)?;
@@ -153,11 +155,12 @@ impl TpointLayout {
         for i in 0..num_args.min(self.max_args) {
             let bytes = fields.bytes(FIXED_SIZE + i * ARG_SIZE, ARG_SIZE)?;
             if num_args > self.max_args && bytes[0] == 0 {
-                // Every argument has a name: the ones that were claimed end here.
+                // Every argument has a name, so the claimed ones end here.
                 break;
             }
             let Some(arg) = parse_arg(bytes) else {
-                // What an unknown argument takes is not known either, so the ones behind it can't be found.
+                // The size of an unknown argument is unknown too, so the following ones can't be
+                // found.
                 left_out = Some("a descriptor has an argument of unknown type");
                 break;
             };
@@ -202,7 +205,7 @@ fn parse_arg(bytes: &[u8]) -> Option<ArgSpec> {
     })
 }
 
-/// Reads an array of {`u8 type`, `char id_prefix`}; types that are not registered have no prefix.
+/// Parses an array of {`u8 type`, `char id_prefix`}; types that are not registered have no prefix.
 pub(crate) fn parse_prefixes(bytes: &[u8]) -> [Option<char>; 256] {
     let mut prefixes = [None; 256];
     for pair in bytes.chunks_exact(2) {
@@ -213,12 +216,12 @@ pub(crate) fn parse_prefixes(bytes: &[u8]) -> [Option<char>; 256] {
     prefixes
 }
 
-/// Some of a trace's tracepoints, by id: asked of every record.
+/// A set of tracepoint ids with fast lookup, used for every record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TpointSet(Vec<bool>);
 
 impl TpointSet {
-    /// Adds one.
+    /// Adds an id.
     pub fn insert(&mut self, id: u16) {
         let at = usize::from(id);
         if self.0.len() <= at {
@@ -227,13 +230,13 @@ impl TpointSet {
         self.0[at] = true;
     }
 
-    /// Whether this one is in it.
+    /// Returns whether the id is in the set.
     #[inline]
     pub fn contains(&self, id: u16) -> bool {
         self.0.get(usize::from(id)) == Some(&true)
     }
 
-    /// Whether none is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -251,7 +254,7 @@ impl<'t> FromIterator<&'t Tpoint> for TpointSet {
 mod tests {
     use super::*;
 
-    /// The sizes of the descriptor in v21.07, v21.10 to v22.05, and from v22.09 on.
+    /// Checks the size of a descriptor in v21.07, in v21.10 to v22.05, and from v22.09 on.
     #[test]
     fn descriptor_sizes() {
         let size = |max_args, relations| TpointLayout { max_args, relations }.size();

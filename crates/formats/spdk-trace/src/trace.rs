@@ -10,7 +10,7 @@ use crate::raw::RawTrace;
 use crate::record::Record;
 use crate::units::{TickRate, Ticks};
 
-/// A raw trace file, a JSON document of one, or a captured one.
+/// A raw trace file, a JSON document, or a captured trace.
 #[derive(Debug)]
 pub enum Trace {
     /// A raw trace file.
@@ -22,7 +22,7 @@ pub enum Trace {
 }
 
 impl Trace {
-    /// Ticks a second.
+    /// Returns the ticks per second.
     pub fn tick_rate(&self) -> TickRate {
         match self {
             Self::Raw(trace) => trace.tick_rate(),
@@ -31,7 +31,7 @@ impl Trace {
         }
     }
 
-    /// The tracepoints.
+    /// Returns the tracepoints.
     pub fn tpoints(&self) -> &TpointTable {
         match self {
             Self::Raw(trace) => trace.tpoints(),
@@ -40,7 +40,7 @@ impl Trace {
         }
     }
 
-    /// Whether records name owners with descriptions, rather than pollers.
+    /// Returns whether records refer to owners with descriptions, rather than pollers.
     pub fn has_owners(&self) -> bool {
         match self {
             Self::Raw(trace) => trace.era().has_owners(),
@@ -49,7 +49,7 @@ impl Trace {
         }
     }
 
-    /// Whether there are thread names, or room for them in SPDK's own listing.
+    /// Returns whether records have thread names, or SPDK's own listing has a column for them.
     pub fn has_thread_names(&self) -> bool {
         match self {
             Self::Raw(trace) => trace.era().has_thread_names(),
@@ -58,7 +58,7 @@ impl Trace {
         }
     }
 
-    /// The table of owners, id and description.
+    /// Returns the ids and descriptions of the owners.
     pub fn owners(&self) -> Vec<(String, &str)> {
         match self {
             Self::Raw(trace) => {
@@ -74,7 +74,7 @@ impl Trace {
         }
     }
 
-    /// From when on every lcore has data; 0 for a document, which has nothing else.
+    /// Returns the time from which every lcore has data; 0 for a JSON document.
     pub fn common_start(&self) -> Ticks {
         match self {
             Self::Raw(trace) => trace.common_start(),
@@ -83,7 +83,8 @@ impl Trace {
         }
     }
 
-    /// Gives every record to `each`, in the order of time, until it breaks off; returns all that could not be read.
+    /// Calls `each` with every record until it breaks, in time order, or in document order for
+    /// JSON. Returns the damage found.
     pub fn for_each(&self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
         match self {
             Self::Raw(trace) => {

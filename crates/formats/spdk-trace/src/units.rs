@@ -1,12 +1,13 @@
-//! The units that other crates see, each as its own type, so that a tick cannot be added to an offset.
+//! The units that other crates see, each as its own type, so that a tick cannot be added to an
+//! offset.
 
 use std::fmt;
 
-/// A time or a span in ticks of the traced machine's time stamp counter.
+/// A time or a span, in ticks of the traced machine's time stamp counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub u64);
 
-/// SPDK's number for the CPU, or the user thread's slot, that wrote a history (0 to 1,023).
+/// SPDK's number of the CPU, or the user thread's slot, that wrote a history (0 to 1,023).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lcore(pub u16);
 
@@ -26,14 +27,14 @@ impl fmt::Display for FileOffset {
     }
 }
 
-/// In microseconds, with three decimals.
+/// Formats microseconds with three decimals.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
 
-/// Ticks in a second; never zero.
+/// Ticks per second; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickRate(u64);
 
@@ -42,32 +43,34 @@ pub struct TickRate(u64);
 pub struct Nanos(pub u64);
 
 impl TickRate {
-    /// A rate in ticks a second, or `None` for zero.
+    /// Creates a rate in ticks per second; `None` for zero.
     pub const fn new(ticks_per_second: u64) -> Option<Self> {
         if ticks_per_second == 0 { None } else { Some(Self(ticks_per_second)) }
     }
 
-    /// The rate that makes one tick one microsecond: what is left to show when a file has no rate.
+    /// Returns the rate at which one tick is one microsecond, for files without a rate.
     pub const fn ticks_as_micros() -> Self {
         Self(1_000_000)
     }
 
-    /// Ticks in a second.
+    /// Returns the ticks per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The ticks of a span in nanoseconds, rounded down; at most what a [`Ticks`] holds.
+    /// Converts nanoseconds to ticks, rounded down; saturates at the maximum of [`Ticks`].
     pub fn ticks(self, nanos: u64) -> Ticks {
         let ticks = u128::from(nanos) * u128::from(self.0) / 1_000_000_000;
         Ticks(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
-    /// The span as the SPDK annotation script prints it: microseconds with three decimals.
+    /// Converts a span to microseconds with three decimals, as the SPDK annotation script prints
+    /// it.
     ///
-    /// The script divides two integers into the nearest double and rounds that to three decimals, half to even.
-    /// Next to a tie the double may lie on the other side of it than the true quotient, and then the script's
-    /// digit is the double's. This gives the script's digit always, and needs the double only next to a tie.
+    /// The script divides two integers into the nearest double and rounds that to three decimals,
+    /// half to even. Next to a tie the double may lie on the other side of it than the true
+    /// quotient, and the script's digit follows the double. This function always returns the
+    /// script's digit, and needs the double only next to a tie.
     pub fn nanos(self, span: Ticks) -> Nanos {
         const BILLION: u64 = 1_000_000_000;
         let (seconds, rest) = (span.0 / self.0, span.0 % self.0);
@@ -78,8 +81,8 @@ impl TickRate {
             return self.nanos_by_double(span);
         };
         let remainder = u128::from(scaled % self.0);
-        // In units of 1/(2*rate): how far the quotient is from the tie, and how far the double may be from it
-        // (a double has 53 bits, so it is off by at most the value divided by 2^53).
+        // In units of 1/(2*rate): the distance of the quotient from the tie, and the maximum error
+        // of the double (a double has 53 bits, so it is off by at most the value divided by 2^53).
         let from_tie = (2 * remainder).abs_diff(u128::from(self.0));
         let doubt = (u128::from(self.0) * (u128::from(whole) + 1)) >> 52;
         if from_tie <= doubt + 1 {
@@ -88,7 +91,7 @@ impl TickRate {
         Nanos(whole + u64::from(2 * remainder > u128::from(self.0)))
     }
 
-    /// The nearest double of the quotient, taken apart, rounded half to even in integers.
+    /// Rounds the nearest double of the quotient half to even, in integers.
     fn nanos_by_double(self, span: Ticks) -> Nanos {
         let (mantissa, exponent) = nearest_double(u128::from(span.0) * 1_000_000, u128::from(self.0));
         let thousandths = mantissa * 1000;
@@ -100,21 +103,22 @@ impl TickRate {
     }
 }
 
-/// The double nearest to `numerator / denominator`, as (mantissa of at most 53 bits, power of two).
-/// `numerator` is below 2^84 and `denominator` below 2^64, so a shift to the left keeps 63 bits of quotient.
+/// Returns the double nearest to `numerator / denominator`, as (mantissa of at most 53 bits, power
+/// of two). `numerator` is below 2^84 and `denominator` below 2^64, so a shift to the left keeps 63
+/// bits of quotient.
 fn nearest_double(numerator: u128, denominator: u128) -> (u128, i32) {
     if numerator == 0 {
         return (0, 0);
     }
     let lead = numerator.leading_zeros();
     let shifted = numerator << lead;
-    // The lowest bit stands for "there was more", which is all that rounding needs of the remainder.
+    // The lowest bit is set if there is a remainder, which is all that rounding needs of it.
     let quotient = (shifted / denominator) | u128::from(!shifted.is_multiple_of(denominator));
     let drop = (128 - quotient.leading_zeros()).saturating_sub(53);
     (shift_half_even(quotient, drop), drop.cast_signed() - lead.cast_signed())
 }
 
-/// `value / 2^shift`, rounded half to even.
+/// Returns `value / 2^shift`, rounded half to even.
 fn shift_half_even(value: u128, shift: u32) -> u128 {
     if shift == 0 {
         return value;
@@ -135,7 +139,8 @@ mod tests {
         TickRate::new(rate).unwrap().nanos(Ticks(span)).to_string()
     }
 
-    /// What Python prints for `f"{span * 10**6 / rate:.3f}"`; the ties are where a naive reader differs.
+    /// Compares with Python's `f"{span * 10**6 / rate:.3f}"`; a naive implementation differs at the
+    /// ties.
     #[test]
     fn same_digits_as_python() {
         for (rate, span, python) in [

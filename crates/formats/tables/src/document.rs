@@ -1,4 +1,4 @@
-//! The tables as a document has them.
+//! Documentation of the tables.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::parquet::Kind;
 
 use crate::row::Table;
 
-/// A table in Markdown: what a row is, then a line for each column.
+/// Formats a table in Markdown: a description of its rows, then a line for each column.
 pub fn documented(table: &Table) -> String {
     let mut text =
         format!("### {}\n\n{}\nRows are sorted by {}.\n\n", table.name, table.about, listed(table.sorted_by));

@@ -1,11 +1,12 @@
-//! The tables that dptrace exports for SQL: which there are, what each column means, and their rows as files of Parquet.
+//! The tables that dptrace exports for SQL: their columns, and their rows as Parquet files.
 //!
-//! Each table and each of its columns is defined once, in [`rows`]: `docs/export.md` is made of that ([`documented`]). A
-//! [`TableWriter`] takes rows and writes them as one file; [`partition`] names the folder of a file. The crate opens no file and
-//! knows no trace.
+//! Each table and each of its columns is defined once, in [`rows`]; `docs/export.md` is generated
+//! from that ([`documented`]). A [`TableWriter`] takes rows and writes them as one file;
+//! [`partition`] returns the folder of a file. The crate opens no file and knows no trace.
 //!
-//! All engines read them the same way: whole numbers are of 64 bits with a sign, times are nanoseconds since 1970 in UTC, text is
-//! UTF-8. Spark reads no timestamps of nanoseconds, and no unsigned numbers of 64 bits.
+//! All engines read them the same way: integers have 64 bits and a sign, times are nanoseconds
+//! since 1970 in UTC, text is UTF-8. Spark reads neither nanosecond timestamps nor unsigned 64-bit
+//! numbers.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -20,8 +21,8 @@ pub use partition::{escaped, hour_of, partition};
 pub use row::{Column, Row, Table};
 pub use writer::TableWriter;
 
-/// The version of all schemas. A new column, with a value that may be missing, is no new version; anything that makes an old query
-/// wrong is.
+/// Version of all schemas. A new optional column keeps the version; any change that makes an old
+/// query wrong needs a new one.
 pub const VERSION: u32 = 1;
 
 /// All tables.

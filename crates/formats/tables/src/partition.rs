@@ -1,5 +1,5 @@
-//! The folders of files: one for each table, day, hour and host, named as Hive does, so that engines need not open what a query
-//! does not ask for.
+//! The folders of files: one for each table, day, hour and host, with Hive's naming, so that
+//! engines skip files that a query does not need.
 
 use std::fmt::Write as _;
 
@@ -7,26 +7,27 @@ use text::utc;
 
 const HOUR: i64 = 3_600_000_000_000;
 
-/// The hour of a time in nanoseconds since 1970: hours since then.
+/// Returns the hour of a time in nanoseconds since 1970, as hours since then.
 pub fn hour_of(nanos: i64) -> i64 {
     nanos.div_euclid(HOUR)
 }
 
-/// The folder of a table's rows of that hour and host, below the folder of all tables: `requests/date=2026-11-23/hour=06/host=a`.
+/// Returns the folder for a table's rows of this hour and host, below the folder of all tables:
+/// `requests/date=2026-11-23/hour=06/host=a`.
 pub fn partition(table: &str, hour: i64, host: &str) -> String {
     let when = utc::moment(i128::from(hour) * i128::from(HOUR)).strftime("date=%Y-%m-%d/hour=%H");
     format!("{table}/{when}/host={}", escaped(host))
 }
 
-/// The name of a host as part of a path. What may have a meaning there becomes `%` with two digits, as Hive has it; and an empty
-/// name the one that Hive has for that.
+/// Escapes the name of a host for a path. Special characters become `%` with two digits, and an
+/// empty name becomes Hive's default, both as in Hive.
 pub fn escaped(host: &str) -> String {
     if host.is_empty() {
         return "__HIVE_DEFAULT_PARTITION__".to_owned();
     }
     let mut name = String::new();
     for (at, c) in host.chars().enumerate() {
-        // A point at the beginning hides a file, or leads out of the folder.
+        // A leading point hides a file, or leads out of the folder.
         let is_plain = c.is_alphanumeric() || matches!(c, '-' | '_') || (c == '.' && at > 0);
         if is_plain && c.is_ascii() {
             name.push(c);

@@ -1,38 +1,38 @@
-//! What a table is, and rows that are defined together with it.
+//! Tables, and rows that are defined together with them.
 
 use crate::parquet::{Columns, Field, Kind};
 
 /// A table.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name, which is that of its folder, too.
+    /// Name of the table and of its folder.
     pub name: &'static str,
-    /// What a row is, in a sentence.
+    /// Description of a row, in a sentence.
     pub about: &'static str,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: &'static [Column],
-    /// The columns by which rows are sorted within each group, upwards.
+    /// Columns by which rows are sorted within each group, in ascending order.
     pub sorted_by: &'static [&'static str],
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// What it is in the file.
+    /// Name and type in the file.
     pub field: Field,
-    /// Its unit; empty if it has none.
+    /// Unit; empty if it has none.
     pub unit: &'static str,
-    /// What it is, in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
 }
 
 impl Table {
-    /// The columns as a file has them.
+    /// Returns the columns as fields of a file.
     pub fn fields(&self) -> Vec<Field> {
         self.columns.iter().map(|column| column.field).collect()
     }
 
-    /// The places of the columns by which rows are sorted.
+    /// Returns the indices of the columns by which rows are sorted.
     pub(crate) fn sort_keys(&self) -> Vec<usize> {
         let place = |name: &&str| self.columns.iter().position(|column| column.field.name == *name);
         self.sorted_by.iter().filter_map(place).collect()
@@ -41,14 +41,14 @@ impl Table {
 
 /// A row of a table.
 pub trait Row {
-    /// The table.
+    /// Table of the row.
     const TABLE: Table;
 
-    /// Adds it to the columns of that table.
+    /// Adds the row to the columns of its table.
     fn put(&self, columns: &mut Columns);
 }
 
-/// A value of a row: its type is that of the column.
+/// A value of a row, whose type is that of the column.
 pub(crate) trait Cell: Copy {
     const KIND: Kind;
     const OPTIONAL: bool;
@@ -84,7 +84,7 @@ cell!(i64, Int, int);
 cell!(bool, Bool, bool);
 cell!(&str, Text, text);
 
-/// Defines a row's type, and its table from that.
+/// Defines a row's type and its table.
 macro_rules! table {
     (
         #[about = $about:literal]

@@ -1,4 +1,4 @@
-//! The tables, one after another. The order of the columns is that of the files.
+//! The tables, one after another. Columns are in the order of the files.
 
 use crate::row::table;
 

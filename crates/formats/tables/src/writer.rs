@@ -7,14 +7,15 @@ use crate::parquet::{Columns, Writer};
 use crate::VERSION;
 use crate::row::{Row, Table};
 
-/// Rows of a group: as many as DuckDB keeps together, which one of its threads reads at a time.
+/// Limit on the rows of a group: DuckDB's own group size, which one of its threads reads at a time.
 const GROUP_ROWS: usize = 122_880;
-/// A group ends earlier if its texts take more than this.
+/// Limit on the texts of a group, in bytes; beyond it a group ends early.
 const GROUP_TEXT: usize = 16 << 20;
 
-/// Writes rows of one table as a file.
+/// Writer of a file with rows of one table.
 ///
-/// Memory is needed for one group: 9 bytes for each value of up to 122,880 rows, and up to 16 MiB of text.
+/// Memory is needed for one group: 9 bytes for each value of up to 122,880 rows, and up to 16 MiB
+/// of text.
 #[derive(Debug)]
 pub struct TableWriter<W> {
     table: &'static Table,
@@ -32,13 +33,13 @@ impl<W: Write> TableWriter<W> {
         Ok(Self { table, writer, columns: Columns::new(&fields), rows: 0, group_rows: GROUP_ROWS })
     }
 
-    /// With smaller groups than engines like best, for programs that must do with little memory.
+    /// Limits the rows of a group to fewer than engines prefer, for programs with little memory.
     #[must_use]
     pub fn with_group_rows(self, most: usize) -> Self {
         Self { group_rows: most.clamp(1, GROUP_ROWS), ..self }
     }
 
-    /// Adds a row of that table. In the file, rows are sorted within their group.
+    /// Adds a row of this table. In the file, rows are sorted within their group.
     #[inline]
     pub fn row<R: Row>(&mut self, row: &R) -> io::Result<()> {
         debug_assert_eq!(self.table.name, R::TABLE.name);
@@ -50,12 +51,12 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// How many rows were added.
+    /// Returns the number of rows added.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Ends the file, and gives the output back, flushed, with the number of bytes before the footer.
+    /// Ends the file. Returns the flushed output, and the number of bytes before the footer.
     pub fn finish(mut self) -> io::Result<(W, u64)> {
         self.writer.group(&mut self.columns)?;
         let bytes = self.writer.bytes();

@@ -1,8 +1,8 @@
-//! `docs/export.md` describes the tables as they are.
+//! Tests that `docs/export.md` describes the tables as they are.
 
 use std::path::Path;
 
-/// Behind this line the document is made of the schemas.
+/// The document after this line is generated from the schemas.
 const MARK: &str = "by its test: UPDATE_EXPECT=1 cargo test -p tables -->\n";
 
 #[test]
@@ -22,7 +22,7 @@ fn the_document_has_each_table_as_it_is() {
 
 #[test]
 fn columns_have_names_that_all_engines_take() {
-    /// Words of SQL that need quotes in one engine or another.
+    /// SQL keywords that need quotes in some engines.
     const RESERVED: [&str; 12] =
         ["by", "where", "order", "group", "from", "to", "end", "start", "time", "date", "hour", "host"];
     for table in tables::TABLES {

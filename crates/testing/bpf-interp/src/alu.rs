@@ -2,7 +2,7 @@
 
 use bpf_insn::{AluOp, AtomicOp, ByteOrder, Extend, JumpOp, SwapBits, Width};
 
-/// `left op right`.
+/// Computes `left op right`.
 pub(crate) fn alu(op: AluOp, width: Width, left: u64, right: u64) -> u64 {
     match width {
         Width::W64 => alu64(op, left, right),
@@ -49,7 +49,7 @@ fn alu32(op: AluOp, left: u32, right: u32) -> u32 {
     }
 }
 
-/// `-value`.
+/// Computes `-value`.
 pub(crate) fn neg(width: Width, value: u64) -> u64 {
     match width {
         Width::W64 => value.wrapping_neg(),
@@ -57,7 +57,7 @@ pub(crate) fn neg(width: Width, value: u64) -> u64 {
     }
 }
 
-/// The value of a narrower type with a sign.
+/// Sign-extends the value of a narrower type.
 pub(crate) fn extend(extend: Extend, value: u64) -> u64 {
     let wide = match extend {
         Extend::S8To32 | Extend::S8To64 => i64::from((value as u8).cast_signed()),
@@ -68,7 +68,7 @@ pub(crate) fn extend(extend: Extend, value: u64) -> u64 {
     if is_32 { wide.cast_unsigned() & u64::from(u32::MAX) } else { wide.cast_unsigned() }
 }
 
-/// Turns the bytes; the machine is little-endian.
+/// Converts the byte order; the machine is little-endian.
 pub(crate) fn swap(order: ByteOrder, bits: SwapBits, value: u64) -> u64 {
     let turns = order != ByteOrder::Little;
     match bits {
@@ -81,7 +81,7 @@ pub(crate) fn swap(order: ByteOrder, bits: SwapBits, value: u64) -> u64 {
     }
 }
 
-/// Whether a comparison holds.
+/// Returns whether a comparison holds.
 pub(crate) fn holds(op: JumpOp, width: Width, left: u64, right: u64) -> bool {
     let (left, right, a, b) = match width {
         Width::W64 => (left, right, left.cast_signed(), right.cast_signed()),
@@ -105,7 +105,7 @@ pub(crate) fn holds(op: JumpOp, width: Width, left: u64, right: u64) -> bool {
     }
 }
 
-/// What an atomic operation leaves in the word; `expected` is r0.
+/// Returns the word after an atomic operation; `expected` is r0.
 pub(crate) fn atomic(op: AtomicOp, old: u64, operand: u64, expected: u64) -> u64 {
     match op {
         AtomicOp::Add | AtomicOp::FetchAdd => old.wrapping_add(operand),

@@ -8,10 +8,10 @@ use crate::fault::{Fault, Place, Wrong};
 use crate::machine::Machine;
 use crate::memory::{STACK_BYTES, What};
 
-/// How many functions may be open at once (`MAX_CALL_FRAMES` of `linux/bpf_verifier.h`).
+/// Maximum number of nested calls (`MAX_CALL_FRAMES` of `linux/bpf_verifier.h`).
 const MOST_FRAMES: usize = 8;
 
-/// A program and the subprograms that it names.
+/// A program and its subprograms.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
     functions: Vec<(&'a str, &'a Code)>,
@@ -19,19 +19,19 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// A program without subprograms.
+    /// Creates a program without subprograms.
     pub fn new(name: &'a str, code: &'a Code) -> Self {
         Self { functions: vec![(name, code)], sleepable: false }
     }
 
-    /// With a subprogram.
+    /// Adds a subprogram.
     #[must_use]
     pub fn with_subprogram(mut self, name: &'a str, code: &'a Code) -> Self {
         self.functions.push((name, code));
         self
     }
 
-    /// Whether it may wait for memory.
+    /// Sets whether it may wait for memory.
     #[must_use]
     pub fn sleepable(self, sleepable: bool) -> Self {
         Self { sleepable, ..self }
@@ -43,15 +43,15 @@ impl<'a> Program<'a> {
 struct Function<'a> {
     name: &'a str,
     lines: &'a [Line],
-    /// The line that begins at a slot.
+    /// Index of the line that begins at each slot.
     at: Vec<Option<u32>>,
     handle: u64,
 }
 
-/// The state of a function that is open.
+/// State of a running function.
 pub(crate) struct Frame {
     function: usize,
-    /// The line.
+    /// Index of the current line.
     line: usize,
     registers: [Option<u64>; 11],
 }
@@ -61,16 +61,16 @@ pub(crate) struct Run<'m, 'a> {
     pub(crate) machine: &'m mut Machine,
     functions: Vec<Function<'a>>,
     pub(crate) context: u64,
-    /// The stacks of frames by their depth.
+    /// Stacks of the frames, by depth.
     stacks: Vec<u64>,
     depth: usize,
     steps: u64,
     pub(crate) sleepable: bool,
-    /// How many helpers that hold a lock are open.
+    /// Number of active helpers that hold a lock.
     pub(crate) locks: usize,
 }
 
-/// What follows an instruction.
+/// Continuation after an instruction.
 enum Next {
     Line(usize),
     Exit(u64),
@@ -112,7 +112,7 @@ impl<'m, 'a> Run<'m, 'a> {
         }
     }
 
-    /// Runs a function in a frame of its own.
+    /// Runs a function in a new frame.
     pub(crate) fn call(&mut self, function: usize, args: &[u64]) -> Result<u64, Fault> {
         let mut frame = Frame { function, line: 0, registers: [None; 11] };
         if self.depth >= MOST_FRAMES {
@@ -144,7 +144,7 @@ impl<'m, 'a> Run<'m, 'a> {
         }
     }
 
-    /// The function that an address stands for.
+    /// Returns the index of the function at an address.
     pub(crate) fn function_at(&self, address: u64) -> Result<usize, Wrong> {
         self.functions.iter().position(|it| it.handle == address).ok_or(Wrong::NotAFunction(address))
     }
@@ -153,7 +153,7 @@ impl<'m, 'a> Run<'m, 'a> {
         self.functions.iter().position(|it| it.name == name).ok_or_else(|| Wrong::Unknown(name.to_owned()))
     }
 
-    /// A mistake at the place of a frame.
+    /// Creates a fault at the current line of a frame.
     fn fault(&self, frame: &Frame, wrong: Wrong) -> Fault {
         let function = &self.functions[frame.function];
         let mut place = Place { function: function.name.to_owned(), ..Place::default() };
@@ -194,7 +194,8 @@ impl<'m, 'a> Run<'m, 'a> {
         found.map(|line| Next::Line(line as usize)).ok_or(Wrong::Target(slot))
     }
 
-    /// A call of a helper or of a subprogram. Its own mistakes are at this place, a called function's at theirs.
+    /// Executes a call of a helper or subprogram. Its own faults are at this line, those of a
+    /// called function at theirs.
     fn call_insn(&mut self, frame: &mut Frame, line: &Line, callee: Callee) -> Result<(), Fault> {
         let result = match (callee, &line.reference) {
             (Callee::Helper(helper), _) => {
@@ -234,7 +235,7 @@ impl<'m, 'a> Run<'m, 'a> {
         Ok(())
     }
 
-    /// The instructions that neither jump nor call.
+    /// Executes an instruction that neither jumps nor calls.
     fn plain(&mut self, frame: &mut Frame, insn: Insn) -> Result<(), Wrong> {
         match insn {
             Insn::Alu { op, width, dst, src } => {

@@ -1,31 +1,31 @@
-//! What a program did wrong, and where.
+//! Faults of a program, and their positions.
 
 use std::fmt;
 
 use bpf_insn::{Helper, MapKind, Reg, SourceSpan};
 
-/// A mistake of a program, at its instruction.
+/// A fault of a program, at its instruction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{place}: {wrong}")]
 pub struct Fault {
-    /// Where.
+    /// Position of the fault.
     pub place: Box<Place>,
-    /// What.
+    /// Kind of fault.
     pub wrong: Wrong,
 }
 
-/// The place of an instruction.
+/// Position of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// The program or subprogram.
+    /// Name of the program or subprogram.
     pub function: String,
-    /// The instruction's slot in it.
+    /// Slot of the instruction in it.
     pub slot: u32,
-    /// The instruction's text.
+    /// Text of the instruction.
     pub text: String,
-    /// The assembler's comment on it or on the last instruction before it that has one.
+    /// Comment by the assembler on this instruction, or on the last one before it with a comment.
     pub comment: Option<String>,
-    /// Where in the script it came from.
+    /// Source range in the script.
     pub span: Option<SourceSpan>,
 }
 
@@ -39,64 +39,64 @@ impl fmt::Display for Place {
     }
 }
 
-/// The kinds of mistake.
+/// The kinds of fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Wrong {
-    /// A register that nothing has written, or that a call has taken.
+    /// A register that was never written, or was clobbered by a call.
     #[error("{0:?} is read and holds nothing here")]
     Register(Reg),
-    /// A byte of the stack that nothing has written, by its distance below the frame's end.
+    /// A byte of the stack that was never written, by its distance below the frame's end.
     #[error("byte -{0} of the stack is read before it is written")]
     Unwritten(usize),
-    /// An access to what is no memory of the program's.
+    /// An access outside the program's memory.
     #[error("{bytes} bytes at {address:#x}: {what}")]
     Access {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
-        /// Where.
+        /// Address of the access.
         address: u64,
-        /// What is wrong with that.
+        /// Description of the error.
         what: String,
     },
-    /// Something that is not a map where a helper wants one.
+    /// A value that is not a map, where a helper needs one.
     #[error("{0:#x} is no map")]
     NotAMap(u64),
-    /// Something that is not a subprogram where a helper wants one.
+    /// A value that is not a subprogram, where a helper needs one.
     #[error("{0:#x} is no subprogram")]
     NotAFunction(u64),
-    /// A name that belongs to no map or subprogram.
+    /// A name of no map or subprogram.
     #[error("nothing is named {0}")]
     Unknown(String),
-    /// A helper that the interpreter does not have.
+    /// A helper that the interpreter lacks.
     #[error("the interpreter has no helper {0}")]
     Helper(Helper),
-    /// An instruction that the interpreter does not have.
+    /// An instruction that the interpreter lacks.
     #[error("the interpreter has no such instruction")]
     Instruction,
-    /// A map kind that the interpreter does not have, or not for this helper.
+    /// A map kind that the interpreter lacks, or lacks for this helper.
     #[error("the interpreter has no map of kind {kind:?} here: {name}")]
     MapKind {
-        /// The kind.
+        /// Kind of the map.
         kind: MapKind,
-        /// The map.
+        /// Name of the map.
         name: String,
     },
-    /// A jump to where no instruction begins.
+    /// A jump to a slot where no instruction begins.
     #[error("it jumps to slot {0}, where no instruction begins")]
     Target(i64),
     /// The end of the code without an exit.
     #[error("control leaves the code behind line {0}")]
     Left(usize),
-    /// A shift by a constant of the operand's width or more, which the verifier refuses.
+    /// A shift by a constant of at least the operand's width, which the verifier rejects.
     #[error("shift by the constant {0}")]
     Shift(i32),
-    /// An argument that the helper refuses or the verifier would.
+    /// An argument that the helper or the verifier rejects.
     #[error("{0}")]
     Argument(String),
     /// A call deeper than the kernel allows.
     #[error("more than {0} calls are open")]
     Depth(usize),
-    /// The program ran too long.
+    /// A program that ran too long.
     #[error("it has run {0} instructions without an end")]
     Endless(u64),
     /// A record of the ring that is neither submitted nor discarded.

@@ -1,25 +1,26 @@
-//! Memory that is not the program's: a process's and the kernel's, as helpers read it.
+//! Memory outside the program: that of a process and of the kernel, as helpers read it.
 
 use std::collections::BTreeMap;
 
-/// A piece of other memory.
+/// A range of other memory.
 #[derive(Clone, Debug)]
 struct Piece {
     bytes: Vec<u8>,
-    /// Whether it is there without waiting.
+    /// True if it is present without waiting.
     present: bool,
-    /// Whether programs may load from it, as from the kernel's own objects whose types the verifier knows.
+    /// True if programs may load from it, as from the kernel's own objects whose types the verifier
+    /// knows.
     object: bool,
 }
 
-/// Whose memory.
+/// Owner of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     Process,
     Kernel,
 }
 
-/// Pieces of other memory by their addresses; those of the kernel are in the upper half.
+/// Ranges of other memory by address; those of the kernel are in the upper half.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Foreign {
     pieces: BTreeMap<u64, Piece>,
@@ -48,12 +49,12 @@ impl Foreign {
         (owner.has(address) && (wait || piece.present)).then(|| piece.bytes[offset])
     }
 
-    /// These bytes, if all are there.
+    /// Returns these bytes; `None` if any is missing.
     pub(crate) fn read(&self, owner: Owner, address: u64, count: u64) -> Option<Vec<u8>> {
         (0..count).map(|at| self.byte(owner, address.checked_add(at)?, false)).collect()
     }
 
-    /// A string's bytes up to its end, which comes with them, or up to `count`.
+    /// Returns a string's bytes up to and including its NUL, or up to `count`.
     pub(crate) fn text(&self, owner: Owner, address: u64, count: u64) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for at in 0..count {
@@ -66,7 +67,7 @@ impl Foreign {
         Some(text)
     }
 
-    /// Waits for the pages of these bytes.
+    /// Returns these bytes, waiting for their pages.
     pub(crate) fn fetch(&mut self, address: u64, count: u64) -> Option<Vec<u8>> {
         let found = (0..count).map(|at| self.byte(Owner::Process, address.checked_add(at)?, true)).collect();
         for at in 0..count {
@@ -78,7 +79,7 @@ impl Foreign {
         found
     }
 
-    /// Bytes of the kernel's own objects.
+    /// Returns bytes of the kernel's own objects.
     pub(crate) fn object(&self, address: u64, count: u64) -> Option<Vec<u8>> {
         let (piece, _) = self.piece(address)?;
         if piece.object { self.read(Owner::Kernel, address, count) } else { None }

@@ -1,5 +1,5 @@
-//! The kernel's helper functions, as `linux/bpf.h` describes them and `kernel/bpf/helpers.c`,
-//! `kernel/trace/bpf_trace.c` and `kernel/bpf/ringbuf.c` do them.
+//! The kernel's helper functions, as documented in `linux/bpf.h` and implemented in
+//! `kernel/bpf/helpers.c`, `kernel/trace/bpf_trace.c` and `kernel/bpf/ringbuf.c`.
 
 use bpf_insn::Helper;
 
@@ -17,10 +17,11 @@ const FAULT: i64 = -14;
 const TOO_MANY: i64 = -7;
 /// `BPF_MAX_LOOPS` of `linux/bpf.h`.
 const MOST_TURNS: u64 = 1 << 23;
-/// Nanoseconds of a jiffy at 250 Hz.
+/// Nanoseconds per jiffy at 250 Hz.
 const JIFFY: u64 = 4_000_000;
 
-/// A helper's mistake is the caller's; that of a function that it calls back is at another place.
+/// Failure of a helper: at the calling instruction, or within a function that the helper calls
+/// back.
 pub(crate) enum Failed {
     Here(Wrong),
     There(Fault),
@@ -38,11 +39,11 @@ impl From<Fault> for Failed {
     }
 }
 
-/// The arguments, each wanted where it is used.
+/// Arguments of a helper, each read only when used.
 struct Args<'a>(&'a [Option<u64>]);
 
 impl Args<'_> {
-    /// The argument of this number, from 1 on.
+    /// Returns the argument with this number, from 1.
     fn get(&self, number: usize) -> Result<u64, Wrong> {
         let register = bpf_insn::Reg::from_code(number as u8).unwrap_or(bpf_insn::Reg::R1);
         self.0.get(number - 1).copied().flatten().ok_or(Wrong::Register(register))
@@ -54,7 +55,7 @@ fn number(value: i64) -> u64 {
 }
 
 impl Run<'_, '_> {
-    /// Calls a helper; what it puts into r0.
+    /// Calls a helper, and returns its value for r0.
     pub(crate) fn helper(&mut self, helper: Helper, args: &[Option<u64>]) -> Result<u64, Failed> {
         let args = Args(args);
         let a = |number| args.get(number);
@@ -97,7 +98,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Helpers without arguments.
+    /// Calls helpers without arguments.
     fn simple(&mut self, helper: Helper) -> Result<u64, Wrong> {
         let machine = &mut *self.machine;
         let both = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
@@ -115,7 +116,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// The map and the key of the first two arguments.
+    /// Returns the map and the key given by the first two arguments.
     fn map_and_key(&mut self, args: &Args<'_>) -> Result<(usize, Vec<u8>), Wrong> {
         let map = self.machine.map_at(args.get(1)?)?;
         let size = u64::from(self.machine.maps[map].def.key_size);
@@ -138,7 +139,7 @@ impl Run<'_, '_> {
         machine.maps[map].update((&key, &value), flags, cpus, &mut machine.memory).map(number)
     }
 
-    /// `bpf_loop(turns, function, context, flags)`.
+    /// Implements `bpf_loop(turns, function, context, flags)`.
     fn bpf_loop(&mut self, args: &Args<'_>) -> Result<u64, Failed> {
         let (turns, function) = (args.get(1)?, self.function_at(args.get(2)?)?);
         let (context, flags) = (args.get(3)?, args.get(4)?);
@@ -156,7 +157,7 @@ impl Run<'_, '_> {
         Ok(turns)
     }
 
-    /// `bpf_for_each_map_elem(map, function, context, flags)`.
+    /// Implements `bpf_for_each_map_elem(map, function, context, flags)`.
     fn for_each(&mut self, args: &Args<'_>) -> Result<u64, Failed> {
         let (map, function) = (self.machine.map_at(args.get(1)?)?, self.function_at(args.get(2)?)?);
         let (context, flags) = (args.get(3)?, args.get(4)?);
@@ -183,13 +184,13 @@ impl Run<'_, '_> {
         Ok(seen)
     }
 
-    /// Own memory can be read as the kernel's.
+    /// Reads foreign memory. The program's own memory can be read as the kernel's.
     fn foreign(&self, owner: Owner, address: u64, bytes: u64) -> Option<Vec<u8>> {
         let own = self.machine.memory.peek(address, bytes).filter(|_| owner == Owner::Kernel);
         own.map(<[u8]>::to_vec).or_else(|| self.machine.foreign.read(owner, address, bytes))
     }
 
-    /// `bpf_probe_read_*(to, bytes, from)`: what can't be read is zeros.
+    /// Implements `bpf_probe_read_*(to, bytes, from)`: unreadable memory becomes zeros.
     fn read_bytes(&mut self, owner: Owner, (to, bytes, from): (u64, u64, u64)) -> Result<u64, Wrong> {
         let found = self.foreign(owner, from, bytes);
         let room = self.machine.memory.write(to, bytes)?;
@@ -201,7 +202,8 @@ impl Run<'_, '_> {
         Ok(number(FAULT))
     }
 
-    /// `bpf_probe_read_*_str(to, bytes, from)`: the bytes behind the string's end stay as they were.
+    /// Implements `bpf_probe_read_*_str(to, bytes, from)`: bytes after the string's end are
+    /// unchanged.
     fn read_text(&mut self, owner: Owner, (to, bytes, from): (u64, u64, u64)) -> Result<u64, Wrong> {
         let own = |machine: &crate::Machine| {
             let mut text = Vec::new();
@@ -270,7 +272,8 @@ impl Run<'_, '_> {
         Ok(0)
     }
 
-    /// The name and its end; the bytes behind it stay as they were (Linux 6.1, `strscpy` without padding).
+    /// Writes the task's name and its NUL; bytes after it are unchanged (Linux 6.1, `strscpy`
+    /// without padding).
     fn comm(&mut self, to: u64, bytes: u64) -> Result<u64, Wrong> {
         let mut name = self.machine.task.comm.clone().into_bytes();
         name.truncate(COMM_BYTES.min(bytes as usize).saturating_sub(1));
@@ -280,7 +283,8 @@ impl Run<'_, '_> {
         Ok(0)
     }
 
-    /// `bpf_get_stack(context, to, bytes, flags)`: how many bytes there are; zeros behind them.
+    /// Implements `bpf_get_stack(context, to, bytes, flags)`: returns the number of bytes, and
+    /// fills the rest with zeros.
     fn stack(&mut self, (context, to, bytes): (u64, u64, u64), flags: u64) -> Result<u64, Wrong> {
         if context != self.context {
             return Err(Wrong::Argument("a stack is asked for without the context".to_owned()));
@@ -295,7 +299,7 @@ impl Run<'_, '_> {
         Ok(if frames.is_empty() { number(FAULT) } else { (frames.len() as u64 * 8).min(bytes & !7) })
     }
 
-    /// `struct bpf_pidns_info`: the thread, the process.
+    /// Writes a `struct bpf_pidns_info`: thread, process.
     fn namespaced(&mut self, to: u64, bytes: u64) -> Result<u64, Wrong> {
         let (process, thread) = self.machine.namespaced;
         let room = self.machine.memory.write(to, bytes)?;
@@ -319,7 +323,7 @@ impl Run<'_, '_> {
         Ok(0)
     }
 
-    /// `bpf_strncmp(first, bytes, second)`.
+    /// Implements `bpf_strncmp(first, bytes, second)`.
     fn strncmp(&mut self, first: u64, bytes: u64, second: u64) -> Result<u64, Wrong> {
         for at in 0..bytes {
             let left = self.machine.memory.read(first + at, 1)?[0];
@@ -331,7 +335,7 @@ impl Run<'_, '_> {
         Ok(0)
     }
 
-    /// `bpf_d_path(path, to, bytes)`: the length with the end.
+    /// Implements `bpf_d_path(path, to, bytes)`: returns the length, NUL included.
     fn path(&mut self, path: u64, (to, bytes): (u64, u64)) -> Result<u64, Wrong> {
         let name = self.machine.paths.get(&path).cloned();
         let room = self.machine.memory.write(to, bytes)?;

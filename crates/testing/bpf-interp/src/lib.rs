@@ -1,13 +1,14 @@
 //! An interpreter of BPF programs, for tests without a kernel. Never linked into the product.
 //!
-//! It takes programs as the assembler makes them ([`bpf_insn::Code`], maps and subprograms still named) and runs them on a
-//! made-up machine: maps, a ring buffer, a task, clocks, a process's memory and the kernel's. It is stricter than a CPU:
-//! what the verifier would refuse and a program can show by running is a [`Fault`] with the place of the instruction. So are
-//! reads of registers and stack bytes that nothing has written, accesses outside of what a pointer points to, records of the
-//! ring that are neither submitted nor discarded, helpers and map kinds that it does not know.
+//! It takes programs from the assembler ([`bpf_insn::Code`], with maps and subprograms by name) and
+//! runs them on a made-up machine: maps, a ring buffer, a task, clocks, and the memory of a process
+//! and of the kernel. It is stricter than a CPU: errors that the verifier would reject, if they
+//! show at run time, are a [`Fault`] with the position of the instruction. These include reads of
+//! unwritten registers and stack bytes, accesses outside of the memory that a pointer points to,
+//! ring records that are neither submitted nor discarded, and unknown helpers and map kinds.
 //!
-//! What it does not do is the verifier's other half: it follows the one way that a run takes, so a program that runs here may
-//! still be refused by a kernel. Tests that load programs stay with `bpf-session`.
+//! It lacks the verifier's other half: it follows only the path of one run, so a kernel may still
+//! reject a program that runs here. Tests that load programs stay with `bpf-session`.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, Reg::*};

@@ -1,4 +1,4 @@
-//! The machine: what helpers answer, and what programs leave behind.
+//! The machine: results of helpers, and effects of programs.
 
 use std::collections::BTreeMap;
 
@@ -10,73 +10,73 @@ use crate::foreign::Foreign;
 use crate::maps::Map;
 use crate::memory::Memory;
 
-/// The bytes of a task's name, its end included (`TASK_COMM_LEN` of `linux/sched.h`).
+/// Size of a task's name, NUL included (`TASK_COMM_LEN` of `linux/sched.h`).
 pub(crate) const COMM_BYTES: usize = 16;
-/// How many instructions a run has at most, if nothing else is said.
+/// Default limit on the instructions of a run.
 const STEPS: u64 = 50_000_000;
 
 /// The task that programs run for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// The thread.
+    /// Thread id.
     pub pid: u32,
-    /// The process.
+    /// Process id.
     pub tgid: u32,
-    /// Its user.
+    /// User id.
     pub uid: u32,
-    /// Its group.
+    /// Group id.
     pub gid: u32,
-    /// Its name; 15 bytes at most.
+    /// Name; 15 bytes at most.
     pub comm: String,
-    /// The address of its `task_struct`.
+    /// Address of its `task_struct`.
     pub address: u64,
 }
 
-/// What a program wrote to the kernel's trace pipe.
+/// Output of a program to the kernel's trace pipe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Printed {
-    /// The format.
+    /// Format string.
     pub format: String,
-    /// The values.
+    /// Values.
     pub values: Vec<u64>,
 }
 
-/// A machine with one set of maps. What tests look at and set is public.
+/// A machine with one set of maps. Tests read and set the public fields.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Who runs.
+    /// The current task.
     pub task: Task,
-    /// The ids of process and thread as a PID namespace of its own has them.
+    /// Ids of process and thread in a separate PID namespace.
     pub namespaced: (u32, u32),
     /// The CPU that programs run on.
     pub cpu: usize,
-    /// The time of all clocks, in nanoseconds; each look at one takes [`Machine::tick`].
+    /// Time of all clocks, in nanoseconds; each read adds [`Machine::tick`].
     pub time: u64,
-    /// How far a look at the clock moves it on, in nanoseconds.
+    /// Increment of the clock per read, in nanoseconds.
     pub tick: u64,
-    /// What the next random numbers are made of.
+    /// State of the random numbers.
     pub random: u64,
-    /// The cgroup's id.
+    /// Id of the cgroup.
     pub cgroup: u64,
-    /// The NUMA node.
+    /// NUMA node.
     pub numa_node: u64,
-    /// What `bpf_get_func_ip` gives.
+    /// Result of `bpf_get_func_ip`.
     pub function: u64,
-    /// What `bpf_get_attach_cookie` gives.
+    /// Result of `bpf_get_attach_cookie`.
     pub cookie: u64,
-    /// What `bpf_get_socket_cookie` gives.
+    /// Result of `bpf_get_socket_cookie`.
     pub socket_cookie: u64,
-    /// The kernel's stack.
+    /// Stack of the kernel.
     pub kernel_stack: Vec<u64>,
-    /// The process's stack.
+    /// Stack of the process.
     pub user_stack: Vec<u64>,
-    /// The names of the paths at these addresses.
+    /// Names of paths, by address.
     pub paths: BTreeMap<u64, String>,
-    /// How many instructions a run has at most.
+    /// Limit on the instructions of a run.
     pub steps: u64,
-    /// The signals that programs sent, and whether only to the thread.
+    /// Signals sent by programs; true if only to the thread.
     pub signals: Vec<(i64, bool)>,
-    /// What programs wrote to the trace pipe.
+    /// Output of programs to the trace pipe.
     pub printed: Vec<Printed>,
     pub(crate) cpus: usize,
     pub(crate) memory: Memory,
@@ -85,12 +85,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of one CPU with these maps.
+    /// Creates a machine with one CPU and these maps.
     pub fn new(maps: &[MapDef]) -> Result<Self, Fault> {
         Self::with_cpus(maps, 1)
     }
 
-    /// A machine of some CPUs, of which programs run on the first if nothing else is said.
+    /// Creates a machine with several CPUs. Programs run on the first by default.
     pub fn with_cpus(maps: &[MapDef], cpus: usize) -> Result<Self, Fault> {
         let mut memory = Memory::default();
         let make = |(index, def)| Map::new(def, index, cpus, &mut memory);
@@ -129,22 +129,23 @@ impl Machine {
         })
     }
 
-    /// Puts bytes into the memory of the process, or of the kernel where the address is in its half.
+    /// Puts bytes into the memory of the process, or of the kernel if the address is in its half.
     pub fn put(&mut self, address: u64, bytes: &[u8]) {
         self.foreign.put(address, bytes, true, false);
     }
 
-    /// Puts bytes into the memory of the process that are not there before a program has waited for them.
+    /// Puts bytes into the memory of the process that are absent until a program has waited for
+    /// them.
     pub fn put_away(&mut self, address: u64, bytes: &[u8]) {
         self.foreign.put(address, bytes, false, false);
     }
 
-    /// Puts an object of the kernel's into its memory, from which programs may load.
+    /// Puts an object of the kernel into its memory, from which programs may load.
     pub fn put_object(&mut self, address: u64, bytes: &[u8]) {
         self.foreign.put(address, bytes, true, true);
     }
 
-    /// Runs a program; its result.
+    /// Runs a program, and returns its result.
     pub fn run(&mut self, program: &Program<'_>, context: &[u8]) -> Result<u64, Fault> {
         let result = Run::new(self, program, context).program();
         self.memory.sweep();
@@ -155,29 +156,30 @@ impl Machine {
         self.maps.iter().find(|map| map.def.name == name)
     }
 
-    /// The records that programs have sent through a ring, oldest first. They are taken out of it.
+    /// Removes and returns the records that programs have sent through a ring, oldest first.
     pub fn records(&mut self, ring: &str) -> Vec<Vec<u8>> {
         let ring = self.maps.iter_mut().find(|map| map.def.name == ring);
         ring.map(Map::drain).unwrap_or_default()
     }
 
-    /// The keys of a map, in the order of their bytes.
+    /// Returns the keys of a map, in the order of their bytes.
     pub fn keys(&self, map: &str) -> Vec<Vec<u8>> {
         self.map(map).map(Map::keys).unwrap_or_default()
     }
 
-    /// From now on there is no memory for maps' entries that was not taken with the map.
+    /// Makes allocations of new map entries fail from now on, except those allocated with the map.
     pub fn starve(&mut self) {
         self.maps.iter_mut().for_each(|map| map.starved = true);
     }
 
-    /// The values of a key: one, or one for each CPU. Nothing if the map does not have it.
+    /// Returns the values of a key: one, or one for each CPU. Empty if the map lacks the key.
     pub fn values(&self, map: &str, key: &[u8]) -> Vec<&[u8]> {
         let values = self.map(map).map(|map| map.values(key)).unwrap_or_default();
         values.iter().map(|value| self.memory.whole(*value)).collect()
     }
 
-    /// Fills all values of an array with what nobody would write, from this byte on: as an earlier program may have left them.
+    /// Fills all values of an array, from this byte on, with garbage: as an earlier program may
+    /// have left them.
     pub fn spoil(&mut self, map: &str, from: usize) {
         let values: Vec<u64> = self
             .map(map)
@@ -200,7 +202,7 @@ impl Machine {
         self.time
     }
 
-    /// The next random number (xorshift64).
+    /// Returns the next random number (xorshift64).
     pub(crate) fn next_random(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

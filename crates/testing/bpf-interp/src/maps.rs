@@ -1,4 +1,4 @@
-//! Maps by kind: what programs do with them, and what is left in them.
+//! Maps by kind: operations of programs on them, and their contents.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,18 @@ const FULL: i64 = -7;
 const NO_MEMORY: i64 = -12;
 /// `-EEXIST`.
 const IS_THERE: i64 = -17;
-/// [`NOEXIST`] and [`EXIST`] as a helper gets them.
+/// [`NOEXIST`], as passed to a helper.
 const IF_NEW: u64 = NOEXIST as u64;
+/// [`EXIST`], as passed to a helper.
 const IF_THERE: u64 = EXIST as u64;
 /// `-EINVAL`.
 pub(crate) const INVALID: i64 = -22;
 
-/// A key's values: the addresses of one, or of one for each CPU.
+/// The values of a key: one address, or one for each CPU.
 #[derive(Clone, Debug)]
 struct Entry {
     values: Vec<u64>,
-    /// When it was last used.
+    /// Time of the last use, in turns.
     used: u64,
 }
 
@@ -36,20 +37,21 @@ pub(crate) struct Map {
     pub(crate) def: MapDef,
     pub(crate) handle: u64,
     entries: BTreeMap<Vec<u8>, Entry>,
-    /// Of a ring, the records in the order in which they were reserved, which is the reader's, with what was submitted.
+    /// Records of a ring in the order of their reservation, which is the reader's, with their
+    /// contents if submitted.
     records: Vec<(u64, Option<Vec<u8>>)>,
-    /// Of a ring, how much is taken.
+    /// Number of bytes taken in a ring.
     taken: u64,
     turns: u64,
-    /// Whether there is no memory for entries that was not taken with the map.
+    /// True if there is no memory for entries beyond those allocated with the map.
     pub(crate) starved: bool,
 }
 
-/// What a kind does.
+/// Properties of a map kind.
 struct Traits {
     per_cpu: bool,
     array: bool,
-    /// Whether the least used entry goes when there is no room.
+    /// True if a full map replaces the least recently used entry.
     replaces: bool,
 }
 
@@ -67,7 +69,7 @@ fn traits(kind: MapKind) -> Option<Traits> {
 }
 
 impl Map {
-    /// A map as it is when it was made; arrays have all their values.
+    /// Creates a map; arrays have all their values.
     pub(crate) fn new(def: &MapDef, index: usize, cpus: usize, memory: &mut Memory) -> Result<Self, Wrong> {
         let handle = memory.add(What::Map(index), Vec::new());
         let mut map = Self {
@@ -92,10 +94,10 @@ impl Map {
         traits(self.def.kind).ok_or_else(wrong)
     }
 
-    /// Enters a key whose values are zeros.
+    /// Adds a key whose values are zeros.
     fn make(&mut self, key: &[u8], cpus: usize, memory: &mut Memory) -> Result<Vec<u64>, Wrong> {
         let count = if self.traits()?.per_cpu { cpus } else { 1 };
-        // Of each CPU a value is a multiple of 8 bytes.
+        // The size of a per-CPU value is a multiple of 8 bytes.
         let size = self.def.value_size.next_multiple_of(8) as usize;
         let values: Vec<u64> =
             (0..count).map(|_| memory.add(What::Value(self.def.name.clone()), vec![0; size])).collect();
@@ -104,7 +106,7 @@ impl Map {
         Ok(values)
     }
 
-    /// The address of a CPU's value, or 0.
+    /// Returns the address of a CPU's value, or 0.
     pub(crate) fn lookup(&mut self, key: &[u8], cpu: usize) -> Result<u64, Wrong> {
         let traits = self.traits()?;
         self.turns += 1;
@@ -114,7 +116,7 @@ impl Map {
         Ok(entry.values.get(if traits.per_cpu { cpu } else { 0 }).copied().unwrap_or(0))
     }
 
-    /// Sets a key's value on a CPU; 0, or an error number.
+    /// Sets a key's value on a CPU; returns 0 or an error number.
     pub(crate) fn update(
         &mut self,
         (key, value): (&[u8], &[u8]),
@@ -140,7 +142,7 @@ impl Map {
         if !is_there && self.starved && self.def.flags & NO_PREALLOC != 0 {
             return Ok(NO_MEMORY);
         }
-        // A hash has a new value in the place of the old one; whoever holds its address holds the old one.
+        // A hash map replaces the old value; a program with its address still holds the old one.
         let values = match self.entries.get(key) {
             Some(entry) if traits.per_cpu || traits.array => entry.values.clone(),
             _ => self.make(key, cpus, memory)?,
@@ -150,7 +152,8 @@ impl Map {
         Ok(0)
     }
 
-    /// Takes a key out; 0, or an error number. What programs hold of it stays until they end.
+    /// Removes a key; returns 0 or an error number. A program that holds its value keeps it until
+    /// it ends.
     pub(crate) fn delete(&mut self, key: &[u8], _memory: &mut Memory) -> Result<i64, Wrong> {
         if self.traits()?.array {
             return Ok(INVALID);
@@ -158,12 +161,12 @@ impl Map {
         Ok(if self.entries.remove(key).is_some() { 0 } else { NOT_THERE })
     }
 
-    /// The keys.
+    /// Returns all keys.
     pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
         self.entries.keys().cloned().collect()
     }
 
-    /// The addresses of a key's values.
+    /// Returns the addresses of a key's values.
     pub(crate) fn values(&self, key: &[u8]) -> &[u64] {
         self.entries.get(key).map_or(&[], |entry| &entry.values)
     }
@@ -179,7 +182,7 @@ impl Map {
         (bytes + u64::from(RINGBUF_HEADER_BYTES)).next_multiple_of(8)
     }
 
-    /// The address of a new record, or 0 if there is no room.
+    /// Returns the address of a new record, or 0 if there is no room.
     pub(crate) fn reserve(&mut self, bytes: u64, memory: &mut Memory) -> Result<u64, Wrong> {
         self.is_ring()?;
         if self.taken + Self::room(bytes) > u64::from(self.def.max_entries) {
@@ -192,7 +195,7 @@ impl Map {
         Ok(record)
     }
 
-    /// How many bytes wait in the ring.
+    /// Returns the number of bytes waiting in the ring.
     pub(crate) fn waiting(&self) -> Result<u64, Wrong> {
         self.is_ring().map(|()| self.taken)
     }
@@ -204,7 +207,7 @@ impl Map {
         }
     }
 
-    /// The records that were submitted, which go out of the ring.
+    /// Removes and returns the submitted records.
     pub(crate) fn drain(&mut self) -> Vec<Vec<u8>> {
         self.taken = 0;
         std::mem::take(&mut self.records).into_iter().filter_map(|(_, bytes)| bytes).collect()

@@ -1,19 +1,19 @@
-//! A program's own memory: regions (a frame's stack, a map's value, the context, a record of the ring), each by itself in the
-//! address space, so that what leaves one does not get into another.
+//! A program's own memory: regions (a frame's stack, a map's value, the context, a record of the
+//! ring), spaced apart in the address space, so that an access beyond one does not reach another.
 
 use crate::fault::Wrong;
 
-/// Where the addresses of regions begin: in the upper half, as the kernel's.
+/// Start of the addresses of regions: in the upper half, like the kernel's.
 const FIRST: u64 = 0xff00_0000_0000_0000;
-/// The bits of an address that lead through a region and what is around it.
+/// Number of address bits for a region and the gap around it.
 const SPREAD: u32 = 24;
-/// How far behind the beginning of its part of the address space a region begins.
+/// Distance from the start of its part of the address space to a region.
 const LEAD: u64 = 1 << 22;
 
-/// The bytes of a frame (`MAX_BPF_STACK` of `linux/filter.h`).
+/// Size of a frame, in bytes (`MAX_BPF_STACK` of `linux/filter.h`).
 pub(crate) const STACK_BYTES: u64 = 512;
 
-/// What a region is.
+/// Kind of region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// The stack of the frame at this depth.
@@ -30,14 +30,14 @@ pub(crate) enum What {
     Function(usize),
 }
 
-/// A piece of memory.
+/// A range of memory.
 #[derive(Clone, Debug)]
 struct Region {
     what: What,
     bytes: Vec<u8>,
-    /// Of a stack, which bytes were written.
+    /// Flags of the bytes of a stack that were written.
     written: Vec<bool>,
-    /// Whether it may still be used.
+    /// True while it may be used.
     alive: bool,
 }
 
@@ -45,11 +45,11 @@ struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     regions: Vec<Region>,
-    /// What the next [`Memory::garbage`] is made of.
+    /// State of the next [`Memory::garbage`].
     seed: u64,
 }
 
-/// Whether bytes are read or written.
+/// Direction of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     Read,
@@ -60,7 +60,7 @@ fn address(index: usize) -> u64 {
     FIRST + ((index as u64) << SPREAD) + LEAD
 }
 
-/// The region that an address belongs to, and how far it is from its beginning.
+/// Returns the index of the region for an address, and the offset from the region's start.
 fn split(address: u64) -> Option<(usize, i64)> {
     let distance = address.checked_sub(FIRST)?;
     let within = (distance & ((1 << SPREAD) - 1)).cast_signed() - LEAD.cast_signed();
@@ -68,15 +68,15 @@ fn split(address: u64) -> Option<(usize, i64)> {
 }
 
 impl Memory {
-    /// Adds a region; its address.
+    /// Adds a region, and returns its address.
     pub(crate) fn add(&mut self, what: What, bytes: Vec<u8>) -> u64 {
         let written = if matches!(what, What::Stack(_)) { vec![false; bytes.len()] } else { Vec::new() };
         self.regions.push(Region { what, bytes, written, alive: true });
         address(self.regions.len() - 1)
     }
 
-    /// What memory holds that nobody has written: other bytes each time, none of them 0, so that no two places are equal by
-    /// chance.
+    /// Returns contents for unwritten memory: different bytes each time, none of them 0, so that no
+    /// two places are equal by chance.
     pub(crate) fn garbage(&mut self, bytes: usize) -> Vec<u8> {
         let mut found = Vec::with_capacity(bytes + 8);
         while found.len() < bytes {
@@ -88,7 +88,7 @@ impl Memory {
         found
     }
 
-    /// Makes a region a fresh one of the same size.
+    /// Resets a region to an unwritten one of the same size.
     pub(crate) fn renew(&mut self, address: u64) {
         let garbage = self.garbage(self.whole(address).len());
         if let Some(region) = split(address).and_then(|(index, _)| self.regions.get_mut(index)) {
@@ -98,26 +98,26 @@ impl Memory {
         }
     }
 
-    /// From here on an access to the region is a mistake.
+    /// Ends a region: later accesses are faults.
     pub(crate) fn end(&mut self, address: u64) {
         if let Some(region) = split(address).and_then(|(index, _)| self.regions.get_mut(index)) {
             region.alive = false;
         }
     }
 
-    /// What the region that begins at this address is.
+    /// Returns the kind of the region that begins at this address.
     pub(crate) fn what(&self, address: u64) -> Option<&What> {
         let (index, 0) = split(address)? else { return None };
         self.regions.get(index).filter(|region| region.alive).map(|region| &region.what)
     }
 
-    /// All bytes of the region that begins at this address.
+    /// Returns all bytes of the region that begins at this address.
     pub(crate) fn whole(&self, address: u64) -> &[u8] {
         let region = split(address).and_then(|(index, _)| self.regions.get(index));
         region.map_or(&[], |region| region.bytes.as_slice())
     }
 
-    /// The same, to write from outside of programs.
+    /// Returns all bytes of the region, to be written from outside of programs.
     pub(crate) fn whole_mut(&mut self, address: u64) -> &mut [u8] {
         let region = split(address).and_then(|(index, _)| self.regions.get_mut(index));
         region.map_or(&mut [], |region| region.bytes.as_mut_slice())
@@ -148,7 +148,7 @@ impl Memory {
         Ok((index, offset as usize))
     }
 
-    /// Bytes that a program reads.
+    /// Returns bytes that a program reads.
     pub(crate) fn read(&self, address: u64, bytes: u64) -> Result<&[u8], Wrong> {
         let (index, offset) = self.find(address, bytes, Access::Read)?;
         let region = &self.regions[index];
@@ -161,13 +161,13 @@ impl Memory {
         Ok(&region.bytes[offset..end])
     }
 
-    /// As [`Memory::read`], whatever was written: what helpers read that take any address.
+    /// Returns bytes as [`Memory::read`] does, written or not, for helpers that accept any address.
     pub(crate) fn peek(&self, address: u64, bytes: u64) -> Option<&[u8]> {
         let (index, offset) = self.find(address, bytes, Access::Read).ok()?;
         self.regions[index].bytes.get(offset..offset + bytes as usize)
     }
 
-    /// Bytes that are to be written; they count as written.
+    /// Returns bytes to be written, and marks them as written.
     pub(crate) fn write(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], Wrong> {
         let (index, offset) = self.find(address, bytes, Access::Write)?;
         let region = &mut self.regions[index];
@@ -178,7 +178,8 @@ impl Memory {
         Ok(&mut region.bytes[offset..end])
     }
 
-    /// That a word is aligned where the verifier wants it so: on the stack, and for atomic operations.
+    /// Checks the alignment of a word where the verifier does: on the stack, and for atomic
+    /// operations.
     pub(crate) fn aligned(&self, address: u64, bytes: u64, always: bool) -> Result<(), Wrong> {
         let on_stack = split(address)
             .and_then(|(index, _)| self.regions.get(index))
@@ -189,7 +190,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The name of the map whose record is still open, if there is one.
+    /// Returns the name of the ring whose record is still open, if any.
     pub(crate) fn open_record(&self) -> Option<&str> {
         self.regions.iter().rev().find_map(|region| match &region.what {
             What::Record(name) if region.alive => Some(name.as_str()),
@@ -197,7 +198,7 @@ impl Memory {
         })
     }
 
-    /// Gives back the memory of what is gone. Its addresses stay taken.
+    /// Frees the memory of ended regions. Their addresses are not reused.
     pub(crate) fn sweep(&mut self) {
         for region in self.regions.iter_mut().filter(|region| !region.alive) {
             region.bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What programs do, and what is a mistake of theirs.
+//! Tests of the effects of programs, and of their faults.
 #![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R10};
@@ -35,18 +35,18 @@ fn hash(kind: MapKind, entries: u32) -> MapDef {
     MapDef::new("m", kind, 8, 8, entries)
 }
 
-/// r0 = a record of the ring.
+/// Reserves a record of the ring in r0.
 fn reserve(asm: &mut Asm, bytes: i32) -> &mut Asm {
     asm.load_map(R1, "r").mov(R2, bytes).mov(R3, 0).call(Helper::RINGBUF_RESERVE)
 }
 
-/// r6 = r0 = the length of the string at an address, r0 = the word that it was read to, which held ones.
+/// Reads a string: r6 = its length, r0 = the target word, which was all ones before.
 fn read(asm: &mut Asm, address: i32, size: i32) -> &mut Asm {
     asm.store(Size::DW, R10.at(-8), -1).mov(R1, R10).add(R1, -8).mov(R2, size).mov(R3, address);
     asm.call(Helper::PROBE_READ_USER_STR).mov(R6, R0).load(Size::DW, R0, R10.at(-8))
 }
 
-/// Puts a key on the stack, and a value behind it.
+/// Puts a key and a value on the stack, and their addresses into the arguments of an update.
 fn pair(asm: &mut Asm, key: i32, value: i32) {
     asm.store(Size::DW, R10.at(-8), key).store(Size::DW, R10.at(-16), value);
     asm.load_map(R1, "m").mov(R2, R10).add(R2, -8).mov(R3, R10).add(R3, -16).mov(R4, 0);
@@ -103,7 +103,7 @@ fn records_are_submitted_once() {
         reserve(asm, 8);
         asm.mov(R6, R0).mov(R1, R6).mov(R2, 0).call(Helper::RINGBUF_DISCARD).store(Size::DW, R6.at(0), 1)
     });
-    // What is larger than the ring has no room there.
+    // A record larger than the ring gets no room.
     assert_eq!(run_on(&mut machine, |asm| reserve(asm, 4096)), Ok(0));
 }
 
@@ -156,7 +156,7 @@ fn atomic_operations_give_what_was_there() {
 
 #[test]
 fn callbacks_have_frames_of_their_own() {
-    // Adds its number to the word that it is given, and stops at the fifth turn.
+    // Adds its number to a word, and stops at the fifth turn.
     let mut asm = Asm::new();
     let on = asm.label("on");
     asm.load(Size::DW, R3, R2.at(0)).add(R3, R1).store(Size::DW, R2.at(0), R3).mov(R0, 0);

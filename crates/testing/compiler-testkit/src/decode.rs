@@ -1,4 +1,4 @@
-//! Values as text, in a short form of the tests' own.
+//! Values as text, in a short form for tests.
 
 use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
 use bt_abi::map::{Average, Extreme, SeriesSlot};
@@ -7,7 +7,7 @@ use bt_abi::{
 };
 use zerocopy::FromBytes;
 
-/// The number in the first `size` bytes.
+/// Returns the number in the first `size` bytes.
 fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
     match (size, signed) {
         (1, false) => head::<u8>(bytes).into(),
@@ -22,12 +22,12 @@ fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
     }
 }
 
-/// The structure at the beginning.
+/// Returns the structure at the start of the bytes.
 fn head<T: FromBytes>(bytes: &[u8]) -> T {
     T::read_from_prefix(bytes).unwrap_or_else(|_| panic!("{} bytes are too few", bytes.len())).0
 }
 
-/// Each CPU's value.
+/// Returns each CPU's value.
 fn each<T: FromBytes>(cpus: &[&[u8]]) -> Vec<T> {
     cpus.iter()
         .map(|cpu| T::read_from_bytes(cpu).unwrap_or_else(|_| panic!("a value has {} bytes", cpu.len())))
@@ -39,7 +39,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// A value of a type.
+/// Formats a value of a type.
 pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
     match ty {
         ValueType::None => String::new(),
@@ -99,7 +99,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
     }
 }
 
-/// An event as `printf` text, or as the action's name and its fields.
+/// Formats an event as `printf` text, or as the action's name and its fields.
 pub fn event(script: &Script, bytes: &[u8]) -> String {
     let action: &Action = &script.actions[head::<EventHead>(bytes).action as usize];
     assert!(bytes.len() >= action.size as usize);
@@ -126,7 +126,7 @@ pub fn event(script: &Script, bytes: &[u8]) -> String {
     }
 }
 
-/// A map's entry, `[key]: value`; of a map with a value for each CPU, all of them.
+/// Formats a map's entry as `[key]: value`; per-CPU values are combined.
 pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
     let extremes =
         || each::<Extreme>(cpus).into_iter().filter(|cpu| cpu.is_set != 0).map(|cpu| cpu.value.cast_signed());

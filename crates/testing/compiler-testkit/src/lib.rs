@@ -1,8 +1,10 @@
-//! What tests, random programs and fuzz targets of the script compiler share. Never linked into the product.
+//! Shared parts of tests, random programs and fuzz targets of the script compiler. Never linked
+//! into the product.
 //!
-//! [`FakeTarget`] is the one target that is made of data: a test says what is there and nothing else is. [`Session`] runs a
-//! compiled script on the interpreter ([`bpf_interp`]), so that what it prints can be compared without a kernel and without
-//! root. [`diagnostics`] and [`check`] are for what the compiler says of a script that it refuses.
+//! [`FakeTarget`] is a target made of data: only what a test adds exists. [`Session`] runs a
+//! compiled script on the interpreter ([`bpf_interp`]), so that its output can be compared without
+//! a kernel and without root. [`diagnostics`] and [`check`] return and check the compiler's errors
+//! for a rejected script.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test that is not set up as it should be fails")]
 
@@ -20,7 +22,7 @@ use bt_lang::Diagnostic;
 pub use session::{Session, registers};
 pub use target::{FakeTarget, Names};
 
-/// Compiles a script for a target, or says what is wrong with it.
+/// Compiles a script for a target, or returns the diagnostics.
 pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diagnostic>> {
     let parsed =
         bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
@@ -31,14 +33,15 @@ pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diag
     compiled.script.ok_or(compiled.diagnostics)
 }
 
-/// As [`try_compile`], the mistakes as lines of what is meant and what is wrong.
+/// Compiles like [`try_compile`]; the error has a line for each diagnostic, with the source text
+/// and the message.
 pub fn compile(source: &str, target: &FakeTarget) -> Result<Script, String> {
     let lines = |found: &Diagnostic| format!("{}: {}", found.span.text(source), found.message);
     try_compile(source, target).map_err(|found| found.iter().map(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// Everything that parser and compiler say of a script: a line for each diagnostic, `error: what [where]` (or `warning:`),
-/// with its labels and hints in lines of their own.
+/// Returns all diagnostics of parser and compiler for a script: a line for each,
+/// `error: what [where]` (or `warning:`), followed by lines for its labels and hints.
 pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
     let parsed =
         bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
@@ -69,7 +72,7 @@ fn shown(found: &Diagnostic, source: &str) -> String {
     text
 }
 
-/// The most of a place's text that is shown.
+/// Limit on the shown source text, in characters.
 const SHOWN: usize = 60;
 
 fn one_line(text: &str) -> String {
@@ -78,7 +81,7 @@ fn one_line(text: &str) -> String {
     if short.len() < line.len() { short + "..." } else { line }
 }
 
-/// Checks in one line what the compiler says of a script for the target of [`sample`]: the first diagnostic's text.
+/// Checks the message of the first diagnostic for a script on the target of [`sample`].
 #[track_caller]
 pub fn check(script: &str, expected: &str) {
     let said = diagnostics(script, &sample::target());

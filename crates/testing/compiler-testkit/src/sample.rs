@@ -5,19 +5,19 @@ use uapi::Arch;
 
 use crate::target::{FakeTarget, Names};
 
-/// What the process's file is called.
+/// Path of the process's file.
 pub const FILE: &str = "/bin/a";
 const FUNCTIONS: [&str; 4] = ["main", "f", "vfs_read", "ns::name(int)"];
 const KERNEL_FUNCTIONS: [&str; 4] = ["vfs_read", "vfs_open", "no_args", "f"];
 
-/// The arguments of USDT probes on x86-64, a place each.
+/// Arguments of USDT probes on x86-64, one text per location.
 const X86_PROBES: [(&str, &[&str]); 4] = [
     ("probe", &["8@%rdi 4@-4(%rbp) -2@$-5", "8@%rsi 4@8(%rbp) -2@%ax"]),
     ("two", &["-4@%edi 8@-1200(%rsp)"]),
     ("none", &[""]),
     ("odd", &["1@%dil -1@global(%rip) 8@8(%rax,%rbx,4) 4f@%xmm0"]),
 ];
-/// The same on aarch64.
+/// Arguments of the same probes on aarch64.
 const ARM_PROBES: [(&str, &[&str]); 4] = [
     ("probe", &["8@x0 4@[x29, -4] -2@-5", "8@x1 4@[x29, 8] -2@w2"]),
     ("two", &["-4@w0 8@[sp, 1200]"]),
@@ -50,17 +50,17 @@ const FORMATS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// The types of the kernel, as BTF.
+/// Types of the kernel, as BTF.
 pub const BTF: &[u8] = include_bytes!("../facts/facts.btf");
-/// The same types, as DWARF.
+/// Types of the kernel, as DWARF.
 pub const DEBUG: &[u8] = include_bytes!("../facts/facts.so");
 
-/// The machine, x86-64.
+/// Returns the target with an x86-64 machine.
 pub fn target() -> FakeTarget {
     on(Arch::X86_64)
 }
 
-/// The machine.
+/// Returns the target with a machine of this architecture.
 pub fn on(arch: Arch) -> FakeTarget {
     let mut target = FakeTarget {
         btf: Some(BTF),
@@ -86,7 +86,7 @@ pub fn on(arch: Arch) -> FakeTarget {
     target
 }
 
-/// One of a few machines: what the bits say is there or not.
+/// Returns one of a few targets; set bits remove or change features.
 pub fn chosen(bits: usize) -> FakeTarget {
     let has = |bit: u32| bits & (1 << bit) == 0;
     let mut target = on(if has(1) { Arch::X86_64 } else { Arch::Aarch64 });

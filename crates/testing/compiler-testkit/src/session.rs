@@ -1,4 +1,4 @@
-//! A script, run on the interpreter.
+//! A script that runs on the interpreter.
 
 use bpf_interp::{Fault, Machine, Program, Task};
 use bpf_program::event::RING;
@@ -8,22 +8,23 @@ use uapi::Arch;
 use crate::target::FakeTarget;
 use crate::{compile, decode};
 
-/// The map whose values programs leave as they are when they end.
+/// The map whose values programs leave behind when they end.
 const SCRATCH: &str = "scratch";
-/// What says whether a value of [`SCRATCH`] is taken; the bytes behind it are whatever was left there.
+/// Size of the head of a [`SCRATCH`] value, which marks it as taken; the bytes after it are
+/// arbitrary.
 const SCRATCH_HEAD: usize = 8;
 
-/// A compiled script with its maps and the machine that it runs on.
+/// A compiled script with its maps and its machine.
 #[derive(Debug)]
 pub struct Session {
-    /// What was compiled.
+    /// The compiled script.
     pub script: Script,
-    /// What it runs on.
+    /// The machine that it runs on.
     pub machine: Machine,
 }
 
-/// The context of a probe in code: the registers at these offsets, which are those of the kernel's `struct pt_regs`. What is
-/// not said is a number that nobody would write.
+/// Returns the context of a probe in code: registers at these offsets of the kernel's
+/// `struct pt_regs`. All others hold a conspicuous number.
 pub fn registers(arch: Arch, values: &[(u32, u64)]) -> Vec<u8> {
     // `struct pt_regs` of x86-64 has 21 words, `struct user_pt_regs` of aarch64 has 34.
     let words = if arch == Arch::X86_64 { 21 } else { 34 };
@@ -34,7 +35,8 @@ pub fn registers(arch: Arch, values: &[(u32, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// The task as `struct task_struct` of `facts/facts.c` has it: it leads its group and is its own parent.
+/// Returns the task as `struct task_struct` of `facts/facts.c`: it leads its group and is its own
+/// parent.
 fn task(task: &Task) -> Vec<u8> {
     let mut bytes = vec![0; 256];
     bytes[16..20].copy_from_slice(&task.pid.to_le_bytes());
@@ -47,20 +49,20 @@ fn task(task: &Task) -> Vec<u8> {
 }
 
 impl Session {
-    /// Compiles a script and makes its maps.
+    /// Compiles a script and creates its maps.
     ///
     /// # Panics
-    /// If the compiler refuses it.
+    /// If the compiler rejects it.
     #[track_caller]
     pub fn new(source: &str, target: &FakeTarget) -> Self {
         let script = compile(source, target).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
         Self::of(script, target)
     }
 
-    /// Makes the maps of a script.
+    /// Creates the maps of a script.
     ///
     /// # Panics
-    /// If the interpreter does not know one's kind.
+    /// If the interpreter lacks the kind of a map.
     #[track_caller]
     pub fn of(script: Script, target: &FakeTarget) -> Self {
         let machine = Machine::with_cpus(&script.module.maps, target.cpus.0 as usize);
@@ -80,7 +82,7 @@ impl Session {
         self.machine.run(&whole, context)
     }
 
-    /// Runs the programs of all probes that are attached so; their faults are panics.
+    /// Runs the programs of all probes whose attachment matches; panics on faults.
     #[track_caller]
     pub fn run_all(&mut self, context: &[u8], is_it: impl Fn(&Attach) -> bool) {
         let probes = self.script.probes.iter().filter(|probe| is_it(&probe.attach));
@@ -89,27 +91,27 @@ impl Session {
         }
     }
 
-    /// Runs the `begin` and `end` probes; what they print.
+    /// Runs the `begin` and `end` probes, and returns their output.
     #[track_caller]
     pub fn begin_and_end(&mut self) -> Vec<String> {
-        // They have the arguments of a raw tracepoint, which nobody looks at.
+        // Their arguments are those of a raw tracepoint, which are not used.
         self.run_all(&[], |attach| matches!(attach, Attach::Begin | Attach::End));
         self.events()
     }
 
-    /// What was printed since the last time.
+    /// Returns the output since the last call.
     pub fn events(&mut self) -> Vec<String> {
         let records = self.machine.records(RING);
         records.iter().map(|bytes| decode::event(&self.script, bytes)).collect()
     }
 
-    /// The entries of a map, by its name with the `@`, each `[key]: value`, sorted.
+    /// Returns the sorted entries of a map as `[key]: value`, given its name with the `@`.
     pub fn map(&self, name: &str) -> Vec<String> {
         let map = self.script.maps.iter().find(|map| map.name == name).unwrap();
         let keys = self.machine.keys(map.key_table.as_ref().map_or(&map.bpf_name, |table| &table.bpf_name));
         let entry = |key: &Vec<u8>| {
             let mut values = self.machine.values(&map.bpf_name, key);
-            // What all CPUs share counts as one more's.
+            // The value shared by all CPUs counts as that of one more.
             let shared = map.key_table.iter().flat_map(|table| {
                 let values = self.machine.values(&table.bpf_name, key);
                 values.into_iter().map(|value| &value[table.value_offset as usize..])

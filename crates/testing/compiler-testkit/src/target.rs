@@ -1,4 +1,4 @@
-//! A machine and a target that are made of data.
+//! A machine and a target made of data.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use uapi::Arch;
 use usdt::args::parse_args;
 use usdt::{Place, Semaphore};
 
-/// Names that are there.
+/// Existing names.
 #[derive(Clone, Debug)]
 pub enum Names {
-    /// These.
+    /// Only these names.
     These(Vec<String>),
     /// Any name.
     Any,
 }
 
 impl Names {
-    /// These names.
+    /// Creates a list of names.
     pub fn these(names: &[&str]) -> Self {
         Self::These(names.iter().map(|name| (*name).to_owned()).collect())
     }
@@ -40,16 +40,16 @@ impl Names {
     }
 }
 
-/// A machine and what can be probed on it. A new one has nothing; fields and builders add what a test wants.
+/// A machine and its probes. A new one has none; fields and builders add those that a test needs.
 #[derive(Clone, Debug)]
 pub struct FakeTarget {
-    /// The machine.
+    /// Architecture of the machine.
     pub arch: Arch,
-    /// What its kernel can do.
+    /// Features of its kernel.
     pub kernel: KernelFacts,
-    /// The types of its kernel.
+    /// Types of its kernel.
     pub btf: Option<&'static [u8]>,
-    /// ELF files with DWARF, by the files that they are for.
+    /// ELF files with DWARF, by the files that they describe.
     pub debug: Vec<(String, &'static [u8])>,
     /// Functions of files.
     pub functions: Vec<FunctionPlace>,
@@ -59,27 +59,27 @@ pub struct FakeTarget {
     pub tracepoints: Vec<(String, Arc<TracepointFormat>)>,
     /// Raw tracepoints.
     pub raw_tracepoints: Names,
-    /// Kernel functions; those by full name are symbols, too.
+    /// Kernel functions; complete names are symbols, too.
     pub kernel_functions: Names,
-    /// The cgroup of all absolute paths.
+    /// Cgroup of all absolute paths.
     pub cgroup: Option<u64>,
-    /// The process of `-p`.
+    /// Process of `-p`.
     pub pid: Option<u32>,
-    /// The others, where several are traced.
+    /// Further processes, if several are traced.
     pub others: Vec<u32>,
-    /// How many samples per second the kernel takes at most.
+    /// Kernel's limit on samples per second.
     pub most_samples: Option<u64>,
-    /// The process of `-c`.
+    /// Process of `-c`.
     pub child: Option<u32>,
-    /// What stands behind the script's name.
+    /// Arguments after the script's name.
     pub params: Vec<String>,
-    /// Whether the kernel has no kprobes.
+    /// True if the kernel has no kprobes.
     pub no_kprobes: bool,
     /// Settings of the environment.
     pub settings: Vec<ConfigFact>,
-    /// Possible CPUs, and those that are online.
+    /// Number of possible CPUs, and of online ones.
     pub cpus: (u32, u32),
-    /// When tracing began.
+    /// Start time of tracing.
     pub start_time: u64,
     /// Device and inode of the PID namespace.
     pub pid_namespace: Option<(u64, u64)>,
@@ -90,7 +90,7 @@ pub struct FakeTarget {
 }
 
 impl FakeTarget {
-    /// A machine with nothing on it, whose kernel can do all.
+    /// Creates a machine without probes, whose kernel has all features.
     pub fn new(arch: Arch) -> Self {
         Self {
             arch,
@@ -118,7 +118,7 @@ impl FakeTarget {
         }
     }
 
-    /// With a function of a file, at this address.
+    /// Adds a function of a file, at this address.
     #[must_use]
     pub fn with_function(mut self, file: &str, name: &str, vaddr: u64) -> Self {
         let offset = vaddr & 0xffff;
@@ -128,7 +128,7 @@ impl FakeTarget {
         self
     }
 
-    /// With a USDT probe, a place for each text of arguments as its note has them.
+    /// Adds a USDT probe, with a location for each text of arguments, as in its note.
     #[must_use]
     pub fn with_usdt(mut self, file: &str, provider: &str, name: &str, places: &[&str]) -> Self {
         let place = |(args, number): (&&str, u64)| Place {
@@ -143,7 +143,7 @@ impl FakeTarget {
         self
     }
 
-    /// With a tracepoint, its fields as tracefs has them, behind the common ones.
+    /// Adds a tracepoint, with its fields in tracefs's format, after the common ones.
     #[must_use]
     pub fn with_tracepoint(mut self, category: &str, name: &str, fields: &str) -> Self {
         let common = [("unsigned short", "type", 0, 2), ("unsigned char", "flags", 2, 1)].into_iter();
@@ -157,13 +157,13 @@ impl FakeTarget {
         self
     }
 
-    /// Whether `shown` matches.
+    /// Returns whether the file `shown` matches the target; any does if that is `None`.
     fn in_file(target: Option<&str>, shown: &str) -> bool {
         let short = shown.rsplit('/').next().unwrap_or(shown);
         target.is_none_or(|target| wanted(target, shown) || target == short)
     }
 
-    /// A place of a file, by an address in it.
+    /// Returns the location in a file for an address.
     fn at(&self, target: Option<&str>, vaddr: u64, aim: Aim, what: &str) -> Result<FunctionPlace, NotFound> {
         let place = self.functions.iter().find(|place| Self::in_file(target, &place.shown));
         let at = instruction(vaddr, aim);
@@ -172,8 +172,8 @@ impl FakeTarget {
     }
 }
 
-/// Where to attach: an instruction has four bytes, nothing is known from 2^32 on, and no function is entered in the second
-/// half of 64 bytes.
+/// Returns the attach location. Every instruction has four bytes, addresses from 2^32 on belong to
+/// no function, and no function can be entered in the second half of 64 bytes.
 fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
     let begin = ElfVaddr(vaddr);
     let vaddr = ElfVaddr(if let Aim::Within(within) = aim { vaddr.saturating_add(within) } else { vaddr });
@@ -186,7 +186,7 @@ fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
     }
 }
 
-/// Whether a name is wanted by another one, which may have stars.
+/// Returns whether a name matches a pattern, which may have stars.
 fn wanted(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -198,7 +198,7 @@ fn not_found(what: &str) -> NotFound {
     NotFound { message: format!("there is no {what}"), absent: true, hints: vec!["near: main".to_owned()] }
 }
 
-/// Those of the names that are wanted.
+/// Returns the items that fit; an error if none does.
 fn fitting<T>(all: impl IntoIterator<Item = T>, what: &str, fits: impl Fn(&T) -> bool) -> Result<Vec<T>, NotFound> {
     let found: Vec<T> = all.into_iter().filter(fits).collect();
     if found.is_empty() { Err(not_found(what)) } else { Ok(found) }
@@ -222,7 +222,7 @@ impl TargetFacts for FakeTarget {
     }
 
     fn functions(&self, target: Option<&str>, name: &str, _: bool, aim: Aim) -> Result<Vec<FunctionPlace>, NotFound> {
-        // A name without a path that is no program's.
+        // A name without a path that matches no program.
         let is_name = target.is_some_and(|target| !target.contains(['/', '*']));
         if is_name && !self.functions.iter().any(|it| Self::in_file(target, &it.shown)) {
             return Err(NotFound { absent: false, ..not_found("such program") });
@@ -262,7 +262,7 @@ impl TargetFacts for FakeTarget {
     }
 
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
-        // Where names are listed there are no modules.
+        // With listed names, there are no modules.
         if matches!(self.kernel_functions, Names::These(_)) && module.is_some_and(|module| module != "vmlinux") {
             return Err(NotFound { absent: false, ..not_found("such module") });
         }

@@ -1,11 +1,11 @@
-//! The CPU for whatever a test keeps busy: the last one, since CPU 0 has the machine's own work.
+//! The CPU for busy tests: the last one, since CPU 0 does the machine's own work.
 
 use sys::sched::{allowed_cpus, run_on};
 
 /// Returns the last CPU that the calling thread may use.
 ///
 /// # Panics
-/// If the kernel does not say which these are.
+/// If the kernel does not return these CPUs.
 #[must_use]
 pub fn last_cpu() -> usize {
     allowed().pop().unwrap_or_default()
@@ -19,7 +19,8 @@ pub fn stay_on_last_cpu() {
     bind(&[last_cpu()]);
 }
 
-/// Binds what `start` starts to the last CPU that the calling thread may use, which itself is on all of its CPUs again afterwards.
+/// Binds everything that `start` starts to the last CPU that the calling thread may use. The thread
+/// itself may use all of its CPUs again afterwards.
 ///
 /// # Panics
 /// If the kernel does not permit that.

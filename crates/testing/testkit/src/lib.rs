@@ -1,11 +1,14 @@
-//! What the tests of several crates share: nothing that ships links it.
+//! Shared parts of the tests of several crates; never linked into the product.
 //!
-//! Traces: a test writes one with [`TraceBuilder`] (of `spdk-trace-writer`, whose items are here as well), and [`survivors`]
-//! lists what a reader must find in it. [`LiveTrace`] does both for a file that is read meanwhile. The feature `strategy` has
-//! proptest draw arbitrary traces, and [`Workload`] generates a target under load (also as the program `gen-trace`).
+//! Traces: a test writes one with [`TraceBuilder`] (of `spdk-trace-writer`, whose items are
+//! re-exported), and [`survivors`] lists the records that a reader must find in it. [`LiveTrace`]
+//! does both for a file that is read meanwhile. The feature `strategy` lets proptest generate
+//! arbitrary traces, and [`Workload`] generates a target under load (also as the program
+//! `gen-trace`).
 //!
-//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run, [`command`] starts every process of a
-//! test, [`shared_data`] finds real traces beside the repository, and [`sources`] lists this project's own sources.
+//! [`script`] generates scripts, [`kernel`] decides whether a test on the live kernel may run,
+//! [`command`] starts every process of a test, [`shared_data`] finds real traces beside the
+//! repository, and [`sources`] lists this project's own sources.
 #![forbid(unsafe_code)]
 
 mod cpu;

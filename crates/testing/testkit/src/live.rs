@@ -1,4 +1,4 @@
-//! [`LiveTrace`]: a trace file that grows while a test reads it, with the truth about it.
+//! [`LiveTrace`]: a trace file that grows while a test reads it, with its expected contents.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use spdk_trace_writer::{Record, TraceBuilder, TraceFile};
 
 use crate::survivor::{Journal, Survivor};
 
-/// A trace file that is being recorded into, and what is left of the recorded.
+/// A trace file that is being recorded into, and the records left in it.
 #[derive(Debug)]
 pub struct LiveTrace {
     writer: spdk_trace_writer::LiveTrace,
@@ -20,12 +20,12 @@ impl LiveTrace {
         Ok(Self { writer: spdk_trace_writer::LiveTrace::create(path, trace)?, journal: Journal::of(trace) })
     }
 
-    /// The file as it is now, with the places of things in it.
+    /// Returns the current contents of the file, with its layout.
     pub fn snapshot(&self) -> &TraceFile {
         self.writer.snapshot()
     }
 
-    /// The records that are still in the rings, as [`crate::survivors`] lists them.
+    /// Returns the records still in the rings, as [`crate::survivors`] lists them.
     pub fn survivors(&self) -> Vec<Survivor> {
         self.journal.survivors()
     }
@@ -33,7 +33,8 @@ impl LiveTrace {
     /// Records: see [`spdk_trace_writer::LiveTrace::record`].
     ///
     /// # Panics
-    /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
+    /// If the tracepoint was not declared, the arguments don't match its declaration, or the lcore
+    /// has no history.
     pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<()> {
         let written = self.writer.record(lcore, record)?;
         self.journal.note(lcore, record, written, None);
@@ -50,7 +51,7 @@ impl LiveTrace {
         Ok(())
     }
 
-    /// Registers an owner, or gives its id to another.
+    /// Registers an owner, or reuses its id for another.
     ///
     /// # Panics
     /// If the file has no such owner.

@@ -1,8 +1,10 @@
-//! The processes that tests and benches start: [`command`] makes all of them, so that none outlives its test.
+//! The processes that tests and benches start: [`command`] creates all of them, so that none
+//! outlives its test.
 //!
-//! A program that a test makes and starts at once is written by another process. A thread of the test itself must not have the
-//! file open for writing: a child that another thread starts at that moment would have it open, too, until it executes its own
-//! program, and a file that is open for writing cannot be executed (ETXTBSY, execve(2)).
+//! A program that a test creates and starts at once is written by another process. A thread of the
+//! test itself must not have the file open for writing. A child that another thread starts at that
+//! moment would inherit it until it executes its own program, and a file that is open for writing
+//! cannot be executed (ETXTBSY, execve(2)).
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -10,29 +12,31 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Longest time of a child, from its start: more than any test takes, also in the deep check.
+/// Maximum lifetime of a child: more than any test takes, also in the deep check.
 const LONGEST: Duration = Duration::from_mins(10);
 
-/// Returns the command for a child that ends with its test: it is killed when the thread that started it ends, also if the test's
-/// process is killed, and it ends after ten minutes at the latest. It stays in the process group of the test.
+/// Returns the command for a child that ends with its test. It is killed when the thread that
+/// started it ends, also if the test's process is killed, and after ten minutes at the latest. It
+/// stays in the process group of the test.
 ///
-/// A child that another one starts is not bound. A shell that is to loop, for example, must be the child itself: `exec` it.
+/// A grandchild is not bound. A shell that is to loop, for example, must be the child itself:
+/// `exec` it.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     within(program, LONGEST)
 }
 
-/// Returns the same for a child with a time limit of its own.
+/// Returns the command for a child with a separate time limit.
 fn within(program: impl AsRef<OsStr>, longest: Duration) -> Command {
     let mut command = Command::new(program);
     sys::process::bind_to_starter(&mut command, longest);
     command
 }
 
-/// Kills a child, if it has not ended yet, and waits for its end. If a signal ended it, removes the trace that it had in `/dev/shm`, as
-/// applications of SPDK name it: they do not remove it themselves then.
+/// Kills a child, if it has not ended yet, and waits for its end. If a signal ended it, removes its
+/// trace from `/dev/shm`, by SPDK's naming: SPDK applications do not remove it themselves then.
 pub fn end(child: &mut Child) {
     use std::os::unix::process::ExitStatusExt as _;
-    // It may have ended.
+    // The child may have ended.
     let _ = child.kill();
     if !child.wait().is_ok_and(|status| status.signal().is_some()) {
         return;
@@ -40,7 +44,7 @@ pub fn end(child: &mut Child) {
     let ending = format!("_trace.pid{}", child.id());
     for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().ends_with(&ending) {
-            // Another one may have removed it.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -57,7 +61,7 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     assert!(status.is_ok_and(|status| status.success()), "{} cannot be copied to {}", from.display(), to.display());
 }
 
-/// Writes a program of these bytes, which all users may execute.
+/// Writes a program with these bytes, which all users may execute.
 ///
 /// # Panics
 /// If it cannot be written.

@@ -1,24 +1,26 @@
-//! Scripts in bpftrace's language, made at random or by choice: for tests of what compiles them.
+//! Scripts in bpftrace's language, generated at random or by choice, for tests of their compilers.
 
-/// Makes scripts. Types are kept apart by names: `$iN` and `@iN` are integers, `$sN` and `@sN` strings, `@cN` counts.
+/// Generator of scripts. Names separate the types: `$iN` and `@iN` are integers, `$sN` and `@sN`
+/// strings, `@cN` counts.
 pub struct Generator<'a> {
-    /// Gives a number below another one.
+    /// Source of choices: a number below the argument.
     choose: Box<dyn FnMut(u64) -> u64 + 'a>,
-    /// Probes beside `begin`.
+    /// Probes besides `begin`.
     probes: &'a [&'a str],
-    /// Other statements.
+    /// Additional statements.
     statements: &'a [&'a str],
-    /// How many integer and string variables are known at this place.
+    /// Number of integer variables defined so far.
     integers: u32,
+    /// Number of string variables defined so far.
     strings: u32,
     depth: u32,
     in_loop: bool,
-    /// Whether the probe is a user's: its arguments are addresses of strings.
+    /// True in a probe of user code, whose arguments are addresses of strings.
     in_user: bool,
 }
 
 impl<'a> Generator<'a> {
-    /// What the choices make.
+    /// Creates a generator from a source of choices.
     pub fn new(choose: impl FnMut(u64) -> u64 + 'a) -> Self {
         let probes = &["interval:s:1", "profile:hz:99", "end"];
         Self {
@@ -33,7 +35,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The same for the same seed (xorshift64).
+    /// Creates a generator that returns the same scripts for the same seed (xorshift64).
     pub fn random(seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Self::new(move |limit| {
@@ -44,7 +46,7 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// With these probes and statements, too.
+    /// Adds probes and statements.
     #[must_use]
     pub fn with(self, probes: &'a [&'a str], statements: &'a [&'a str]) -> Self {
         Self { probes, statements, ..self }
@@ -58,11 +60,12 @@ impl<'a> Generator<'a> {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// The next script.
+    /// Generates the next script.
     pub fn script(&mut self) -> String {
-        // A map that is nowhere filled is a mistake.
+        // A map that is never filled is an error.
         let mut text = "begin { @i0[1] = 1; @i1[1] = 1; @i2[1] = 1; }\n".to_owned();
-        // Strings in keys and variables take scratch memory, of which there is not enough for all that are thought of here.
+        // Strings in keys and variables take scratch memory, which is limited: shorter strings let
+        // more scripts fit.
         if self.below(4) != 0 {
             text.insert_str(0, "config = { max_strlen = 200 }\n");
         }

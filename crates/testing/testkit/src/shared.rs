@@ -1,11 +1,12 @@
-//! The traces of real targets, with what existing tools print of them: beside the repository, not in it.
+//! The traces of real targets, with the output of existing tools: stored beside the repository, not
+//! in it.
 
 use std::path::{Path, PathBuf};
 
 use crate::kernel::skip_if_permitted;
 
-/// Returns the folder of this name in the shared data, or the whole of it for an empty name; `None` if it is absent, which is
-/// reported.
+/// Returns the folder with this name in the shared data, or the whole of it for an empty name;
+/// `None` if it is absent, which is reported.
 pub fn shared_data(name: &str) -> Option<PathBuf> {
     let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
     let data = std::env::var_os("DPTRACE_SHARED_DATA").map_or(near, PathBuf::from).join(name);
@@ -17,7 +18,8 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Returns the files of all real traces, in the order of their names. Empty if the shared data is absent, which is reported.
+/// Returns the files of all real traces, in the order of their names. Empty if the shared data is
+/// absent, which is reported.
 ///
 /// # Panics
 /// If the folder can't be read, or has no trace.

@@ -1,22 +1,25 @@
 //! proptest strategies: arbitrary small traces.
 //!
-//! A trace is drawn as a sketch of plain choices, which shrinks well, and then built with a [`TraceBuilder`]. What a
-//! sketch can't say (too many arguments for the era, an lcore that does not exist) is bent to what the era allows.
+//! A trace is drawn as a sketch of plain choices, which shrinks well, and then built with a
+//! [`TraceBuilder`]. Choices that the era does not allow (too many arguments, an lcore that does
+//! not exist) are adjusted.
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
 use spdk_trace_writer::{Arg, ArgKind, Era, Record, Tpoint, TraceBuilder};
 
-/// An arbitrary small trace of any era: see [`any_trace_of`].
+/// Generates an arbitrary small trace of any era: see [`any_trace_of`].
 pub fn any_trace() -> impl Strategy<Value = TraceBuilder> {
     proptest::sample::select(&Era::ALL[..]).prop_flat_map(any_trace_of)
 }
 
-/// An arbitrary small trace of that era: one to four lcores, up to six tracepoints with arguments of every shape,
-/// relations, owners, thread names, and as many records as wrap small rings several times.
+/// Generates an arbitrary small trace of this era: one to four lcores, up to six tracepoints with
+/// arguments of every form, relations, owners, thread names, and enough records to wrap small rings
+/// several times.
 ///
-/// The tsc never steps back within an lcore but may stand still; nothing is torn and `clear_tsc` is 0.
+/// The tsc never steps back within an lcore but may stand still; nothing is torn and `clear_tsc` is
+/// 0.
 pub fn any_trace_of(era: Era) -> impl Strategy<Value = TraceBuilder> {
     any_sketch(era).prop_map(move |sketch| sketch.build(era))
 }
@@ -24,7 +27,7 @@ pub fn any_trace_of(era: Era) -> impl Strategy<Value = TraceBuilder> {
 #[derive(Debug, Clone)]
 struct Sketch {
     tsc_rate: u64,
-    /// The rings hold the longest record, and `2^extra` times that.
+    /// Factor of the ring's size, as a power of two: `2^extra` times the longest record.
     extra_slots: u32,
     tpoint_count: usize,
     lcores: Vec<u32>,
@@ -56,8 +59,9 @@ struct RecordSketch {
     values: Vec<(u64, String)>,
 }
 
-/// Owners and object types that a sketch chooses from: few, so that records meet.
+/// Range of owners in a sketch: small, so that records share them.
 const OWNERS: u16 = 6;
+/// Range of owner and object types in a sketch: small, so that records share them.
 const TYPES: std::ops::Range<u8> = 0..4;
 
 fn any_sketch(era: Era) -> impl Strategy<Value = Sketch> {

@@ -1,4 +1,4 @@
-//! The truth about a trace: which records are still in the rings at the end.
+//! The expected contents of a trace: the records still in the rings at the end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,32 +9,33 @@ use spdk_trace_writer::{Arg, Record, Tpoint, TraceBuilder, Written};
 pub struct Survivor {
     /// The lcore that recorded it.
     pub lcore: u32,
-    /// When, in ticks.
+    /// Time, in ticks.
     pub tsc: u64,
     /// Id of its tracepoint.
     pub tpoint_id: u16,
     /// Name of its tracepoint.
     pub tpoint: String,
-    /// Its owner (`poller_id` up to v24.01).
+    /// Id of its owner (`poller_id` up to v24.01).
     pub owner: u16,
-    /// Its size.
+    /// Size.
     pub size: u32,
-    /// Its object.
+    /// Id of its object.
     pub object: u64,
-    /// Its arguments as the slots hold them: strings cut to their size, integers of 4 bytes without their upper half.
+    /// Arguments as the slots hold them: strings cut to their size, integers of 4 bytes without
+    /// their upper half.
     pub args: Vec<Arg>,
-    /// Whether all of its slots are still its own; otherwise `args` can't be read back.
+    /// True if all of its slots are intact; otherwise `args` can't be read back.
     pub args_intact: bool,
-    /// Whether `next_entry` was moved past it; otherwise the writer was stopped within it.
+    /// True if `next_entry` was moved past it; otherwise the writer was stopped within it.
     pub finished: bool,
     /// Index of its first slot in the ring.
     pub slot: usize,
-    /// Slots that it took.
+    /// Number of its slots.
     pub slots: usize,
 }
 
 impl Survivor {
-    /// The truth about a record, before it has its slots.
+    /// Creates the expected record, without its slots.
     fn of(lcore: u32, record: &Record, tpoint: &Tpoint, finished: bool) -> Self {
         let args = record.args.iter().zip(&tpoint.args);
         Self {
@@ -54,33 +55,33 @@ impl Survivor {
     }
 }
 
-/// The records of a trace that are still in the rings: lcore after lcore, each in the order of recording. Records that
-/// `clear_tsc` hides are among them.
+/// Returns the records of a trace that are still in the rings, by lcore and in the order of
+/// recording. Includes records hidden by `clear_tsc`.
 pub fn survivors(trace: &TraceBuilder) -> Vec<Survivor> {
     Journal::of(trace).survivors()
 }
 
-/// What was recorded, and which record each slot holds.
+/// The recorded records, and the record in each slot.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     tpoints: BTreeMap<u16, Tpoint>,
-    /// Slots of each ring.
+    /// Number of slots in each ring.
     slots: usize,
     lcores: BTreeMap<u32, LcoreJournal>,
 }
 
 #[derive(Debug, Clone)]
 struct LcoreJournal {
-    /// The newest records; older ones, which no slot holds any more, were dropped.
+    /// The newest records; older ones that are in no slot were dropped.
     records: VecDeque<Survivor>,
-    /// How many were dropped: the number of the first in `records`.
+    /// Number of dropped records, which is the number of the first in `records`.
     dropped: usize,
-    /// Number of the record that wrote the slot last.
+    /// Number of the record that last wrote each slot.
     writers: Vec<Option<usize>>,
 }
 
 impl Journal {
-    /// The journal of all that the trace has recorded.
+    /// Creates the journal of everything that the trace has recorded.
     pub(crate) fn of(trace: &TraceBuilder) -> Self {
         let mut image = trace.empty_image();
         let tpoints = trace.tpoints().map(|tpoint| (tpoint.id, tpoint.clone())).collect();
@@ -89,7 +90,8 @@ impl Journal {
         journal
     }
 
-    /// Notes a record of which the first `limit` slots were written, or all of them and `next_entry`.
+    /// Notes a record. `limit` is the number of slots written; if `None`, all were written, and
+    /// `next_entry` too.
     ///
     /// # Panics
     /// If its tracepoint was not declared.
@@ -107,19 +109,20 @@ impl Journal {
         journal.drop_overwritten();
     }
 
-    /// The records whose first slot is still theirs: lcore after lcore, each in the order of recording.
+    /// Returns the records whose first slot is intact, by lcore and in the order of recording.
     pub(crate) fn survivors(&self) -> Vec<Survivor> {
         self.lcores.values().flat_map(LcoreJournal::survivors).collect()
     }
 }
 
 impl LcoreJournal {
-    /// Whether part `part` of that record is still in its slot.
+    /// Returns whether part `part` of this record is still in its slot.
     fn holds(&self, number: usize, record: &Survivor, part: usize) -> bool {
         self.writers[(record.slot + part) % self.writers.len()] == Some(number)
     }
 
-    /// Forgets the records at the front that no slot holds, so that a ring written for hours takes no more memory.
+    /// Drops the records at the front that are in no slot, so that a ring written for hours takes
+    /// no more memory.
     fn drop_overwritten(&mut self) {
         while self.records.front().is_some_and(|record| !self.holds(self.dropped, record, 0)) {
             self.records.pop_front();
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
     use crate::Era;
 
-    /// A ring of eight slots, with one tracepoint that takes three of them.
+    /// Creates a trace with a ring of eight slots, and one tracepoint that takes three of them.
     fn small() -> TraceBuilder {
         let mut t = TraceBuilder::new(Era::F).slots(8);
         t.tpoint(Tpoint::new(193, "START").ptr("ctx").int("qd", 4).str("name", 40));

@@ -13,30 +13,31 @@ use super::{AttachType, Command, Program, address, make, make_apart};
 use crate::apart::Descriptor;
 use crate::perf::PerfEvent;
 
-/// An attachment. Dropping it ends it, and so does the end of this process, however it comes.
+/// An attachment. It ends when dropped, and with this process, even if that is killed.
 #[derive(Debug)]
 pub struct Link {
     fd: Descriptor,
-    /// Whether the kernel closes it without a wait.
+    /// True if the kernel closes it without waiting.
     quick: bool,
-    /// What the program is attached to, where that is an object of its own.
+    /// The perf event that the program is attached to, if any.
     event: Option<PerfEvent>,
 }
 
-/// Many places of one file.
+/// Parameters for attaching to many locations of one file.
 #[derive(Clone, Copy, Debug)]
 pub struct UprobeMulti<'a> {
-    /// The file, by a name that we can open.
+    /// Path of the file, which we can open.
     pub path: &'a Path,
-    /// Where, as offsets in the file.
+    /// File offsets of the locations.
     pub offsets: &'a [u64],
-    /// The places' semaphores as offsets in the file, 0 where there is none; empty if there are none at all.
+    /// File offsets of the locations' semaphores, 0 for a location without one; empty if there are
+    /// none at all.
     pub semaphores: &'a [u64],
-    /// The cookie that the program can read at each place.
+    /// Cookies that the program can read at the locations.
     pub cookies: &'a [u64],
-    /// Whether the program runs when the function returns.
+    /// True to run the program when the function returns.
     pub on_return: bool,
-    /// The process, or 0 for all.
+    /// Process id, or 0 for all processes.
     pub pid: u32,
 }
 
@@ -110,7 +111,7 @@ struct RawTracepointAttr {
 }
 
 impl Link {
-    /// Attaches to many places at once. Since Linux 6.6.
+    /// Attaches to many locations at once. Since Linux 6.6.
     pub fn uprobe_multi(program: &Program, to: &UprobeMulti<'_>) -> io::Result<Self> {
         let count = to.offsets.len();
         if to.cookies.len() != count || !(to.semaphores.is_empty() || to.semaphores.len() == count) {
@@ -131,12 +132,14 @@ impl Link {
             pid: to.pid,
             padding: 0,
         };
-        // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
+        // SAFETY: the arrays have `count` entries each (checked above) and are only read; the path
+        // ends with a NUL.
         let fd = unsafe { make_apart(Command::LinkCreate, &mut attr) }?;
         Ok(Self { fd: Descriptor::apart(fd), quick: false, event: None })
     }
 
-    /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since Linux 5.18.
+    /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since
+    /// Linux 5.18.
     pub fn kprobe_multi(program: &Program, functions: &[&str], cookies: &[u64]) -> io::Result<Self> {
         if cookies.len() != functions.len() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -154,12 +157,13 @@ impl Link {
             addresses: 0,
             cookies: address(cookies),
         };
-        // SAFETY: the arrays have `count` entries each and are only read; each name ends with a 0 and outlives the call.
+        // SAFETY: the arrays have `count` entries each and are only read; each name ends with a NUL
+        // and outlives the call.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         Ok(Self { fd: Descriptor::plain(fd), quick: false, event: None })
     }
 
-    /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
+    /// Attaches to a perf event, which the link then owns. Since Linux 5.15.
     pub fn perf_event(program: &Program, event: PerfEvent, cookie: u64) -> io::Result<Self> {
         let mut attr = PerfLinkAttr {
             prog_fd: program.raw_fd(),
@@ -174,24 +178,25 @@ impl Link {
         Ok(Self { fd: Descriptor::plain(fd), quick: false, event: Some(event) })
     }
 
-    /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
+    /// Attaches to a perf event as on kernels before 5.15, without a cookie: the event holds the
+    /// program.
     pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
         event.set_program(program)?;
         event.enable()?;
         Ok(Self { fd: event.into_fd(), quick: false, event: None })
     }
 
-    /// Readies a program for an iteration over what it was loaded for. Since Linux 5.8.
+    /// Prepares a program for iterations over the objects that it was loaded for. Since Linux 5.8.
     pub fn iterator(program: &Program) -> io::Result<Self> {
         let attach_type = AttachType::Iterator as u32;
         let mut attr = IteratorLinkAttr { prog_fd: program.raw_fd(), target_fd: 0, attach_type, flags: 0 };
-        // SAFETY: this form has no pointers; what is not given is 0, which is an iteration over all.
+        // SAFETY: this form has no pointers; fields left at 0 select an iteration over all objects.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
     }
 
-    /// One iteration: reading the file runs the program for object after object, and its end is the end. Only for
-    /// [`Self::iterator`].
+    /// Starts one iteration: reading the file runs the program for one object after another, until
+    /// its end. Only for [`Self::iterator`].
     pub fn iteration(&self) -> io::Result<File> {
         let mut attr = IteratorAttr { link_fd: self.fd.as_fd().as_raw_fd().cast_unsigned(), flags: 0 };
         // SAFETY: this form has no pointers.
@@ -199,34 +204,36 @@ impl Link {
         Ok(File::from(fd))
     }
 
-    /// Whether the kernel closes it without a wait: of raw tracepoints.
+    /// Returns whether the kernel closes it without waiting, as for raw tracepoints.
     pub fn is_quick(&self) -> bool {
         self.quick
     }
 
-    /// Stops the program without closing the link, which would wait for an RCU grace period. Only a perf event that samples
-    /// can be disabled; returns whether this link was.
+    /// Stops the program without closing the link, which would wait for an RCU grace period. Only a
+    /// sampling perf event can be disabled; returns whether this link was.
     pub fn disable(&self) -> bool {
         self.event.as_ref().is_some_and(PerfEvent::disable)
     }
 
-    /// The descriptors that keep it: its own, and that of what it is to.
+    /// Iterates over the descriptors that keep the attachment: the link's own, and that of the perf
+    /// event.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         std::iter::once(self.fd.as_fd()).chain(self.event.as_ref().map(AsFd::as_fd))
     }
 
-    /// Ends the attachment, and gives what it was to: closing that as well takes the kernel as long again.
+    /// Ends the attachment, and returns the perf event, if any: closing that takes the kernel as
+    /// long again.
     pub fn end(self) -> Option<PerfEvent> {
         drop(self.fd);
         self.event
     }
 
-    /// Attaches to a tracepoint by its name (since Linux 4.17), or, with no name, to what a [`super::ProgramType::Tracing`]
-    /// program was loaded for (since Linux 5.5).
+    /// Attaches to a tracepoint by name (since Linux 4.17). Without a name, attaches to the target
+    /// for which a [`super::ProgramType::Tracing`] program was loaded (since Linux 5.5).
     pub fn raw_tracepoint(program: &Program, name: Option<&CStr>) -> io::Result<Self> {
         let name = name.map_or(0, |name| address(name.as_ptr()));
         let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
-        // SAFETY: the name, if there is one, ends with a 0 and is only read.
+        // SAFETY: the name, if there is one, ends with a NUL and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
         Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
     }

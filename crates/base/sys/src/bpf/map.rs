@@ -9,18 +9,18 @@ use zerocopy::{Immutable, IntoBytes, KnownLayout};
 use super::{Command, address, call, make, object_name};
 use crate::cpus;
 
-/// What a map is made from.
+/// Parameters for creating a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapSpec<'name> {
-    /// Its name, of which the kernel keeps 15 bytes.
+    /// Name, of which the kernel keeps 15 bytes.
     pub name: &'name str,
-    /// Its kind.
+    /// Kind of the map.
     pub kind: MapKind,
-    /// The bytes of a key.
+    /// Size of a key, in bytes.
     pub key_size: u32,
-    /// The bytes of a value; of one CPU's, where each has its own.
+    /// Size of a value, in bytes; for per-CPU maps, of one CPU's value.
     pub value_size: u32,
-    /// How many entries it holds; for a ring buffer its bytes.
+    /// Maximum number of entries; for a ring buffer its size in bytes.
     pub max_entries: u32,
     /// `BPF_F_*` flags.
     pub flags: u32,
@@ -45,7 +45,7 @@ struct ElementAttr {
     map_fd: u32,
     padding: u32,
     key: u64,
-    /// The value, or for [`Command::MapNextKey`] the next key.
+    /// Address of the value, or for [`Command::MapNextKey`] of the next key.
     value: u64,
     flags: u64,
 }
@@ -56,14 +56,14 @@ pub struct Map {
     fd: OwnedFd,
     kind: MapKind,
     key_size: usize,
-    /// The bytes that a lookup writes: one value, or one for each possible CPU.
+    /// Number of bytes that a lookup writes: one value, or one for each possible CPU.
     lookup_size: usize,
     value_size: usize,
     max_entries: u32,
 }
 
 impl Map {
-    /// Makes a map.
+    /// Creates a map.
     pub fn create(spec: &MapSpec<'_>) -> io::Result<Self> {
         let mut attr = CreateAttr {
             map_type: spec.kind as u32,
@@ -85,45 +85,50 @@ impl Map {
         Ok(Self { fd, kind, key_size, lookup_size, value_size, max_entries })
     }
 
-    /// The bytes of a key.
+    /// Returns the size of a key, in bytes.
     pub fn key_size(&self) -> usize {
         self.key_size
     }
 
-    /// The bytes of a value; of one CPU's, where each has its own.
+    /// Returns the size of a value, in bytes; for per-CPU maps, of one CPU's value.
     pub fn value_size(&self) -> usize {
         self.value_size
     }
 
-    /// How many entries it holds; for a ring buffer its bytes.
+    /// Returns the maximum number of entries; for a ring buffer its size in bytes.
     pub fn max_entries(&self) -> u32 {
         self.max_entries
     }
 
-    /// Its kind.
+    /// Returns the kind of the map.
     pub fn kind(&self) -> MapKind {
         self.kind
     }
 
-    /// How far apart two CPUs' values are in what [`Map::lookup`] gives, or nothing for a map with one value a key.
+    /// Returns the distance between two CPUs' values in the result of [`Map::lookup`], in bytes;
+    /// `None` for a map with one value per key.
     pub fn cpu_stride(&self) -> Option<usize> {
         self.kind.is_per_cpu().then(|| self.value_size.next_multiple_of(8))
     }
 
-    /// The value of a key, or the values of all possible CPUs one after the other; nothing if the key is not there.
+    /// Returns the value of a key, or the values of all possible CPUs one after the other; `None`
+    /// if the key is absent.
     pub fn lookup(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let mut value = vec![0; self.lookup_size];
         let mut attr = self.element(Some(key), value.as_mut_ptr().cast_const(), 0)?;
-        // SAFETY: the key has the map's size (`element` looked), and the value is as long as the kernel writes.
+        // SAFETY: the key has the map's size (checked by `element`), and the value has the size
+        // that the kernel writes.
         absent(unsafe { call(Command::MapLookup, &mut attr) }).map(|found| found.map(|_| value))
     }
 
-    /// Puts a value in. A map with a value for each CPU wants all of them, in the form that [`Map::lookup`] gives.
+    /// Sets the value of a key. A per-CPU map needs the values of all CPUs, in the form that
+    /// [`Map::lookup`] returns.
     pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.put(key, value, 0)
     }
 
-    /// As [`Map::update`], for a key that is not there: one that is, is left as it is, and the answer is no.
+    /// Sets the value of an absent key, like [`Map::update`]. Returns false, and changes nothing,
+    /// if the key is present.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> io::Result<bool> {
         match self.put(key, value, u64::from(NOEXIST)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -140,17 +145,18 @@ impl Map {
         unsafe { call(Command::MapUpdate, &mut attr) }.map(drop)
     }
 
-    /// Takes a key out, and says whether it was there.
+    /// Removes a key; returns whether it was present.
     pub fn delete(&self, key: &[u8]) -> io::Result<bool> {
         let mut attr = self.element(Some(key), std::ptr::null(), 0)?;
         // SAFETY: the key has the map's size, and this form has no value.
         absent(unsafe { call(Command::MapDelete, &mut attr) }).map(|found| found.is_some())
     }
 
-    /// All keys, in the map's own order. Of a map that changes meanwhile some keys may be missing or doubled.
+    /// Returns all keys, in the map's own order. If the map changes meanwhile, some keys may be
+    /// missing or repeated.
     pub fn keys(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        // A walk begins anew when its last key was deleted: a busy map must not make it endless.
+        // A walk restarts when its last key was deleted: a busy map must not make it endless.
         while keys.len() <= self.max_entries as usize {
             let mut next = vec![0; self.key_size];
             let last = keys.last().map(Vec::as_slice);
@@ -179,7 +185,7 @@ impl AsFd for Map {
     }
 }
 
-/// Turns "no such key" into nothing.
+/// Turns the error "no such key" into `None`.
 fn absent(done: io::Result<i32>) -> io::Result<Option<i32>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

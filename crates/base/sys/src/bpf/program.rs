@@ -1,4 +1,4 @@
-//! Programs: loading them, and reading the kernel's counters of them.
+//! Programs: loads them, and reads the kernel's counters for them.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,27 +9,28 @@ use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes, KnownLayout};
 
 use super::{Btf, Command, address, call, make, object_name};
 
-/// What a program's context is: `enum bpf_prog_type` of `linux/bpf.h`.
+/// Type of a program, which decides its context: `enum bpf_prog_type` of `linux/bpf.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u32)]
 pub enum ProgramType {
-    /// A function's entry or return, in the kernel or in a process: the registers.
+    /// Entry or return of a function, in the kernel or in a process. Context: the registers.
     Kprobe = 2,
-    /// A tracepoint: its record.
+    /// A tracepoint. Context: its record.
     Tracepoint = 5,
     /// A sample of a perf event.
     PerfEvent = 7,
-    /// A tracepoint before its record is made: its arguments.
+    /// A tracepoint before its record is made. Context: its arguments.
     RawTracepoint = 17,
-    /// What the kernel's BTF types: tracepoints and functions.
+    /// Tracepoints and functions, typed by the kernel's BTF.
     Tracing = 26,
 }
 
-/// What a program is going to be attached to, where its type leaves that open: `enum bpf_attach_type` of `linux/bpf.h`.
+/// Future attachment of a program, if its type leaves that open: `enum bpf_attach_type` of
+/// `linux/bpf.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u32)]
 pub enum AttachType {
-    /// The type says it.
+    /// Determined by the program type.
     None = 0,
     /// A tracepoint by its BTF. Since Linux 5.5.
     RawTracepoint = 23,
@@ -43,50 +44,51 @@ pub enum AttachType {
     PerfEvent = 41,
     /// Many kernel functions in one link. Since Linux 5.18.
     KprobeMulti = 42,
-    /// Many places of one file in one link. Since Linux 6.6.
+    /// Many locations of one file in one link. Since Linux 6.6.
     UprobeMulti = 48,
 }
 
-/// Where a subprogram begins and which BTF function it is: `struct bpf_func_info`.
+/// Start of a subprogram, and its BTF function: `struct bpf_func_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct FuncInfo {
-    /// Its first slot.
+    /// First instruction slot.
     pub slot: u32,
-    /// Its id in the program's BTF.
+    /// Type id in the program's BTF.
     pub type_id: u32,
 }
 
-/// What a program is made from.
+/// Parameters for loading a program.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSpec<'a> {
-    /// Its name, of which the kernel keeps 15 bytes.
+    /// Name, of which the kernel keeps 15 bytes.
     pub name: &'a str,
-    /// What its context is.
+    /// Type of the program.
     pub kind: ProgramType,
-    /// What it will be attached to.
+    /// Future attachment.
     pub attach: AttachType,
-    /// The kernel type that it will be attached to, for [`ProgramType::Tracing`].
+    /// BTF id of the kernel type to attach to, for [`ProgramType::Tracing`].
     pub attach_btf_id: u32,
-    /// Whether it may wait for a page of memory. Since Linux 5.10, for user probes 6.0.
+    /// True if it may wait for a page of memory. Since Linux 5.10, for user probes 6.0.
     pub sleepable: bool,
-    /// Its instructions, 8 bytes each, with descriptors in place.
+    /// Instructions, 8 bytes each, with descriptors in place.
     pub insns: &'a [u8],
-    /// Its licence. The kernel allows many helpers only to programs whose licence is compatible with its own.
+    /// Licence. The kernel allows many helpers only to programs whose licence is compatible with
+    /// its own.
     pub license: &'a CStr,
-    /// Its functions and their types, if it has callbacks.
+    /// Functions and their types, if it has callbacks.
     pub functions: Option<(&'a Btf, &'a [FuncInfo])>,
 }
 
-/// The verifier did not take a program.
+/// Error for a rejected program.
 #[derive(Debug, Error)]
 #[error("the kernel rejected the program {name}")]
 pub struct LoadError {
-    /// The program's name.
+    /// Name of the program.
     pub name: String,
-    /// The call's error.
+    /// Error of the system call.
     pub source: io::Error,
-    /// What the verifier said; empty where it was not reached.
+    /// Log of the verifier; empty if it did not run.
     pub log: String,
 }
 
@@ -117,8 +119,8 @@ struct LoadAttr {
 
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
-/// How much of the verifier's log there is room for. It says why at the end, and cuts the beginning where it is longer
-/// (since Linux 6.4; before, the load fails with ENOSPC, which is an answer too).
+/// Size of the buffer for the verifier's log. The reason is at its end; a longer log loses its
+/// beginning (since Linux 6.4; before, the load fails with ENOSPC, which is an answer too).
 const LOG_BYTES: usize = 1 << 20;
 
 /// A loaded program.
@@ -127,18 +129,20 @@ pub struct Program {
     fd: OwnedFd,
 }
 
-/// What the kernel counted of a program.
+/// Kernel's counters for a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProgramStats {
-    /// How often it was skipped because a program was running already. Since Linux 5.12; for perf events since 6.7.
+    /// Number of runs skipped because a program was running already. Since Linux 5.12; for perf
+    /// events since 6.7.
     pub misses: u64,
-    /// The bytes of machine instructions that it was translated to; 0 where it is interpreted, or that is not for us.
+    /// Size of the translated machine code, in bytes; 0 if the program is interpreted, or we may
+    /// not see it.
     pub translated_bytes: u32,
-    /// How many instructions the verifier walked. Since Linux 5.16.
+    /// Number of instructions that the verifier processed. Since Linux 5.16.
     pub verified_insns: u32,
 }
 
-/// `struct bpf_prog_info` up to `verified_insns`, with the parts that we don't ask for left out of sight.
+/// `struct bpf_prog_info` up to `verified_insns`; `unused` covers the fields that we don't request.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Info {
@@ -182,13 +186,14 @@ struct RunAttr {
 const RUN_ON_CPU: u32 = 1;
 
 impl Program {
-    /// Loads a program. The verifier's log is asked for only when it refuses: writing it costs more than verifying.
+    /// Loads a program. The verifier's log is requested only after a rejection: writing it costs
+    /// more than verifying.
     pub fn load(spec: &ProgramSpec<'_>) -> Result<Self, LoadError> {
         if let Ok(fd) = load(spec, &mut []) {
             return Ok(Self { fd });
         }
         let mut log = vec![0; LOG_BYTES];
-        // What failed once may pass now: memory was short, or a signal came.
+        // The second attempt may succeed: memory was short, or a signal arrived.
         load(spec, &mut log).map(|fd| Self { fd }).map_err(|source| {
             let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]).into_owned();
@@ -196,12 +201,13 @@ impl Program {
         })
     }
 
-    /// What the kernel counted of it.
+    /// Returns the kernel's counters for it.
     pub fn stats(&self) -> io::Result<ProgramStats> {
         let mut info = Info::new_zeroed();
         let mut attr =
             InfoAttr { fd: self.fd.as_raw_fd() as u32, length: size_of::<Info>() as u32, info: address(&raw mut info) };
-        // SAFETY: `info` is writable and as long as said; all its bytes may be anything. It asks for no arrays.
+        // SAFETY: `info` is writable and has the stated size; all its bytes may be anything. It
+        // requests no arrays.
         unsafe { call(Command::InfoByFd, &mut attr) }?;
         Ok(ProgramStats {
             misses: info.recursion_misses,
@@ -210,12 +216,14 @@ impl Program {
         })
     }
 
-    /// Runs a [`ProgramType::RawTracepoint`] program once, here and now, with these arguments. Since Linux 5.10.
+    /// Runs a [`ProgramType::RawTracepoint`] program once, here and now, with these arguments.
+    /// Since Linux 5.10.
     pub fn run(&self, arguments: &[u64]) -> io::Result<u32> {
         self.run_as(arguments, RunAttr::new_zeroed())
     }
 
-    /// As [`Program::run`] without arguments, in an interrupt of this CPU: whatever runs there is then the current task.
+    /// Runs the program as [`Program::run`] does, without arguments, in an interrupt of this CPU.
+    /// The task running there is then the current task.
     pub fn run_on(&self, cpu: u32) -> io::Result<u32> {
         let mut attr = RunAttr::new_zeroed();
         (attr.flags, attr.cpu) = (RUN_ON_CPU, cpu);
@@ -224,10 +232,11 @@ impl Program {
 
     fn run_as(&self, arguments: &[u64], mut attr: RunAttr) -> io::Result<u32> {
         attr.prog_fd = self.fd.as_raw_fd() as u32;
-        // A pointer without a size is refused (bpf_prog_test_run in kernel/bpf/syscall.c).
+        // The kernel rejects a pointer without a size (bpf_prog_test_run in kernel/bpf/syscall.c).
         attr.ctx_in = if arguments.is_empty() { 0 } else { address(arguments) };
         attr.ctx_size_in = size_of_val(arguments) as u32;
-        // SAFETY: the context and its size are those of `arguments`, which is only read; nothing else is pointed to.
+        // SAFETY: the context and its size are those of `arguments`, which is only read; there are
+        // no other pointers.
         unsafe { call(Command::ProgramRun, &mut attr) }?;
         Ok(attr.retval)
     }
@@ -266,7 +275,7 @@ fn load(spec: &ProgramSpec<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         line_info_cnt: 0,
         attach_btf_id: spec.attach_btf_id,
     };
-    // SAFETY: every pointer is to a slice or a string that outlives the call, with its own length beside it; the kernel
-    // writes to the log only.
+    // SAFETY: every pointer is to a slice or a string that outlives the call, with its own length
+    // beside it; the kernel writes to the log only.
     unsafe { make(Command::ProgramLoad, &mut attr) }
 }

@@ -1,17 +1,17 @@
-//! A memory that is read page by page, each page once: a reading of a thousand objects takes a thousand system calls and not ten
-//! thousand, and sees one state of each page.
+//! Memory that is read page by page, each page once. Reading a thousand objects then takes a
+//! thousand system calls instead of ten thousand, and sees one state of each page.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use live_memory::{Memory, Unreadable};
 
-/// Bytes of a piece: a page of every machine that dptrace runs on is a multiple of it.
+/// Size of a cached piece, in bytes. The page size of every supported machine is a multiple of it.
 const PAGE: u64 = 4096;
-/// The pages that are kept: 64 MiB. What is beyond is read each time.
+/// Limit on cached pages: 64 MiB. Pages beyond it are read each time.
 const MAX_PAGES: usize = 16 << 10;
 
-/// A memory of which each page is read once.
+/// Memory of which each page is read once.
 #[derive(Debug)]
 pub struct Cached<M> {
     memory: M,
@@ -19,12 +19,13 @@ pub struct Cached<M> {
 }
 
 impl<M: Memory> Cached<M> {
-    /// The memory as it is from now on.
+    /// Wraps a memory; nothing is cached yet.
     pub fn new(memory: M) -> Self {
         Self { memory, pages: RefCell::default() }
     }
 
-    /// Copies bytes of one page. Says whether the page could be read as a whole.
+    /// Copies bytes of one page. Returns false if the page could not be read as a whole, or the
+    /// cache is full.
     fn copy(&self, address: u64, into: &mut [u8]) -> bool {
         let (page, offset) = (address / PAGE, (address % PAGE) as usize);
         let mut pages = self.pages.borrow_mut();
@@ -54,7 +55,7 @@ impl<M: Memory> Memory for Cached<M> {
             }
             done += part;
         }
-        // A part of a page may be there without the rest.
+        // Parts of the page may be readable even if the whole is not.
         if done == length { Ok(()) } else { self.memory.read(address, into) }
     }
 }

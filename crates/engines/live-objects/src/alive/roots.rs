@@ -1,4 +1,5 @@
-//! Globals to which objects lead: a program without symbols does not say where its lists begin, but the elements do.
+//! Finds globals from objects: a program without symbols does not name its lists, but their
+//! elements lead to the heads.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,13 @@ use crate::alive::agree;
 use crate::alive::compile::{Compiled, Program};
 use crate::alive::walk::MAX_ELEMENTS;
 
-/// Objects that are asked for the same global: what one of them says while it changes, another one corrects.
+/// Limit on the objects asked for the same global. Others outvote one that is misread while it
+/// changes.
 const MAX_WITNESSES: usize = 64;
 
-/// The addresses of globals to which the objects at these addresses lead, by their names (`roots` of [`AliveSpec`]). An address at
-/// which there is no such object is passed over. If objects disagree, what most of them say is taken.
+/// Returns the addresses of globals to which the objects at these addresses lead, by name (`roots`
+/// of [`AliveSpec`]). Skips addresses without such an object. If objects disagree, the majority
+/// wins.
 pub fn roots(spec: &ObjectSpec, program: &Program<'_>, pointers: &[u64], memory: &dyn Memory) -> BTreeMap<String, u64> {
     let Some(leading) = leading(spec) else { return BTreeMap::new() };
     let Ok(compiled) = Compiled::of_pointers(&leading, program) else { return BTreeMap::new() };
@@ -34,7 +37,7 @@ pub fn roots(spec: &ObjectSpec, program: &Program<'_>, pointers: &[u64], memory:
     votes.into_iter().filter_map(|(name, votes)| Some((name.to_owned(), most(votes)?))).collect()
 }
 
-/// The spec with its roots in place of its values.
+/// Returns the spec with its roots in place of its values.
 fn leading(spec: &ObjectSpec) -> Option<ObjectSpec> {
     let mut leading = spec.clone();
     leading.alive.retain(|alive| !alive.roots.is_empty());
@@ -45,11 +48,13 @@ fn leading(spec: &ObjectSpec) -> Option<ObjectSpec> {
     (!leading.alive.is_empty()).then_some(leading)
 }
 
-/// The head of the list (`TAILQ`) to which an element belongs. `link` is the element's `tqe_prev`: the address of the pointer to
-/// it, which is in the head or in the element before it. Behind that pointer there is
+/// Returns the head of the list (`TAILQ`) to which an element belongs. `link` is the element's
+/// `tqe_prev`: the address of the pointer to it, either in the head or in the element before it.
+/// The word after that pointer is
 ///
-/// - in an element its own `tqe_prev`, the address of a pointer to it, which is not 0,
-/// - in the head `tqh_last`, the address of the last element's `tqe_next`, which is 0 (`<sys/queue.h>`).
+/// - in an element, its own `tqe_prev`: the address of a pointer to it, which is not 0,
+/// - in the head, `tqh_last`: the address of the last element's `tqe_next`, which is 0
+///   (`<sys/queue.h>`).
 fn list_head(mut link: u64, memory: &dyn Memory) -> Option<u64> {
     for _ in 0..MAX_ELEMENTS {
         let behind = word(link.checked_add(8)?, memory).ok()?;
@@ -75,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_head_is_found_from_each_element() {
-        // The head at 0x100; elements at 0x200, 0x300 and 0x400, whose links are at 0x10.
+        // Head at 0x100; elements at 0x200, 0x300 and 0x400, with links at offset 0x10.
         let mut image = Image::new();
         let mut put = |at: u64, values: [u64; 2]| {
             image.write(at, &values[0].to_le_bytes());
@@ -90,7 +95,7 @@ mod tests {
         }
         assert_eq!(list_head(0x800, &image), None, "not mapped");
         assert_eq!(list_head(u64::MAX, &image), None);
-        // Elements that lead back to each other.
+        // Elements that point back to each other.
         let mut image = Image::new();
         for (at, behind) in [(0x500, 0x600_u64), (0x600, 0x500)] {
             image.write(at, &1_u64.to_le_bytes());

@@ -6,51 +6,52 @@ use live_memory::{Cause, EvalError, Expression, Memory, Scalar as Value, Unreada
 
 use crate::alive::compile::{Compiled, LoopKind};
 
-/// The most elements that one reading goes through, those of all lists together. A program that has more objects, or a list
-/// without an end, is read up to here.
+/// Limit on the elements of one reading, of all lists together. It ends the reading of a list that
+/// is longer, or endless.
 pub const MAX_ELEMENTS: u64 = 1 << 18;
 
-/// What one reading of the memory found.
+/// Result of one reading of the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     objects: BTreeMap<Value, Vec<Value>>,
     counts: Counts,
 }
 
-/// What was left out.
+/// Counts of what was left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Objects that did not meet a condition, for the first time by condition.
+    /// Objects that failed a condition.
     pub rejected: u64,
-    /// The condition that the first of them did not meet.
+    /// First condition that failed.
     pub rejected_by: Option<String>,
     /// Objects and list elements that could not be read.
     pub unreadable: u64,
     /// Objects that changed while they were read.
     pub torn: u64,
-    /// Lists that were not read to their ends: those that lead back to themselves, and those that are too long.
+    /// Lists not read to their ends: cyclic ones, and those that are too long.
     pub cut: Vec<String>,
-    /// Why nothing can be read at all.
+    /// Reason why nothing can be read at all, if so.
     pub failed: Option<Cause>,
 }
 
-/// An object that was alive.
+/// Object that was alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AliveObject {
-    /// Its values, in the order of [`Compiled::names`].
+    /// Values, in the order of [`Compiled::names`].
     pub values: Vec<Value>,
 }
 
-/// What two readings agree about.
+/// Result on which two readings agree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The objects, by their keys.
+    /// Objects, sorted by key.
     pub objects: Vec<AliveObject>,
-    /// What was left out.
+    /// Counts of what was left out.
     pub counts: Counts,
 }
 
-/// What both readings, one after the other, say of the objects: what is the same in both was so at the moment between them.
+/// Compares two consecutive readings. An object that is equal in both had these values at the
+/// moment between them; others count as torn.
 pub fn agree(first: &Reading, second: Reading) -> Found {
     let mut counts = second.counts;
     let mut objects = Vec::new();
@@ -65,12 +66,12 @@ pub fn agree(first: &Reading, second: Reading) -> Found {
 }
 
 impl Reading {
-    /// The number of objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -84,14 +85,15 @@ impl Compiled {
         walk.reading
     }
 
-    /// Whether there is any such object: reads up to the first one.
+    /// Returns true if there is any such object; stops at the first one.
     pub fn finds_any(&self, memory: &dyn Memory) -> bool {
         let mut walk = Walk { enough: 1, ..Walk::new(self, memory) };
         walk.enter(0);
         !walk.reading.is_empty()
     }
 
-    /// Reads what lies at these addresses, as far as it is such an object: for [`Compiled::of_pointers`].
+    /// Reads the objects at these addresses, as far as they meet the conditions: for
+    /// [`Compiled::of_pointers`].
     pub fn read_at(&self, addresses: &[u64], memory: &dyn Memory) -> Reading {
         let mut walk = Walk::new(self, memory);
         for &address in addresses.iter().take(MAX_ELEMENTS as usize) {
@@ -102,8 +104,8 @@ impl Compiled {
     }
 }
 
-/// That something has no value: its memory can't be read, or a text does not end within its array; and why nothing else can be read
-/// either, if so.
+/// Reason for a missing value: its memory can't be read, or a text does not end within its array.
+/// Holds the cause if nothing else can be read either.
 struct Fault(Option<Cause>);
 
 impl From<EvalError> for Fault {
@@ -124,7 +126,7 @@ struct Walk<'w> {
     reading: Reading,
     vars: Vec<u64>,
     left: u64,
-    /// After this number of objects, no more are looked for.
+    /// Number of objects after which the walk stops.
     enough: usize,
 }
 
@@ -134,7 +136,7 @@ impl<'w> Walk<'w> {
         Self { of, memory, reading, vars: Vec::new(), left: MAX_ELEMENTS, enough: usize::MAX }
     }
 
-    /// Goes through the loop of this number, and those within it.
+    /// Runs the loop at this depth, and those within it.
     fn enter(&mut self, depth: usize) {
         let compiled = self.of;
         let Some(step) = compiled.loops.get(depth) else { return self.object() };
@@ -190,7 +192,8 @@ impl<'w> Walk<'w> {
         for index in 0..count {
             let at = self.word(first.wrapping_add(index.wrapping_mul(8)))?;
             if at == 0 {
-                // Gaps are charged, too: an array of a million of them has no end that is worth waiting for.
+                // Gaps are charged, too: an array of a million gaps is not worth reading to its
+                // end.
                 if !self.charge(depth) {
                     break;
                 }
@@ -210,7 +213,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Goes into an element. Says whether to go on to the next one.
+    /// Enters an element. Returns false if the loop must end.
     fn element(&mut self, at: u64, depth: usize, seen: &mut HashSet<u64>) -> bool {
         if !seen.insert(at) {
             self.cut(depth, "leads back to itself");
@@ -226,7 +229,7 @@ impl<'w> Walk<'w> {
         self.reading.counts.failed.is_none() && self.reading.len() < self.enough
     }
 
-    /// Counts an element, and says whether it may be read.
+    /// Charges an element to the budget. Returns false if the budget is used up.
     fn charge(&mut self, depth: usize) -> bool {
         if self.left == 0 {
             self.cut(depth, "was not read to its end: it has too many elements");
@@ -243,7 +246,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Reads the object that the variables stand for.
+    /// Reads the object at the current variables.
     fn object(&mut self) {
         let compiled = self.of;
         for (check, text) in &compiled.checks {

@@ -1,8 +1,9 @@
-//! Records the hits of a process's static probes (USDT): [`AttachPlan`] finds the wanted probes in the process's files and makes
-//! a BPF program for each distinct layout of their arguments, [`Recorder`] attaches these and hands out lines of a recording
-//! (`objects`) in the order of time.
+//! Records the hits of a process's static probes (USDT). [`AttachPlan`] finds the wanted probes in
+//! the process's files, and makes a BPF program for each distinct layout of their arguments.
+//! [`Recorder`] attaches these, and returns lines of a recording (`objects`) in the order of time.
 //!
-//! It needs neither the bpftrace language nor its compiler, which is why it stands beside `bt-engine`. Nothing is printed.
+//! It needs neither the bpftrace language nor its compiler, and is therefore separate from
+//! `bt-engine`. It prints nothing.
 
 mod plan;
 mod recorder;
@@ -20,23 +21,23 @@ pub use plan::{AttachPlan, ResolvedProbe};
 pub use recorder::{Recorder, Totals};
 pub use report::{add_files, report_remarks, report_totals};
 
-/// Size of the ring buffer of probes, in bytes, if none is named.
+/// Default size of the ring buffer of probes, in bytes.
 pub const RING_BYTES: u32 = 4 << 20;
 
-/// Why a file cannot be part of a plan, or why a recording's totals are not known.
+/// Reason why a file cannot be part of a plan, or why a recording's totals are unknown.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file can't be read.
+    /// Unreadable file.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The program that reads a probe's arguments can't be made.
+    /// Failure to make the program that reads a probe's arguments.
     #[error(transparent)]
     Program(#[from] AsmError),
-    /// The counter of lost events can't be read.
+    /// Unreadable counter of lost events.
     #[error("reading how many events were lost: {0}")]
     Unsent(#[source] io::Error),
-    /// The counter of lost events has another size than ours.
+    /// Counter of lost events with a size other than ours.
     #[error(transparent)]
     WrongSize(#[from] WrongSize),
 }

@@ -1,4 +1,4 @@
-//! What has to be attached where, found in a process's files.
+//! Plan of the programs to attach, and their places in a process's files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use usdt::{Place, Probe, UsdtProbes};
 
 use crate::probes::Error;
 
-/// The longest string that is recorded whole, in bytes. SPDK's longest, an NQN, has 223 (NVMe base specification 2.0,
-/// section 4.7); a bdev's name can be longer.
+/// Limit on the recorded length of a string, in bytes. SPDK's longest, an NQN, has 223 (NVMe base
+/// specification 2.0, section 4.7); a bdev's name can be longer.
 const STRING_BYTES: u32 = 1024;
 
-/// A probe as it arrives and as it is written.
+/// Schema of a probe's events, as they arrive and as they are written.
 #[derive(Clone, Debug)]
 pub(crate) struct EventSchema {
     provider: String,
@@ -26,7 +26,7 @@ pub(crate) struct EventSchema {
     pub(crate) layout: Layout,
 }
 
-/// One program at its places in one file.
+/// One program, and its places in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Attachment {
     pub(crate) program: usize,
@@ -34,25 +34,25 @@ pub(crate) struct Attachment {
     pub(crate) places: Vec<UprobePlace>,
 }
 
-/// A wanted probe that was found in a file.
+/// Wanted probe that was found in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedProbe {
     /// `provider:name`.
     pub probe: String,
-    /// The file, as the process calls it, escaped.
+    /// File, by the process's name for it, escaped.
     pub file: String,
-    /// How many places of its code have the probe.
+    /// Number of places in its code with the probe.
     pub places: usize,
 }
 
-/// Programs, and where they go.
+/// Programs, and the places to attach them.
 #[derive(Debug)]
 pub struct AttachPlan {
     features: Features,
     ring_bytes: u32,
     programs: HashMap<ProgramKey, usize>,
     pub(crate) module: Module,
-    /// By the number that events carry.
+    /// Schemas, by the number that events carry.
     pub(crate) forms: Vec<EventSchema>,
     pub(crate) attachments: Vec<Attachment>,
     found: Vec<ResolvedProbe>,
@@ -60,7 +60,7 @@ pub struct AttachPlan {
     seen: Vec<String>,
 }
 
-/// What identifies a program: one program that reads the same values serves any number of places and probes.
+/// Key of a program: one program that reads the same values serves any number of places and probes.
 #[derive(PartialEq, Eq, Hash, Debug)]
 struct ProgramKey {
     layout: Layout,
@@ -69,7 +69,8 @@ struct ProgramKey {
 }
 
 impl AttachPlan {
-    /// A plan for these probes, without any file yet. `ring_bytes` is the ring buffer's size, a power of two.
+    /// Creates a plan for these probes, without any file yet. `ring_bytes` is the ring buffer's
+    /// size, a power of two.
     pub fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
         let forms = wanted.iter().map(EventSchema::of).collect();
         Self {
@@ -85,12 +86,12 @@ impl AttachPlan {
         }
     }
 
-    /// What the kernel can do.
+    /// Returns the features of the kernel.
     pub(crate) fn features(&self) -> Features {
         self.features
     }
 
-    /// Adds the wanted probes that a file has.
+    /// Adds the wanted probes of a file.
     pub fn add_file(&mut self, file: &ElfFile) -> Result<(), Error> {
         let probes = self.read(file)?;
         for probe in &probes {
@@ -102,32 +103,34 @@ impl AttachPlan {
         Ok(())
     }
 
-    /// The probes that were found, by file.
+    /// Returns the probes that were found, by file.
     pub fn found(&self) -> &[ResolvedProbe] {
         &self.found
     }
 
-    /// What the user should know of what was found: a sentence each, in which foreign names are escaped.
+    /// Returns remarks for the user about the probes found: a sentence each, with foreign names
+    /// escaped.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// Every probe of the files, wanted or not, as `provider:name`: to name those near to one that is missing.
+    /// Returns every probe of the files, wanted or not, as `provider:name`: for hints about a
+    /// missing one.
     pub fn seen(&self) -> &[String] {
         &self.seen
     }
 
-    /// The programs, to be written to an object file.
+    /// Returns the programs, to be written to an object file.
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// The files in which something is attached, by names that we can open.
+    /// Returns the files in which something is attached, by names that we can open.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.attachments.iter().map(|attachment| attachment.path.as_path())
     }
 
-    /// The wanted probes that were in no file, as `provider:name`.
+    /// Returns the wanted probes that were in no file, as `provider:name`.
     pub fn missing(&self) -> Vec<String> {
         let names = self.forms.iter().map(EventSchema::full_name);
         names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
@@ -172,7 +175,7 @@ impl AttachPlan {
         Ok(())
     }
 
-    /// The program that reads this probe's arguments where they are at this place.
+    /// Returns the index of the program that reads this probe's arguments at this place.
     fn program(&mut self, id: usize, place: &Place, name: &str) -> Result<usize, Error> {
         let form = &self.forms[id];
         let mut sources = Vec::new();
@@ -210,7 +213,7 @@ impl AttachPlan {
     }
 }
 
-/// A file's name as it may be printed.
+/// Returns a file's name in printable form.
 fn escaped(file: &ElfFile) -> String {
     printable::text(file.path().as_os_str().as_encoded_bytes()).into_owned()
 }

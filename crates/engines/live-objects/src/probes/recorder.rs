@@ -1,4 +1,4 @@
-//! A recording that goes on: programs attached, events as lines in the order of time.
+//! A running recording: attached programs, and events as lines in the order of time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,37 +15,37 @@ use crate::probes::Error;
 use crate::probes::plan::{AttachPlan, EventSchema};
 use crate::probes::ticks::TickClock;
 
-/// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
-/// up in between for some minutes at most. A value further off is no time.
+/// Limit on the distance between a probe's own ticks and the kernel's time of its hit, in ticks: a
+/// thread that was held up in between for some minutes at most. A value further off is no time.
 const PLAUSIBLE: u64 = 1 << 40;
-/// Hits whose ticks and nanoseconds are kept until somebody takes them.
+/// Limit on pairs of ticks and nanoseconds that wait for [`Recorder::take_pairs`].
 const MOST_PAIRS: usize = 1 << 16;
 
-/// What came of a recording.
+/// Totals of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Lines handed out.
+    /// Lines returned.
     pub events: u64,
-    /// Hits for which the ring had no room.
+    /// Hits lost because the ring was full.
     pub lost: u64,
-    /// Hits that the kernel did not run our program for.
+    /// Hits for which the kernel did not run our program.
     pub skipped: u64,
     /// Arguments that could not be read.
     pub unreadable: u64,
-    /// Strings that were longer than what is recorded of one.
+    /// Strings cut because they exceed the recorded length.
     pub cut: u64,
-    /// Lines that stand behind later ones.
+    /// Lines that come after later ones.
     pub late: u64,
 }
 
 impl Totals {
-    /// Returns how many hits have no line.
+    /// Returns the number of hits without a line.
     pub fn missing(&self) -> u64 {
         self.lost + self.skipped
     }
 }
 
-/// A recording that goes on.
+/// Running recording.
 pub struct Recorder {
     session: Session,
     reader: Option<RingReader<Option<Event>>>,
@@ -53,20 +53,20 @@ pub struct Recorder {
     order: Reorder<Event>,
     clock: TickClock,
     totals: Totals,
-    /// Ticks and nanoseconds of hits that passed their ticks.
+    /// Ticks and nanoseconds of hits with their own ticks.
     pairs: Vec<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Event {
     time: u64,
-    /// Its place and, if the probe passes no ticks, its ticks: set when it is taken from the ring.
+    /// Sort key and, if the probe passes no ticks, its ticks: set when it is taken from the ring.
     tsc: u64,
     form: usize,
     values: Vec<Owned>,
 }
 
-/// A value that has left the ring.
+/// Value copied from the ring.
 #[derive(Debug)]
 enum Owned {
     Number(u64),
@@ -80,7 +80,7 @@ impl Recorder {
         Self::start_every(plan, pid, POLL_INTERVAL)
     }
 
-    /// As [`Self::start`], but reads the ring that often: for those who need no event at once.
+    /// Does the same with an interval for reading the ring, for callers that need no event at once.
     pub fn start_every(plan: &AttachPlan, pid: u32, interval: Duration) -> Result<Self, SessionError> {
         let clock = TickClock::start();
         let mut session = Session::load(&plan.module, plan.features())?;
@@ -96,7 +96,8 @@ impl Recorder {
         Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Vec::new() })
     }
 
-    /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
+    /// Returns the recording's lines that are due, without newlines. Waits at most `at_most` for
+    /// more.
     pub fn next(&mut self, at_most: Duration) -> Vec<String> {
         match self.reader.as_ref().map(|reader| reader.deliver(at_most)) {
             Some(Delivery::Events(events)) => self.take(events),
@@ -110,7 +111,8 @@ impl Recorder {
         lines
     }
 
-    /// As [`Self::next`], but gives all that has come, in no order, and waits all the time.
+    /// Returns all lines that have arrived, in the order of time as far as known; always waits for
+    /// the whole of `wait`.
     pub fn next_unordered(&mut self, wait: Duration) -> Vec<String> {
         let deadline = Instant::now() + wait;
         loop {
@@ -124,10 +126,11 @@ impl Recorder {
         }
     }
 
-    /// Detaches the programs; returns the remaining lines and the totals. The lines are complete even if the totals are an error.
+    /// Detaches the programs; returns the remaining lines and the totals. The lines are complete
+    /// even if the totals are an error.
     ///
     /// # Errors
-    /// Of the totals: the number of lost events could not be read.
+    /// The totals are an error if the number of lost events could not be read.
     pub fn finish(mut self) -> (Vec<String>, Result<Totals, Error>) {
         self.session.detach();
         let mut rest = Vec::new();
@@ -139,16 +142,16 @@ impl Recorder {
         (lines, self.totals())
     }
 
-    /// Returns what came of the recording so far.
+    /// Returns the totals of the recording so far.
     ///
     /// # Errors
-    /// The number of lost events could not be read.
+    /// Returns an error if the number of lost events could not be read.
     pub fn totals(&self) -> Result<Totals, Error> {
         let lost = self.totals.lost + self.unsent()?;
         Ok(Totals { lost, skipped: self.session.misses(), late: self.order.late(), ..self.totals })
     }
 
-    /// All events that wait, in order.
+    /// Returns the lines of all waiting events, in order.
     fn rest(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(event) = self.order.pop_any() {
@@ -157,7 +160,7 @@ impl Recorder {
         lines
     }
 
-    /// Takes events in. What is no event of ours is lost, and counted as that.
+    /// Takes events in. An unknown event counts as lost.
     fn take(&mut self, events: Vec<Option<Event>>) {
         let now = Moment::now(monotonic_nanos);
         for event in events {
@@ -174,14 +177,15 @@ impl Recorder {
         }
     }
 
-    /// Of hits that passed their own ticks: these, and the kernel's time (`CLOCK_MONOTONIC`, in nanoseconds) at which the program
-    /// ran for the same hit. Those that have come since this was called last; of many the first 65,536.
+    /// Takes the pairs since the last call: for hits that passed their own ticks, these, and the
+    /// kernel's time (`CLOCK_MONOTONIC`, in nanoseconds) at which the program ran for the same hit.
+    /// Only the first 65,536 are kept.
     pub fn take_pairs(&mut self) -> Vec<(u64, u64)> {
         std::mem::take(&mut self.pairs)
     }
 
-    /// The event's ticks, and whether they are its own. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are
-    /// computed from the kernel's clock.
+    /// Returns the event's ticks, and whether they are its own. SPDK's probes without ticks (v23.05
+    /// on) pass 0: then they are computed from the kernel's clock.
     fn tsc(&self, event: &Event, now: Moment) -> (u64, bool) {
         let computed = self.clock.ticks_at(event.time, now);
         let args = self.forms[event.form].args.iter().zip(&event.values);
@@ -189,7 +193,7 @@ impl Recorder {
             Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
-        // On a machine that has just been started a 0 is near to the ticks of now, too.
+        // On a machine that has just booted, 0 is near the current ticks, too.
         let own = own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE);
         (own.unwrap_or(computed), own.is_some())
     }
@@ -209,7 +213,7 @@ impl Recorder {
             (arg.name.as_str(), value)
         });
         let mut text = String::new();
-        // SANITY: writing to a string fails only where formatting a number does, which it does not.
+        // SANITY: writing to a string fails only if formatting a number does, which it does not.
         let _ = objects::write_line(&mut text, &form.probe, values);
         self.totals.events += 1;
         for value in &event.values {
@@ -219,7 +223,7 @@ impl Recorder {
         text
     }
 
-    /// The number of events that found no room in the ring, summed over all CPUs.
+    /// Returns the number of events that found no room in the ring, summed over all CPUs.
     fn unsent(&self) -> Result<u64, Error> {
         let Some(map) = self.session.map(UNSENT) else { return Ok(0) };
         let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(Error::Unsent)?;

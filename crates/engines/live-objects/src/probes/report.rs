@@ -7,7 +7,8 @@ use text::patterns;
 
 use super::{AttachPlan, Error, Totals};
 
-/// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.
+/// Adds the wanted probes of the files to the plan, and reports the probes missing in `place`.
+/// Returns an error if all are missing.
 pub fn add_files(plan: &mut AttachPlan, files: &Files, place: &str, observer: &Observer) -> anyhow::Result<()> {
     let left_out = |error| observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
     files.for_each(Depth::Notes, left_out, |file| -> anyhow::Result<()> {
@@ -19,7 +20,7 @@ pub fn add_files(plan: &mut AttachPlan, files: &Files, place: &str, observer: &O
     let missing = plan.missing();
     let hint = |name: &String| patterns::hint(name, plan.seen().iter().map(String::as_str));
     if plan.found().is_empty() {
-        // A note that is broken may be why.
+        // A broken note may be the reason.
         report_remarks(plan, observer);
     }
     if plan.seen().is_empty() {
@@ -39,14 +40,14 @@ pub fn add_files(plan: &mut AttachPlan, files: &Files, place: &str, observer: &O
     Ok(())
 }
 
-/// Reports what the user should know about the probes that were found.
+/// Reports the remarks about the probes that were found.
 pub fn report_remarks(plan: &AttachPlan, observer: &Observer) {
     for remark in plan.remarks() {
         observer.note(remark);
     }
 }
 
-/// Says why it ended, and what was lost.
+/// Reports why the recording ended, and its losses.
 pub fn report_totals(why: &str, totals: &Totals, observer: &Observer) {
     let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
     let mut parts = vec![screen::counted(events, "event")];

@@ -1,8 +1,8 @@
-//! The processor's ticks of a moment of the kernel's clock.
+//! Converts the kernel's clock to the processor's ticks.
 
 use sys::clock::{Moment, monotonic_nanos};
 
-/// Computes the processor's ticks for a moment of the kernel's clock.
+/// Converter from the kernel's clock to the processor's ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TickClock {
     start: Moment,
@@ -14,8 +14,9 @@ impl TickClock {
         Self { start: Moment::now(monotonic_nanos) }
     }
 
-    /// The ticks at a moment of `CLOCK_MONOTONIC`, computed from how far both clocks have come since the start. Only right for
-    /// moments near to `now`, and once some milliseconds have gone by: the error is that of a line through two points.
+    /// Returns the ticks at a moment of `CLOCK_MONOTONIC`, by the progress of both clocks since the
+    /// start. It is accurate only for moments near `now`, and after some milliseconds: the error is
+    /// that of a line through two points.
     pub(crate) fn ticks_at(&self, nanos: u64, now: Moment) -> u64 {
         let ticks = u128::from(now.ticks.saturating_sub(self.start.ticks));
         let elapsed = u128::from(now.nanos.saturating_sub(self.start.nanos)).max(1);

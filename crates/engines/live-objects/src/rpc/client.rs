@@ -1,7 +1,7 @@
-//! A client of SPDK's JSON-RPC (`lib/jsonrpc`, doc/jsonrpc.md): requests and answers are JSON objects, one behind the other, over a
-//! stream socket, without anything between them.
+//! Client of SPDK's JSON-RPC (`lib/jsonrpc`, doc/jsonrpc.md). Requests and answers are consecutive
+//! JSON objects over a stream socket, without separators.
 //!
-//! Who listens there may be anybody: what is read is bounded in time and size.
+//! The listener may be anybody, so reads are bounded in time and size.
 
 use std::fmt;
 use std::io::{self, BufReader, ErrorKind, Read, Write as _};
@@ -18,26 +18,26 @@ use text::printable::{self, path as printable};
 
 use super::trimmed::{MAX_VALUES, Trimmed};
 
-/// The longest that all answers together may take.
+/// Time limit for all answers together.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most bytes of all answers: some tens of thousands of connections. SPDK itself sends at most 32 MiB
-/// (`SPDK_JSONRPC_SEND_BUF_SIZE_MAX`).
+/// Size limit of all answers, in bytes: some tens of thousands of connections. SPDK itself sends at
+/// most 32 MiB (`SPDK_JSONRPC_SEND_BUF_SIZE_MAX`).
 const MOST: u64 = 8 << 20;
 /// Members of each answer.
 const OF_ANSWERS: [&str; 5] = ["id", "result", "error", "message", "code"];
-/// Characters of an error's text that are shown.
+/// Limit on the characters shown of an error's text.
 const LONGEST_MESSAGE: usize = 200;
 
-/// A connection to an application.
+/// Connection to an application.
 pub(crate) struct Client {
     answers: Deserializer<IoRead<BufReader<Bounded>>>,
     requests: UnixStream,
     last: u64,
-    /// Number of values that may still be kept of answers.
+    /// Number of values that may still be kept.
     left: u32,
 }
 
-/// An answer that is an error of the application: other methods may work.
+/// Error reported by the application; other methods may still work.
 #[derive(Debug)]
 pub(crate) struct Refused {
     method: &'static str,
@@ -53,13 +53,13 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Client {
-    /// Connects to the application that listens there.
+    /// Connects to the application that listens on this socket.
     pub(crate) fn connect(path: &Path) -> anyhow::Result<Self> {
         let name = || format!("--rpc {}", printable(path));
         let deadline = Instant::now() + PATIENCE;
         let (sender, connected) = channel();
         let place = path.to_owned();
-        // Connecting waits if the listener does not accept. Whoever asked may be gone by then.
+        // Connecting blocks if the listener does not accept. The caller may be gone by then.
         std::thread::spawn(move || drop(sender.send(UnixStream::connect(place))));
         let late = || io::Error::from(ErrorKind::TimedOut);
         let requests = connected.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(late())).with_context(name)?;
@@ -69,10 +69,11 @@ impl Client {
         Ok(Self { answers: Deserializer::from_reader(answers), requests, last: 0, left: MAX_VALUES })
     }
 
-    /// Returns the result of a method, of which only members with these names are kept.
+    /// Calls a method and returns its result, with only the members of these names.
     ///
     /// # Errors
-    /// [`Refused`] if the application says so; any other error is the end of the connection.
+    /// Returns [`Refused`] if the application reports an error; after any other error the
+    /// connection is unusable.
     pub(crate) fn call(
         &mut self,
         method: &'static str,
@@ -105,7 +106,7 @@ impl Client {
     }
 }
 
-/// What comes from the socket, up to a time and a size.
+/// Reader of the socket, limited in time and size.
 struct Bounded {
     stream: UnixStream,
     left: u64,

@@ -1,5 +1,5 @@
-//! What an application's RPC says of its objects beside what its memory shows. It is asked only if the user names its socket:
-//! to list connections, SPDK pauses the admin queues of a subsystem.
+//! Facts about objects from an application's RPC, beside those in its memory. It is used only if
+//! the user names its socket: to list connections, SPDK pauses the admin queues of a subsystem.
 
 mod client;
 mod trimmed;
@@ -14,20 +14,21 @@ use super::finder::Kind;
 use crate::alive::AliveObject;
 use client::{Client, Refused};
 
-/// What is asked about the objects of a spec.
+/// Query about the objects of a spec.
 struct Question {
     spec: &'static str,
     method: &'static str,
-    /// Where the objects are in the result.
+    /// Path of the objects in the result.
     list: &'static str,
-    /// Values by which an object is recognized, and where they are in the answer.
+    /// Values that identify an object, with their paths in the answer.
     identity: &'static [(&'static str, &'static str)],
-    /// What is added, and where that is.
+    /// Added values, with their paths in the answer.
     values: &'static [(&'static str, &'static str)],
 }
 
-/// Methods and members as SPDK v21.07 and later have them (doc/jsonrpc.md; `lib/nvmf/nvmf_rpc.c`, `lib/bdev/bdev_rpc.c`,
-/// `lib/event/app_rpc.c`). None of these pauses anything.
+/// Queries, with methods and members as SPDK v21.07 and later have them (doc/jsonrpc.md;
+/// `lib/nvmf/nvmf_rpc.c`, `lib/bdev/bdev_rpc.c`, `lib/event/app_rpc.c`). None of these pauses
+/// anything.
 const QUESTIONS: [Question; 3] = [
     Question {
         spec: "thread",
@@ -52,7 +53,8 @@ const QUESTIONS: [Question; 3] = [
     },
 ];
 
-/// This one pauses the subsystem's admin queues for a moment; its answers lack the subsystem, which is in the question.
+/// Query for connections. It pauses the subsystem's admin queues for a moment. Its answers lack the
+/// subsystem, which is a parameter.
 const CONNECTIONS: Question = Question {
     spec: "qpair",
     method: "nvmf_subsystem_get_qpairs",
@@ -65,36 +67,36 @@ const CONNECTIONS: Question = Question {
 const OF_ALL: [&str; 4] = ["trtype", "traddr", "trsvcid", "subtype"];
 
 impl Question {
-    /// Returns the names of all members that are of interest in an answer.
+    /// Returns the names of all members needed from an answer.
     fn names(&self) -> Vec<&'static str> {
         let places = self.identity.iter().chain(self.values).map(|(_, place)| *place).chain([self.list]);
         places.flat_map(|place| place.split('/')).filter(|name| !name.is_empty()).chain(OF_ALL).collect()
     }
 }
 
-/// The most subsystems that are asked for their connections.
+/// Limit on the subsystems queried for their connections.
 const MOST_SUBSYSTEMS: usize = 1024;
 
-/// What the RPC says, by spec.
+/// Results of the RPC, by spec.
 #[derive(Default)]
 pub struct Answers(BTreeMap<&'static str, Rows>);
 
-/// What it says of the objects of a spec.
+/// Results for the objects of a spec.
 pub struct Rows {
     question: &'static Question,
     by_identity: BTreeMap<Vec<String>, Vec<Value>>,
 }
 
-/// An object that only the RPC knows.
+/// Object known only to the RPC.
 pub struct Other<'r> {
-    /// By what it is recognized, with the names of these values.
+    /// Values that identify it, with their names.
     pub identity: Vec<(&'static str, &'r str)>,
-    /// What is said of it.
+    /// Values from the RPC.
     pub values: &'r [Value],
 }
 
 impl Answers {
-    /// Asks about the objects of these kinds. What is not answered is reported and left out.
+    /// Queries the objects of these kinds. Methods that fail are reported and left out.
     pub fn ask(path: &Path, kinds: &[Kind], observer: &Observer) -> anyhow::Result<Self> {
         let mut client = Client::connect(path)?;
         let mut this = Self::default();
@@ -116,7 +118,7 @@ impl Answers {
         Ok(this)
     }
 
-    /// The connections of each subsystem that can have some.
+    /// Queries the connections of each subsystem that can have some.
     fn ask_connections(&mut self, client: &mut Client, subsystems: &Value, observer: &Observer) -> anyhow::Result<()> {
         let nqns = listed(subsystems, "").iter().filter(|subsystem| subsystem["subtype"] != "Discovery");
         for nqn in nqns.filter_map(|subsystem| subsystem["nqn"].as_str()).take(MOST_SUBSYSTEMS) {
@@ -141,24 +143,24 @@ impl Answers {
         }
     }
 
-    /// What it says of the objects of that spec.
+    /// Returns the results for the objects of this spec.
     pub fn of(&self, spec: &str) -> Option<&Rows> {
         self.0.get(spec)
     }
 }
 
 impl Rows {
-    /// The names of what is added.
+    /// Returns the names of the added values.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.question.values.iter().map(|(name, _)| *name)
     }
 
-    /// What is said of an object that was found in memory.
+    /// Returns the RPC's values for an object found in memory.
     pub fn of(&self, kind: &Kind, object: &AliveObject) -> Option<&[Value]> {
         self.by_identity.get(&self.identity(kind, object)?).map(Vec::as_slice)
     }
 
-    /// Objects that are not among these.
+    /// Returns the RPC's objects that are not among these.
     pub fn others<'r>(&'r self, kind: &Kind, objects: &[AliveObject]) -> Vec<Other<'r>> {
         let known: BTreeSet<_> = objects.iter().filter_map(|object| self.identity(kind, object)).collect();
         let others = self.by_identity.iter().filter(|(identity, _)| !known.contains(*identity));
@@ -177,7 +179,7 @@ impl Rows {
     }
 }
 
-/// The result, if the application gave one; that it did not is reported.
+/// Returns the result. If the application refused, reports that and returns `None`.
 fn answered(result: anyhow::Result<Value>, observer: &Observer) -> anyhow::Result<Option<Value>> {
     match result {
         Ok(result) => Ok(Some(result)),
@@ -193,14 +195,14 @@ fn listed<'v>(result: &'v Value, list: &str) -> &'v [Value] {
     result.pointer(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A value in one cell: an address as `TCP 127.0.0.1:4420`.
+/// Converts a value for one cell: an address becomes `TCP 127.0.0.1:4420`.
 fn simple(value: &Value) -> Value {
     let Some(address) = value.as_object() else { return if value.is_array() { Value::Null } else { value.clone() } };
     let member = |name: &str| address.get(name).and_then(Value::as_str).unwrap_or_default();
     format!("{} {}:{}", member("trtype"), member("traddr"), member("trsvcid")).into()
 }
 
-/// Text as it is, all else as JSON. It is not fit for a terminal yet.
+/// Formats text as it is, all else as JSON. The result is not yet safe for a terminal.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

@@ -1,17 +1,18 @@
-//! Answers of an application, of which only members with wanted names are kept, and not more values than there is room for: a value in
-//! memory has many times the bytes of its text, and whoever answers may be anybody.
+//! Reads answers of an application, and keeps only members with wanted names, up to a limit. A
+//! value in memory is many times larger than its text, and the answer may come from anybody.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Limit on the values of all answers, which take at most some 300 bytes each: those of ten thousand connections.
+/// Limit on the values of all answers, at some 300 bytes each at most: enough for ten thousand
+/// connections.
 pub(crate) const MAX_VALUES: u32 = 1 << 18;
 
-/// Reads a value.
+/// Deserializer seed for one value.
 pub(crate) struct Trimmed<'a> {
-    /// Names of the members that are kept, at any depth.
+    /// Names of the members to keep, at any depth.
     pub names: &'a [&'a str],
     /// Number of values that may still be kept.
     pub left: &'a mut u32,
@@ -89,7 +90,7 @@ impl<'de> Visitor<'de> for Trimmed<'_> {
     }
 }
 
-/// Finds a member's name among those that are kept.
+/// Seed that looks up a member's name among those to keep.
 struct Name<'a>(&'a [&'a str]);
 
 impl<'a, 'de> DeserializeSeed<'de> for Name<'a> {

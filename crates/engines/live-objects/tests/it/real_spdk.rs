@@ -11,11 +11,11 @@ const V22_09: &str = include_str!("data/spdk-v22.09.image");
 const V24_09: &str = include_str!("data/spdk-v24.09.image");
 const V26_09: &str = include_str!("data/spdk-v26.09.image");
 
-/// Objects by their kind, each with its values in the order of the spec.
+/// Objects by kind, each with its values in the order of the spec.
 struct Found(BTreeMap<String, Vec<BTreeMap<String, String>>>);
 
 impl Found {
-    /// With the layouts of a version.
+    /// Reads an image with the layouts of a version.
     fn read(image: &str, version: &str) -> Self {
         let (memory, roots) = load(image);
         let mut types = TypeStore::new(Arch::X86_64);
@@ -36,7 +36,7 @@ impl Found {
         found
     }
 
-    /// These values of all objects of a kind, sorted.
+    /// Returns these values of all objects of a kind, sorted.
     fn of(&self, kind: &str, names: &[&str]) -> Vec<String> {
         let objects = self.0.get(kind).map(Vec::as_slice).unwrap_or_default();
         let text = |object: &BTreeMap<String, String>| {
@@ -49,7 +49,7 @@ impl Found {
     }
 }
 
-/// The memory of an image, and the addresses of its globals.
+/// Loads the memory of an image, and the addresses of its globals.
 fn load(image: &str) -> (Image, BTreeMap<&str, u64>) {
     let (mut memory, mut roots) = (Image::new(), BTreeMap::new());
     for line in image.lines().skip(1) {
@@ -67,7 +67,7 @@ fn load(image: &str) -> (Image, BTreeMap<&str, u64>) {
 
 const QPAIR: [&str; 6] = ["subnqn", "cntlid", "qid", "transport", "thread", "hostnqn"];
 
-/// What `spdk_nvme_perf`'s connections are in every version: two I/O queues, and one.
+/// Connections of `spdk_nvme_perf` in every version: one host with two I/O queues, one with one.
 const HOSTS: [&str; 5] = [
     "nqn.2016-06.io.spdk:cnode1 1 0 TCP 2",
     "nqn.2016-06.io.spdk:cnode1 1 1 TCP 2",
@@ -125,19 +125,19 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
             assert!(rows.is_empty() || rows == real, "{version} as {other}: {rows:?}");
             equal.extend((!rows.is_empty()).then(|| other.to_string()));
         }
-        // Neighbours may differ in nothing that matters here.
+        // Neighbors may be equal in all that matters here.
         assert!(equal.contains(&version.to_owned()) && equal.len() <= 4, "{version} as {equal:?}");
     }
 }
 
-/// A connection whose address a trace has leads to the globals that a program without symbols does not name.
+/// A connection with an address in a trace leads to the globals of a program without symbols.
 #[test]
 fn connections_lead_to_globals() {
     for (image, version) in [(V22_09, "v22.09"), (V24_09, "v24.09"), (V26_09, "v26.09")] {
         let pointers = Found::read(image, version).of("qpair", &["qpair"]);
         let pointers: Vec<u64> = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
         let (mut memory, globals) = load(image);
-        // The walk that made the image did not read where the lists end.
+        // The walk that made the image did not read the lists' ends.
         let end = 0x1000;
         memory.write(end, &[0; 8]);
         for name in ["g_nvmf_tgts", "g_threads"] {

@@ -65,7 +65,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// An item of 40 bytes.
+/// Returns an item of 40 bytes.
 fn item(number: u32, host: u64, text: u64, next: u64) -> Vec<u8> {
     let mut bytes = number.to_le_bytes().to_vec();
     bytes.extend((-2_i16).to_le_bytes());
@@ -74,7 +74,8 @@ fn item(number: u32, host: u64, text: u64, next: u64) -> Vec<u8> {
     bytes
 }
 
-/// Two groups: the first has the items 0x5000 and 0x5100, the second one (right of it) 0x5200, which has no host.
+/// Two groups: the first has the items 0x5000 and 0x5100; the second, to the right, has 0x5200,
+/// which has no host.
 fn memory() -> Image {
     Image::new()
         .with(ROOT, &words(&[0x2000]))
@@ -111,7 +112,7 @@ fn objects_are_found_in_lists_and_trees() {
     assert_eq!((counts.rejected, counts.rejected_by.as_deref()), (1, Some("$item->host != 0")));
 }
 
-/// A memory that keeps where it was read.
+/// Memory that records the addresses read.
 struct Watched {
     memory: Image,
     read: RefCell<Vec<u64>>,
@@ -140,7 +141,7 @@ fn what_changes_between_the_readings_is_left_out() {
     let second = compiled.read(&memory().with(0x5100, &item(9, 0x4000, 0, 0)));
     let found = agree(&first, second);
     assert_eq!((found.objects.len(), found.counts.torn), (1, 1));
-    // What is new is as uncertain.
+    // New objects are just as uncertain.
     assert_eq!(agree(&Reading::default(), first).counts.torn, 2);
 }
 
@@ -158,12 +159,12 @@ fn memory_of_others_is_read_with_bounds() {
     let counts = agree(&cyclic, cyclic.clone()).counts;
     assert_eq!((shown(&cyclic).len(), counts.cut.len()), (2, 1));
     assert!(counts.cut[0].ends_with("leads back to itself"), "{:?}", counts.cut);
-    // A name that does not end within its array is none, and so is one that can't be read.
+    // An item is left out if its name does not end within the array, or can't be read.
     let endless = compiled.read(&memory().with(0x4000, b"____hostnamexxxx"));
     assert_eq!((endless.len(), agree(&endless, endless.clone()).counts.unreadable), (0, 2));
     let gone = compiled.read(&Image::new());
     assert_eq!((gone.len(), agree(&gone, gone.clone()).counts.unreadable), (0, 1));
-    // More items in a row than are read, none of them with a host.
+    // More items in a list than the limit, none of them with a host.
     let mut items = Vec::new();
     for number in 0..live_objects::alive::MAX_ELEMENTS as u32 {
         items.extend(item(number, 0, 0, 0x10_0000 + 40 * (u64::from(number) + 1)));

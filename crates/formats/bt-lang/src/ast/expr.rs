@@ -5,14 +5,14 @@ use super::{Block, Name, Span, Type};
 /// An expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expr {
-    /// What it is.
+    /// Kind of the expression.
     pub kind: ExprKind,
-    /// Where it is. Parentheses around it are not part of it.
+    /// Source range, without enclosing parentheses.
     pub span: Span,
 }
 
 impl Expr {
-    /// An expression at a place.
+    /// Creates an expression.
     pub fn new(kind: ExprKind, span: Span) -> Self {
         Self { kind, span }
     }
@@ -21,7 +21,7 @@ impl Expr {
 /// The kinds of expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExprKind {
-    /// What could not be read. There is a diagnostic.
+    /// A part that could not be parsed; a diagnostic has been reported.
     Error,
     /// `42`, `0x2a`, `1e6`, `5s`.
     Int(IntLit),
@@ -36,7 +36,7 @@ pub enum ExprKind {
     Var(String),
     /// `$1`: a positional parameter, counted from 1.
     Positional(u32),
-    /// `$#`: how many positional parameters there are.
+    /// `$#`: the number of positional parameters.
     ParamCount,
     /// `@name`, `@name[key]`, `@`.
     Map(MapRef),
@@ -53,25 +53,26 @@ pub enum ExprKind {
     Unary {
         /// The operator.
         op: UnaryOp,
-        /// What it works on.
+        /// The operand.
         operand: Box<Expr>,
     },
     /// An operator between two operands.
     Binary {
         /// The operator.
         op: BinaryOp,
-        /// Where the operator stands.
+        /// Source range of the operator.
         op_span: Span,
-        /// Left of it.
+        /// The left operand.
         left: Box<Expr>,
-        /// Right of it.
+        /// The right operand.
         right: Box<Expr>,
     },
     /// `cond ? then : otherwise`.
     Ternary {
         /// The condition.
         cond: Box<Expr>,
-        /// The value if true. Not there in `cond ?: otherwise`, whose value is then the condition's, evaluated once.
+        /// The value if true. `None` for `cond ?: otherwise`, which yields the condition, evaluated
+        /// once.
         then: Option<Box<Expr>>,
         /// The value if false.
         otherwise: Box<Expr>,
@@ -82,67 +83,68 @@ pub enum ExprKind {
     Block(Block),
     /// `(type)operand`.
     Cast {
-        /// To which type.
+        /// The target type.
         ty: Box<Type>,
-        /// What is cast.
+        /// The operand.
         operand: Box<Expr>,
     },
     /// `sizeof(type or expression)`.
     Sizeof(Box<TypeOrExpr>),
     /// `offsetof(type or expression, field.field)`.
     Offsetof {
-        /// The struct.
+        /// The struct, as a type or an expression of that type.
         of: Box<TypeOrExpr>,
         /// The path of fields, at least one.
         path: Vec<Name>,
     },
     /// `typeinfo(type or expression)`: a tuple of numbers and names about a type (bpftrace 0.24).
     Typeinfo(Box<TypeOrExpr>),
-    /// `base.field` and `base->field`. bpftrace gives both one meaning: a pointer is followed where there is one.
+    /// `base.field` and `base->field`. Both have one meaning in bpftrace: a pointer base is
+    /// dereferenced.
     Field {
-        /// Of what.
+        /// The struct, or a pointer to it.
         base: Box<Expr>,
-        /// Which field. A keyword is allowed here.
+        /// Name of the field. A keyword is allowed here.
         name: Name,
-        /// Whether it was written `->`.
+        /// True if written `->`.
         arrow: bool,
     },
     /// `base.N`: an element of a tuple, counted from 0.
     TupleField {
-        /// Of what.
+        /// The tuple.
         base: Box<Expr>,
-        /// Which element.
+        /// Index of the element, from 0.
         index: u32,
     },
     /// `base[index]`, where base isn't a map. `@m[1][2]` is an index of a map's value.
     Index {
-        /// Of what.
+        /// The array or pointer.
         base: Box<Expr>,
-        /// Which element.
+        /// The index.
         index: Box<Expr>,
     },
     /// `(a, b)`, `(a,)`, `()`.
     Tuple(Vec<Expr>),
-    /// `(name=value, name=value)`, at least one. Names are different (a diagnostic says so if not).
+    /// `(name=value, name=value)`, at least one. Duplicate names are reported.
     Record(Vec<RecordField>),
-    /// `comptime operand`: must be known when compiling.
+    /// `comptime operand`: the operand must be known at compile time.
     Comptime(Box<Expr>),
 }
 
 /// A whole number as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntLit {
-    /// Its value; that of a time is in nanoseconds (`5us` is 5,000).
+    /// Value; times are converted to nanoseconds (`5us` is 5,000).
     pub value: u64,
-    /// How it was written.
+    /// Number base of the literal.
     pub base: Base,
-    /// What followed the digits.
+    /// Suffix after the digits.
     pub suffix: IntSuffix,
-    /// The text, for the formatter.
+    /// Source text, for the formatter.
     pub text: String,
 }
 
-/// How a number was written.
+/// Number base of an integer literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// `0b101`
@@ -155,10 +157,10 @@ pub enum Base {
     Hex,
 }
 
-/// What follows the digits of a number.
+/// Suffix of an integer literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntSuffix {
-    /// Nothing.
+    /// No suffix.
     None,
     /// `u`: at most 2^32 - 1 (checked).
     U,
@@ -170,7 +172,7 @@ pub enum IntSuffix {
     L,
     /// `ll`: at most 2^63 - 1 (checked).
     Ll,
-    /// One of `ns us ms s m h d`: the value is in nanoseconds already.
+    /// One of `ns us ms s m h d`: the value is already in nanoseconds.
     Time,
 }
 
@@ -179,18 +181,18 @@ pub enum IntSuffix {
 pub struct MapRef {
     /// The map's name, empty for `@`.
     pub name: Name,
-    /// The key's parts. Empty: the map is named without a key.
+    /// The parts of the key; empty if the map is named without a key.
     pub keys: Vec<Expr>,
 }
 
 /// `name=value` in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordField {
-    /// The field.
+    /// Name of the field.
     pub name: Name,
-    /// Its value.
+    /// Value of the field.
     pub value: Expr,
-    /// Both.
+    /// Source range of `name=value`.
     pub span: Span,
 }
 
@@ -199,11 +201,11 @@ pub struct RecordField {
 pub struct If {
     /// The conditions with their blocks, at least one, in order.
     pub arms: Vec<(Expr, Block)>,
-    /// The last `else`.
+    /// The final `else`.
     pub otherwise: Option<Block>,
 }
 
-/// Where a type or an expression may stand (`sizeof`, `offsetof`, `typeof`).
+/// Operand of `sizeof`, `offsetof` or `typeof`: a type or an expression.
 ///
 /// A bare name that is no type of the language is an `Expr(Ident)`: it may be a typedef of the kernel, or a macro's
 /// parameter. `x[4]` and `x*` are types here, as bpftrace reads them; `(x[4])` is an expression.
@@ -239,7 +241,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// As it is written.
+    /// Returns the operator as written.
     pub fn text(self) -> &'static str {
         match self {
             Self::Neg => "-",
@@ -252,7 +254,7 @@ impl UnaryOp {
         }
     }
 
-    /// Whether it stands after its operand.
+    /// Returns whether the operator follows its operand.
     pub fn is_postfix(self) -> bool {
         matches!(self, Self::PostInc | Self::PostDec)
     }
@@ -283,7 +285,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Every operator, with its sign and how tightly it binds: C's order, all of them grouping to the left.
+    /// All operators with their sign and precedence, in C's order. All associate to the left.
     pub const TABLE: [(Self, &'static str, u8); 18] = [
         (Self::LogOr, "||", 1),
         (Self::LogAnd, "&&", 2),
@@ -305,12 +307,12 @@ impl BinaryOp {
         (Self::Mod, "%", 10),
     ];
 
-    /// As it is written.
+    /// Returns the operator as written.
     pub fn text(self) -> &'static str {
         Self::TABLE[self as usize].1
     }
 
-    /// How tightly it binds: from 1, `||`, to 10, `*`.
+    /// Returns the precedence, from 1 (`||`) to 10 (`*`).
     pub fn precedence(self) -> u8 {
         Self::TABLE[self as usize].2
     }

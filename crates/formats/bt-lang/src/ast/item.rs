@@ -7,45 +7,47 @@ use super::{AttachPoint, Block, Expr, Name, RecordKind, Span, Type};
 pub struct Program {
     /// The `#!` line, without its end.
     pub header: Option<Name>,
-    /// What it holds, in order.
+    /// Items in source order.
     pub items: Vec<Item>,
-    /// Every comment, in order. No node refers to them; the formatter puts them back by their places.
+    /// All comments in source order. No node refers to them; the formatter puts them back by
+    /// position.
     pub comments: Vec<Comment>,
-    /// All of it.
+    /// Source range of the whole script.
     pub span: Span,
 }
 
 /// A comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// With its `//` or `/* */`.
+    /// Text with its `//` or `/* */`.
     pub text: String,
-    /// Where.
+    /// Source range.
     pub span: Span,
-    /// Whether nothing but blanks stands before it on its line.
+    /// True if only blanks precede the comment on its line.
     pub own_line: bool,
 }
 
-/// Something at the top level.
+/// An item at the top level of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// What it is.
+    /// Kind of the item.
     pub kind: ItemKind,
-    /// Where it is.
+    /// Source range.
     pub span: Span,
 }
 
 /// The kinds of item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemKind {
-    /// What could not be read. There is a diagnostic.
+    /// A part that could not be parsed; a diagnostic has been reported.
     Error,
     /// `#include <path>` and `#include "path"`: the path with its brackets or quotes.
     Include(Name),
     /// `#define NAME value`.
     Define(Define),
-    /// Any other line of the C preprocessor (`#if`, `#ifndef`, `#else`, `#endif`, `#undef`): without its `#`, as it is
-    /// written. [`crate::conditions::apply`] takes these lines out, with the items between those that don't hold.
+    /// Any other line of the C preprocessor (`#if`, `#ifndef`, `#else`, `#endif`, `#undef`), as
+    /// written, without its `#`. [`crate::conditions::apply`] removes these lines, and the items
+    /// whose conditions don't hold.
     Directive(String),
     /// `struct name { }`, `union name { }`.
     Record(CRecord),
@@ -55,7 +57,7 @@ pub enum ItemKind {
     Typedef {
         /// The new name.
         name: Name,
-        /// What it stands for.
+        /// The aliased type.
         ty: Type,
     },
     /// `config = { }`.
@@ -75,11 +77,12 @@ pub enum ItemKind {
 /// `#define NAME value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Define {
-    /// The constant.
+    /// Name of the constant.
     pub name: Name,
-    /// Whether it takes parameters: `NAME(x)`. There is no value then, and the text begins with `(x)`.
+    /// True if the macro takes parameters: `NAME(x)`. Then there is no value, and the text begins
+    /// with `(x)`.
     pub has_params: bool,
-    /// The value, where the text is one expression of the language.
+    /// The value, if the text is one expression of the language.
     pub value: Option<Expr>,
     /// The text after the name.
     pub text: String,
@@ -90,55 +93,57 @@ pub struct Define {
 pub struct CRecord {
     /// Struct or union.
     pub kind: RecordKind,
-    /// Its name.
+    /// Tag of the struct or union, if any.
     pub name: Option<Name>,
-    /// Its fields. `None`: it is only declared (`struct name;`).
+    /// Fields. `None` for a mere declaration (`struct name;`).
     pub fields: Option<Vec<CField>>,
-    /// Whether `__attribute__((packed))` was given.
+    /// True if declared `__attribute__((packed))`.
     pub packed: bool,
-    /// What `__attribute__((aligned(N)))` asks for.
+    /// Alignment from `__attribute__((aligned(N)))`.
     pub aligned: Option<Box<Expr>>,
-    /// Where.
+    /// Source range.
     pub span: Span,
 }
 
 /// A field of a struct or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CField {
-    /// Its name. `None`: an anonymous struct or union, whose fields belong to the outer one, or an unnamed bit-field.
+    /// Name of the field. `None` for an anonymous struct or union, whose fields belong to the outer
+    /// one, and for an unnamed bit-field.
     pub name: Option<Name>,
-    /// Its type. A flexible array is an array without a length.
+    /// Type of the field. A flexible array is an array without a length.
     pub ty: Type,
-    /// Its width in bits, if it is a bit-field.
+    /// Width in bits, if this is a bit-field.
     pub bits: Option<Expr>,
-    /// Where.
+    /// Source range.
     pub span: Span,
 }
 
 /// An enum definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CEnum {
-    /// Its name.
+    /// Tag of the enum, if any.
     pub name: Option<Name>,
-    /// Its constants.
+    /// Constants in source order.
     pub variants: Vec<CVariant>,
-    /// Where.
+    /// Source range.
     pub span: Span,
 }
 
 /// A constant of an enum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CVariant {
-    /// Its name.
+    /// Name of the constant.
     pub name: Name,
-    /// Its value, if given: an expression of numbers and earlier constants. Otherwise one more than the one before.
+    /// Explicit value: an expression of numbers and earlier constants. If `None`, one more than the
+    /// constant before.
     pub value: Option<Expr>,
 }
 
-/// `config = { key = value; key = value }`. There may be several; bpftrace allows one.
+/// `config = { key = value; key = value }`. Several are accepted; bpftrace allows one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its lines.
+    /// Entries in source order.
     pub entries: Vec<ConfigEntry>,
 }
 
@@ -147,9 +152,9 @@ pub struct Config {
 pub struct ConfigEntry {
     /// As written: `max_strlen`, `BPFTRACE_MAX_STRLEN`.
     pub key: Name,
-    /// What it is set to.
+    /// Value of the key.
     pub value: ConfigValue,
-    /// Where the value stands.
+    /// Source range of the value.
     pub value_span: Span,
 }
 
@@ -169,22 +174,22 @@ pub enum ConfigValue {
 /// `let @map = kind(entries);`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapDecl {
-    /// The map.
+    /// Name of the map.
     pub map: Name,
-    /// `hash`, `lruhash`, `percpuhash`, `percpulruhash`, `percpuarray`: not checked here.
+    /// `hash`, `lruhash`, `percpuhash`, `percpulruhash` or `percpuarray`; not checked here.
     pub kind: Name,
-    /// How many entries.
+    /// Maximum number of entries.
     pub entries: Expr,
 }
 
-/// `macro name(params) { body }`. Several may have one name, with different parameters.
+/// `macro name(params) { body }`. Macros with different parameters may share a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Macro {
-    /// Its name.
+    /// Name of the macro.
     pub name: Name,
-    /// Its parameters, all different (a diagnostic says so if not).
+    /// Parameters. Duplicates are reported.
     pub params: Vec<MacroParam>,
-    /// What it stands for.
+    /// Block that replaces each call.
     pub body: Block,
 }
 
@@ -195,39 +200,39 @@ pub enum MacroParam {
     Var(Name),
     /// `@x`: the caller's map.
     Map(Name),
-    /// `x`: any expression, put in wherever the name stands, or a type.
+    /// `x`: any expression, substituted for each use of the name, or a type.
     Expr(Name),
 }
 
 /// `fn name($a : type) : type { body }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fn {
-    /// Its name.
+    /// Name of the function.
     pub name: Name,
-    /// Its parameters.
+    /// Parameters in order.
     pub params: Vec<FnParam>,
-    /// What it returns.
+    /// Return type.
     pub returns: Type,
-    /// What it does.
+    /// Body of the function.
     pub body: Block,
 }
 
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FnParam {
-    /// Its variable.
+    /// Name of the variable, without `$`.
     pub var: Name,
-    /// Its type.
+    /// Type of the parameter.
     pub ty: Type,
 }
 
 /// A probe: `point, point /predicate/ { body }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Where it is attached, at least one point.
+    /// Attach points, at least one.
     pub points: Vec<AttachPoint>,
-    /// When it runs.
+    /// Condition under which the body runs.
     pub predicate: Option<Expr>,
-    /// What it does.
+    /// Body of the probe.
     pub body: Block,
 }

@@ -1,21 +1,22 @@
 //! The syntax tree of a script.
 //!
-//! A tree is made of owned values, with [`Box`] where a type holds itself. Every node has a [`Span`]: the bytes of the
-//! source that it was read from. After macro expansion, the nodes of a macro's body have the spans of the macro's body.
+//! A tree is made of owned values, with [`Box`] for recursive types. Every node has a [`Span`]: the
+//! source bytes it was parsed from. After macro expansion, nodes from a macro's body keep the spans
+//! of that body.
 //!
 //! Invariants of every tree that the parser returns:
-//! - The height of a tree is at most [`MAX_HEIGHT`], counted over every chain of expressions, statements and types, so a
-//!   pass may recurse over it.
-//! - If something could not be parsed, the tree has an `Error` node there, and the diagnostics have an error. A tree without
-//!   errors has no `Error` node.
-//! - Parentheses that only group are not in the tree. `@m[1, 2]` and `@m[(1, 2)]` have different trees (two keys, and one key
-//!   that is a tuple), but the same meaning.
+//! - The height of a tree is at most [`MAX_HEIGHT`], counted over every chain of expressions,
+//!   statements and types, so a pass may recurse over it.
+//! - If something could not be parsed, the tree has an `Error` node there, and the diagnostics have
+//!   an error. A tree without errors has no `Error` node.
+//! - Parentheses that only group are not in the tree. `@m[1, 2]` and `@m[(1, 2)]` have different
+//!   trees (two keys, and one key that is a tuple), but the same meaning.
 //! - A predicate `/e/` is separate from the probe's body. It means `if (e) { body }`.
 //! - Names are as written: `$x` is `Var("x")`, `@x` is a map `x`, and the anonymous map `@` is a map with an empty name.
-//! - Old and new spellings of the same thing give the same tree (`BEGIN` and `begin`: [`ProbeKind::Begin`];
-//!   `kfunc` and `fentry`: [`ProbeKind::Fentry`]; `for $x : @m` and `for ($x : @m)`).
-//! - Builtins (`pid`, `args`, `comm`) are [`ExprKind::Ident`], as are enum constants, `#define` constants and the
-//!   parameters of a macro: which it is depends on what is in scope.
+//! - Old and new spellings give the same tree (`BEGIN` and `begin`: [`ProbeKind::Begin`]; `kfunc`
+//!   and `fentry`: [`ProbeKind::Fentry`]; `for $x : @m` and `for ($x : @m)`).
+//! - Builtins (`pid`, `args`, `comm`), enum constants, `#define` constants and macro parameters are
+//!   all [`ExprKind::Ident`]; the scope decides between them.
 
 mod expr;
 mod item;
@@ -33,10 +34,10 @@ pub use point::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 pub use stmt::{Block, ForIter, Stmt, StmtKind};
 pub use types::{RecordKind, ScalarType, Type, TypeKind, scalar};
 
-/// The greatest height of a tree that the parser gives.
+/// Maximum height of a tree returned by the parser.
 pub const MAX_HEIGHT: u32 = 256;
 
-/// A range of bytes of the source: from `start` up to, and without, `end`.
+/// A byte range of the source, from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     /// Offset of the first byte.
@@ -46,39 +47,39 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` up to `end`.
+    /// Creates a span from `start` to `end`.
     pub const fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 
-    /// No bytes, at `at`.
+    /// Creates an empty span at `at`.
     pub const fn empty(at: u32) -> Self {
         Self { start: at, end: at }
     }
 
-    /// From the start of the earlier to the end of the later.
+    /// Returns the span from the start of the earlier to the end of the later.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The text in `source`, empty where the span isn't one of `source`.
+    /// Returns the text of the span in `source`; empty if the span does not fit `source`.
     pub fn text(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-/// A name, and where it stands. Without its `$` or `@`, whose bytes are in the span.
+/// A name without its `$` or `@`, and its source range, which includes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name {
     /// The name.
     pub text: String,
-    /// Where.
+    /// Source range.
     pub span: Span,
 }
 
 impl Name {
-    /// A name at a place.
+    /// Creates a name.
     pub fn new(text: impl Into<String>, span: Span) -> Self {
         Self { text: text.into(), span }
     }

@@ -4,26 +4,28 @@ use super::{Name, Span};
 
 /// One attach point, for example `uprobe:/bin/bash:readline+4`.
 ///
-/// Its text is split at `:` outside of quotes, positional parameters (`$1`) are put in if the parser was given them, and
-/// the parts are sorted into the fields below by the probe's kind. What a kind needs and what is in excess was checked
-/// (with diagnostics); whether the file, function or event exists is not known here.
+/// The text is split at `:` outside of quotes. Positional parameters (`$1`) are substituted if the
+/// parser was given them. The parts are sorted into the fields below by the kind of probe. Missing
+/// and surplus parts have been reported; whether the file, function or event exists is not known
+/// here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachPoint {
-    /// All of it, as written.
+    /// The whole attach point, as written.
     pub raw: String,
-    /// `NAME=` before the kind: what the builtin `probe` says instead (bpftrace 0.24).
+    /// Name from `NAME=` before the kind, which the builtin `probe` returns instead (bpftrace
+    /// 0.24).
     pub alias: Option<Name>,
-    /// Which kind of probe.
+    /// Kind of probe.
     pub kind: ProbeKind,
-    /// The kind as written: `u`, `kfunc`, `BEGIN`; the pattern where `kind` is [`ProbeKind::Pattern`].
+    /// The kind as written: `u`, `kfunc`, `BEGIN`; the pattern if `kind` is [`ProbeKind::Pattern`].
     pub provider: Name,
-    /// What the rest says.
+    /// The parts after the kind.
     pub form: PointForm,
-    /// Where.
+    /// Source range.
     pub span: Span,
 }
 
-/// What follows the kind of an attach point. Where a `Part` is optional, the text said nothing about it.
+/// The parts of an attach point after its kind. An optional `Part` is `None` if the text has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PointForm {
     /// Nothing: `begin`, `end`.
@@ -37,16 +39,16 @@ pub enum PointForm {
     },
     /// Functions: kprobe, kretprobe, uprobe, uretprobe, fentry, fexit.
     Function {
-        /// The file or library of a uprobe, the module of a kernel function. A uprobe without one means the process
-        /// given with `-p`.
+        /// The file or library of a uprobe, or the module of a kernel function. If `None`, a uprobe
+        /// means the process given with `-p`.
         target: Option<Part>,
-        /// `cpp`: the function is a C++ name. Of `fentry:bpf:ID:NAME`, the ID.
+        /// `cpp`, if the function is a C++ name; the ID in `fentry:bpf:ID:NAME`.
         lang: Option<Part>,
-        /// The function. `None` if there is only an address.
+        /// The function. `None` if only an address is given.
         function: Option<Part>,
         /// `+offset` from the function.
         offset: u64,
-        /// An address in place of the function.
+        /// An address instead of a function.
         address: Option<u64>,
     },
     /// `uprobe:file@source.c:line:column`.
@@ -58,52 +60,52 @@ pub enum PointForm {
     },
     /// `usdt:file:provider:name`.
     Usdt {
-        /// The file. `None`: the process given with `-p`.
+        /// The file. If `None`, the process given with `-p`.
         target: Option<Part>,
-        /// The provider. `None`: any.
+        /// The provider. If `None`, any.
         provider: Option<Part>,
         /// The probe.
         name: Part,
     },
     /// `tracepoint:category:event`, `rawtracepoint:event`, `rawtracepoint:module:event`.
     Event {
-        /// The category or module. `None` where a raw tracepoint has none.
+        /// The category or module. `None` for a raw tracepoint without a module.
         category: Option<Part>,
         /// The event.
         name: Part,
     },
     /// `interval:s:1`, `profile:hz:99`, `interval:10ms`.
     Timer {
-        /// `hz`, `s`, `ms`, `us`, `ns`. `None`: the count is in nanoseconds (`interval:1s`).
+        /// `hz`, `s`, `ms`, `us` or `ns`. If `None`, the count is in nanoseconds (`interval:1s`).
         unit: Option<Part>,
-        /// How many; from 1.
+        /// Number of units, from 1.
         count: u64,
     },
     /// `software:faults:100`, `hardware:cache-misses:1000000`.
     Sample {
         /// The kernel's event.
         event: Part,
-        /// At each how many. `None`: the event's own default.
+        /// Number of events between samples. If `None`, the default of the event.
         period: Option<u64>,
     },
     /// `watchpoint:0x1234:8:rw`, `watchpoint:function+arg0:4:w`.
     Watch {
         /// The address, `function+argN`, or a symbol.
         place: Part,
-        /// How many bytes: 1, 2, 4 or 8 (not checked).
+        /// Length in bytes: 1, 2, 4 or 8 (not checked).
         length: u64,
         /// Some of `r`, `w`, `x`.
         mode: Part,
     },
     /// `iter:task`, `iter:bpf_map:pin`.
     Iter {
-        /// What is walked.
+        /// The kind of object to iterate over.
         object: Part,
-        /// The file to pin it to.
+        /// Path to pin the iterator to.
         pin: Option<Part>,
     },
-    /// The parts as they are: the kind is a pattern, unknown, or the point is wrong (there is a diagnostic), or it has
-    /// positional parameters, which the parser was not given.
+    /// The unsorted parts. The kind is a pattern or unknown, the point is wrong (which is
+    /// reported), or it has positional parameters that the parser was not given.
     Parts(Vec<Part>),
 }
 
@@ -112,9 +114,9 @@ pub enum PointForm {
 pub struct Part {
     /// The text.
     pub text: String,
-    /// Where it stands, quotes included.
+    /// Source range, quotes included.
     pub span: Span,
-    /// Whether it has a wildcard (`*`, `?` or `[...]`).
+    /// True if the part has a wildcard (`*`, `?` or `[...]`).
     pub wildcard: bool,
 }
 
@@ -135,14 +137,14 @@ macro_rules! probe_kinds {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ProbeKind {
             $(#[doc = $doc] $kind,)*
-            /// The kind is a pattern (`*`, `k*probe`): every kind that matches is meant.
+            /// A pattern (`*`, `k*probe`), which stands for every kind that matches.
             Pattern,
-            /// No kind of that name. There is a diagnostic.
+            /// An unknown kind; a diagnostic has been reported.
             Unknown,
         }
 
         impl ProbeKind {
-            /// Every kind, with its name and its other names. Old names are among them.
+            /// All kinds, each with its name and its other names, old ones included.
             pub const TABLE: &[(Self, &'static str, &[&'static str])] = &[$((Self::$kind, $name, &[$($alias),*]),)*];
         }
     };
@@ -173,13 +175,13 @@ probe_kinds! {
 }
 
 impl ProbeKind {
-    /// The kind of that name, in any of its names, `BEGIN` and `END` included.
+    /// Returns the kind with this name, old or new, `BEGIN` and `END` included.
     pub fn by_name(name: &str) -> Option<Self> {
         let exact = |word: &str| Self::TABLE.iter().find(|(_, full, other)| *full == word || other.contains(&word));
         exact(name).or_else(|| exact(&name.to_ascii_lowercase())).map(|row| row.0)
     }
 
-    /// Its name today.
+    /// Returns the current name of the kind; `?` if it is a pattern or unknown.
     pub fn name(self) -> &'static str {
         Self::TABLE.iter().find(|row| row.0 == self).map_or("?", |row| row.1)
     }

@@ -9,25 +9,25 @@ pub struct Block {
     pub stmts: Vec<Stmt>,
     /// The value of the block: an expression at its end without `;`.
     ///
-    /// Only a block whose value can be used has one: a macro's body, a block within an expression. The blocks of probes,
-    /// functions and loops, and those of an `if` or block that is itself a statement, have none: the parser made their
-    /// last expression a statement.
+    /// Only a block whose value can be used has one: a macro's body, or a block within an
+    /// expression. In all other blocks the parser turns the last expression into a statement: those
+    /// of probes, functions and loops, and those of an `if` or block that is itself a statement.
     pub value: Option<Box<Expr>>,
-    /// With its braces.
+    /// Source range, braces included.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stmt {
-    /// What it is.
+    /// Kind of the statement.
     pub kind: StmtKind,
-    /// Where it is, without its `;`.
+    /// Source range, without the `;`.
     pub span: Span,
 }
 
 impl Stmt {
-    /// A statement at a place.
+    /// Creates a statement.
     pub fn new(kind: StmtKind, span: Span) -> Self {
         Self { kind, span }
     }
@@ -36,25 +36,25 @@ impl Stmt {
 /// The kinds of statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StmtKind {
-    /// What could not be read. There is a diagnostic.
+    /// A part that could not be parsed; a diagnostic has been reported.
     Error,
     /// `let $var: type = value;`
     Let {
         /// The variable.
         var: Name,
-        /// Its type.
+        /// Declared type.
         ty: Option<Type>,
-        /// Its first value.
+        /// Initial value.
         value: Option<Expr>,
     },
-    /// `target = value;` and `target += value;`. The target is a [`super::ExprKind::Var`] or [`super::ExprKind::Map`]
-    /// (else there is a diagnostic).
+    /// `target = value;` and `target += value;`. The target is a [`super::ExprKind::Var`] or
+    /// [`super::ExprKind::Map`]; any other is reported.
     Assign {
-        /// What is set.
+        /// Variable or map to assign to.
         target: Expr,
         /// The operator of `+=` and the like.
         op: Option<BinaryOp>,
-        /// To what.
+        /// Value to assign, or the right operand of `op`.
         value: Expr,
     },
     /// An expression for its effect: a call, `++`, an `if`, a block.
@@ -65,14 +65,14 @@ pub enum StmtKind {
     While {
         /// The condition.
         cond: Expr,
-        /// What is repeated.
+        /// Body of the loop.
         body: Block,
     },
     /// `unroll (count) { }`
     Unroll {
-        /// How often, known when compiling.
+        /// Number of repetitions, known at compile time.
         count: Expr,
-        /// What is repeated.
+        /// Statements to repeat.
         body: Block,
     },
     /// `for ($var : @map) { }`, where the variable is a tuple of key and value, `for ($var : start..end) { }`, and outside of
@@ -80,9 +80,9 @@ pub enum StmtKind {
     For {
         /// The variable of the loop.
         var: Name,
-        /// What is walked.
+        /// The range, map or list to iterate over.
         iter: ForIter,
-        /// What is repeated.
+        /// Body of the loop.
         body: Block,
     },
     /// `break;`
@@ -91,22 +91,23 @@ pub enum StmtKind {
     Continue,
     /// `return;`, `return value;`
     Return(Option<Expr>),
-    /// `import "file";` within a block: what the standard library does to get at its C code.
+    /// `import "file";` within a block. The standard library uses it to load its C code.
     Import(Name),
 }
 
-/// What a `for` walks.
+/// The range, map or list that a `for` iterates over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForIter {
     /// A map, by name.
     Map(Name),
-    /// `start..end`, without the end.
+    /// `start..end`, with the end excluded.
     Range {
         /// The first value.
         start: Expr,
-        /// The value at which to stop.
+        /// The end, excluded.
         end: Expr,
     },
-    /// A list in the memory of a process, which an expression gives (only with [`crate::Options::of_process`]).
+    /// A list in the memory of a process, given by an expression (only with
+    /// [`crate::Options::of_process`]).
     List(Expr),
 }

@@ -5,14 +5,14 @@ use super::{CEnum, CRecord, Expr, Name, Span, TypeOrExpr};
 /// A type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Type {
-    /// What it is.
+    /// Kind of the type.
     pub kind: TypeKind,
-    /// Where it is. A C declaration's type spans the words of its base type.
+    /// Source range. For a C declaration, the words of its base type.
     pub span: Span,
 }
 
 impl Type {
-    /// A type at a place.
+    /// Creates a type.
     pub fn new(kind: TypeKind, span: Span) -> Self {
         Self { kind, span }
     }
@@ -21,10 +21,11 @@ impl Type {
 /// The kinds of type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeKind {
-    /// What could not be read. There is a diagnostic.
+    /// A part that could not be parsed; a diagnostic has been reported.
     Error,
-    /// A name: one of [`scalar`], `string`, `buffer`, `inet`, `count_t` and so on, or a typedef. C's words are in one
-    /// order (`long unsigned int` is `unsigned long`; `signed` and a superfluous `int` are left out).
+    /// A name: one of [`scalar`], `string`, `buffer`, `inet`, `count_t` and so on, or a typedef.
+    /// C's words are normalized: `long unsigned int` is `unsigned long`; `signed` and a superfluous
+    /// `int` are dropped.
     Name(String),
     /// `struct name`, `union name`, `enum name`.
     Tagged(RecordKind, Name),
@@ -34,15 +35,16 @@ pub enum TypeKind {
     InlineEnum(Box<CEnum>),
     /// `type*`.
     Pointer(Box<Type>),
-    /// `type[N]`, `type[]`. `string[64]`, `buffer[8]` and `inet[4]` too, where the length is a size.
+    /// `type[N]` and `type[]`; also `string[64]`, `buffer[8]` and `inet[4]`, whose length is a
+    /// size.
     Array(Box<Type>, Option<Box<Expr>>),
-    /// A function, seen through a pointer only (C definitions).
+    /// A function, only behind a pointer (C definitions only).
     Function,
     /// `typeof(x)`.
     Typeof(Box<TypeOrExpr>),
 }
 
-/// What the tag of a type says it is.
+/// Tag keyword of a C type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum RecordKind {
@@ -52,7 +54,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The keyword.
+    /// Returns the keyword.
     pub fn text(self) -> &'static str {
         match self {
             Self::Struct => "struct",
@@ -69,12 +71,12 @@ pub struct ScalarType {
     pub name: &'static str,
     /// Size in bytes; 0 for `void`.
     pub size: u8,
-    /// Whether it has a sign.
+    /// True if the type is signed.
     pub signed: bool,
 }
 
-/// The types of fixed size: bpftrace's own, C's on 64-bit Linux (LP64), and the kernel's `u8`..`s64`, which have one
-/// meaning everywhere.
+/// Types of fixed size: bpftrace's own, C's on 64-bit Linux (LP64), and the kernel's `u8`..`s64`,
+/// which mean the same everywhere.
 const SCALARS: [(&str, u8, bool); 41] = [
     ("void", 0, false),
     ("bool", 1, false),
@@ -119,7 +121,7 @@ const SCALARS: [(&str, u8, bool); 41] = [
     ("s64", 8, true),
 ];
 
-/// The type of fixed size of that name.
+/// Returns the type of fixed size with this name.
 pub fn scalar(name: &str) -> Option<ScalarType> {
     SCALARS.iter().find(|row| row.0 == name).map(|&(name, size, signed)| ScalarType { name, size, signed })
 }

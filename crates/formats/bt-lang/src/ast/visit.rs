@@ -5,29 +5,30 @@ use super::{Block, Expr, ExprKind, ForIter, Item, ItemKind, Stmt, StmtKind, Type
 
 /// A pass over the statements, expressions and types of probes, functions and macros. C definitions aren't walked.
 ///
-/// Each method takes a node before what it holds has been seen; not calling `walk_` leaves that out.
+/// Each method is called with a node before its children; a method that does not call `walk_` skips
+/// them.
 pub trait VisitMut {
-    /// A block.
+    /// Visits a block.
     fn block(&mut self, block: &mut Block) {
         walk_block(self, block);
     }
 
-    /// A statement.
+    /// Visits a statement.
     fn stmt(&mut self, stmt: &mut Stmt) {
         walk_stmt(self, stmt);
     }
 
-    /// An expression.
+    /// Visits an expression.
     fn expr(&mut self, expr: &mut Expr) {
         walk_expr(self, expr);
     }
 
-    /// A type.
+    /// Visits a type.
     fn ty(&mut self, ty: &mut Type) {
         walk_type(self, ty);
     }
 
-    /// What `sizeof` and its like are of.
+    /// Visits the operand of `sizeof`, `offsetof` or `typeof`.
     fn type_or_expr(&mut self, of: &mut TypeOrExpr) {
         match of {
             TypeOrExpr::Type(ty) => self.ty(ty),
@@ -36,7 +37,7 @@ pub trait VisitMut {
     }
 }
 
-/// What an item holds: predicates, bodies, types.
+/// Visits the predicates, bodies and types of an item.
 pub fn walk_item<V: VisitMut + ?Sized>(visitor: &mut V, item: &mut Item) {
     match &mut item.kind {
         ItemKind::Probe(probe) => {
@@ -58,7 +59,7 @@ pub fn walk_item<V: VisitMut + ?Sized>(visitor: &mut V, item: &mut Item) {
     }
 }
 
-/// What a block holds.
+/// Visits the children of a block.
 pub fn walk_block<V: VisitMut + ?Sized>(visitor: &mut V, block: &mut Block) {
     for stmt in &mut block.stmts {
         visitor.stmt(stmt);
@@ -68,7 +69,7 @@ pub fn walk_block<V: VisitMut + ?Sized>(visitor: &mut V, block: &mut Block) {
     }
 }
 
-/// What a statement holds.
+/// Visits the children of a statement.
 pub fn walk_stmt<V: VisitMut + ?Sized>(visitor: &mut V, stmt: &mut Stmt) {
     match &mut stmt.kind {
         StmtKind::Let { ty, value, .. } => {
@@ -108,7 +109,7 @@ pub fn walk_stmt<V: VisitMut + ?Sized>(visitor: &mut V, stmt: &mut Stmt) {
     }
 }
 
-/// What an expression holds.
+/// Visits the children of an expression.
 pub fn walk_expr<V: VisitMut + ?Sized>(visitor: &mut V, expr: &mut Expr) {
     match &mut expr.kind {
         ExprKind::Map(map) => map.keys.iter_mut().for_each(|key| visitor.expr(key)),
@@ -159,7 +160,7 @@ pub fn walk_expr<V: VisitMut + ?Sized>(visitor: &mut V, expr: &mut Expr) {
     }
 }
 
-/// What a type holds.
+/// Visits the children of a type.
 pub fn walk_type<V: VisitMut + ?Sized>(visitor: &mut V, ty: &mut Type) {
     match &mut ty.kind {
         TypeKind::Pointer(inner) => visitor.ty(inner),

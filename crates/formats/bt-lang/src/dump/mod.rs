@@ -1,7 +1,7 @@
 //! The tree as text, for `--dump ast` and for tests: `(kind part part)`.
 //!
-//! The text contains everything in a tree except spans, comments and the spelling of numbers. So two trees with the same text
-//! have the same meaning. Each item and statement is on its own line.
+//! The text contains everything in a tree except spans, comments and the spelling of numbers, so
+//! two trees with the same text have the same meaning. Each item and statement is on its own line.
 
 mod expr;
 mod item;
@@ -9,7 +9,7 @@ mod stmt;
 
 use crate::ast::Program;
 
-/// The tree of a script.
+/// Prints the tree of a script.
 pub fn dump(program: &Program) -> String {
     let mut out = Dump::default();
     if let Some(header) = &program.header {
@@ -40,7 +40,7 @@ impl Dump {
         self.out.extend(std::iter::repeat_n("  ", self.indent));
     }
 
-    /// `(word rest)`, where `rest` prints its own blanks.
+    /// Prints `(word rest)`; `rest` prints its own blanks.
     fn node(&mut self, word: &str, rest: impl FnOnce(&mut Self)) {
         self.push("(");
         self.push(word);
@@ -48,24 +48,24 @@ impl Dump {
         self.push(")");
     }
 
-    /// `(word text)`.
+    /// Prints `(word text)`.
     fn leaf(&mut self, word: &str, text: &str) {
         self.push(&format!("({word} {text})"));
     }
 
-    /// A part of a node.
+    /// Prints a blank and one part of a node.
     fn part(&mut self, print: impl FnOnce(&mut Self)) {
         self.push(" ");
         print(self);
     }
 
-    /// A word that is a part of a node.
+    /// Prints a blank and a word.
     fn word(&mut self, text: &str) {
         self.push(" ");
         self.push(text);
     }
 
-    /// Parts that have lines of their own.
+    /// Prints each part on a line of its own.
     fn lines<T>(&mut self, list: &[T], mut print: impl FnMut(&mut Self, &T)) {
         self.indent += 1;
         for part in list {
@@ -76,7 +76,7 @@ impl Dump {
     }
 }
 
-/// Text in quotes, without control characters.
+/// Quotes text and escapes control characters.
 fn quoted(text: &str) -> String {
     crate::lexer::text::quote(text.as_bytes())
 }

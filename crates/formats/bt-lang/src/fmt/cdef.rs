@@ -4,7 +4,7 @@ use super::Printer;
 use crate::ast::{CEnum, CField, CRecord, RecordKind, Type, TypeKind};
 
 impl Printer<'_> {
-    /// A struct or union, without `;`.
+    /// Prints a struct or union, without `;`.
     pub(super) fn record(&mut self, record: &CRecord) {
         self.push(record.kind.text());
         if let Some(name) = &record.name {
@@ -43,7 +43,7 @@ impl Printer<'_> {
         self.push(";");
     }
 
-    /// An enum, without `;`.
+    /// Prints an enum, without `;`.
     pub(super) fn enumeration(&mut self, definition: &CEnum) {
         self.push(RecordKind::Enum.text());
         if let Some(name) = &definition.name {
@@ -69,7 +69,7 @@ impl Printer<'_> {
         self.push("}");
     }
 
-    /// A type and a name, in C's way: what the name is made of stands around it.
+    /// Prints a type and a name as a C declaration: the derived types stand around the name.
     pub(super) fn declaration(&mut self, ty: &Type, name: &str) {
         let mut declarator = name.to_owned();
         let mut base = ty;
@@ -106,7 +106,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What `print` prints, not in the output.
+    /// Returns the text that `print` prints, without adding it to the output.
     fn aside(&mut self, print: impl FnOnce(&mut Self)) -> String {
         let whole = std::mem::take(&mut self.out);
         print(self);

@@ -5,14 +5,14 @@ use crate::ast::{Expr, ExprKind, Type, TypeKind, TypeOrExpr, UnaryOp};
 use crate::lexer::text;
 use crate::names;
 
-/// How tightly what has an operator before it binds; see [`crate::ast::BinaryOp::precedence`].
+/// Precedence of prefix operators, above those of [`crate::ast::BinaryOp::precedence`].
 const UNARY: u8 = 11;
-/// And what has one after it.
+/// Precedence of postfix operators, fields and indexes.
 const POSTFIX: u8 = 12;
-/// And all else.
+/// Precedence of all other expressions.
 const PRIMARY: u8 = 13;
 
-/// How tightly an expression binds.
+/// Returns the precedence of an expression.
 fn tightness(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Ternary { .. } => 0,
@@ -25,12 +25,12 @@ fn tightness(expr: &Expr) -> u8 {
 }
 
 impl Printer<'_> {
-    /// Any expression.
+    /// Prints any expression.
     pub(super) fn expr(&mut self, expr: &Expr) {
         self.operand(expr, 0);
     }
 
-    /// An expression where one must bind at least as tightly as `least`.
+    /// Prints an expression, in parentheses if its precedence is below `least`.
     pub(super) fn operand(&mut self, expr: &Expr, least: u8) {
         if tightness(expr) < least {
             self.push("(");
@@ -94,7 +94,7 @@ impl Printer<'_> {
             ExprKind::Binary { op, left, right, .. } => {
                 self.operand(left, op.precedence());
                 self.push(&format!(" {} ", op.text()));
-                // A `/` before a block ends a predicate.
+                // A `/` before a block would end a predicate.
                 self.grouped_if('{', |printer| printer.operand(right, op.precedence() + 1));
             }
             ExprKind::Ternary { cond, then, otherwise } => {
@@ -113,7 +113,7 @@ impl Printer<'_> {
                 self.push("(");
                 self.ty(ty);
                 self.push(")");
-                // A block there would end the expression.
+                // A block here would end the expression.
                 self.grouped_if('{', |printer| printer.operand(operand, UNARY));
             }
             ExprKind::Comptime(operand) => {
@@ -142,7 +142,7 @@ impl Printer<'_> {
         }
     }
 
-    /// In parentheses if what is printed begins with that character.
+    /// Prints in parentheses if the output begins with this character.
     pub(super) fn grouped_if(&mut self, first: char, print: impl FnOnce(&mut Self)) {
         let start = self.out.len();
         print(self);
@@ -161,7 +161,7 @@ impl Printer<'_> {
         self.push(op.text());
         let start = self.out.len();
         self.operand(operand, UNARY);
-        // `- -x`, and not `--x`.
+        // Prints `- -x` instead of `--x`.
         let first = &op.text()[..1];
         if first != "*" && self.out[start..].starts_with(first) {
             self.out.insert(start, ' ');
@@ -198,7 +198,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A type as scripts write it.
+    /// Prints a type as scripts write it.
     pub(super) fn ty(&mut self, ty: &Type) {
         match &ty.kind {
             TypeKind::Error => self.push("error"),
@@ -223,7 +223,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether an expression would be read as a type where one may stand.
+/// Returns whether the parser would take the expression for a type in `sizeof` and so on.
 fn reads_as_type(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Ident(name) => names::is_type(name),

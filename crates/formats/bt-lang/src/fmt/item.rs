@@ -13,7 +13,7 @@ impl Printer<'_> {
         let mut before: Option<&Item> = None;
         for item in &program.items {
             let apart = before.is_some_and(|before| !(is_line(before) && is_line(item)));
-            // A comment at the end of the last line goes there first.
+            // A trailing comment of the last line must be printed first.
             let comment = self.comments.first().filter(|comment| comment.span.start < item.span.start);
             if apart && comment.is_none_or(|comment| comment.own_line) {
                 self.blank();
@@ -29,7 +29,7 @@ impl Printer<'_> {
     fn item(&mut self, item: &Item) {
         match &item.kind {
             ItemKind::Error => {
-                // Unchanged: the text has no better form.
+                // Unparsed text stays unchanged.
                 let text = item.span.text(self.source).to_owned();
                 self.push(text.trim_end());
             }
@@ -132,7 +132,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether the item is one line, of which several may stand together.
+/// Returns whether the item is a single line that needs no empty line between its like.
 fn is_line(item: &Item) -> bool {
     matches!(
         item.kind,

@@ -1,8 +1,9 @@
 //! The formatter: a tree as text, in one style.
 //!
-//! Invariants: the text parses to the same tree, and formatting it again changes nothing. Comments are kept. Between
-//! statements and items they keep their place; a comment within an expression moves to the end of its statement. Empty lines
-//! between two statements or items become one. Long lines are not broken.
+//! Invariants: the text parses to the same tree, and formatting it again changes nothing. Comments
+//! are kept. Between statements and items they keep their position; a comment within an expression
+//! moves to the end of its statement. Empty lines between two statements or items become one. Long
+//! lines are not broken.
 
 mod cdef;
 mod expr;
@@ -11,7 +12,8 @@ mod stmt;
 
 use crate::ast::{Comment, Program};
 
-/// The script as text. `source` is what the tree was parsed from, for the empty lines in it; it may be empty.
+/// Formats the script. `source` is the text of the tree, for the empty lines in it; it may be
+/// empty.
 pub fn format(program: &Program, source: &str) -> String {
     let mut out = Printer { out: String::new(), indent: 0, source, comments: &program.comments };
     out.program(program);
@@ -22,7 +24,7 @@ struct Printer<'a> {
     out: String,
     indent: usize,
     source: &'a str,
-    /// The comments that are still to be printed.
+    /// Comments not yet printed.
     comments: &'a [Comment],
 }
 
@@ -36,19 +38,20 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
-    /// Begins a line.
+    /// Indents a new line.
     fn begin(&mut self) {
         self.out.extend(std::iter::repeat_n("  ", self.indent));
     }
 
-    /// Prints the comments before an offset. The output is at the beginning of a line, before and after.
+    /// Prints the comments before an offset. The output is at the start of a line, before and
+    /// after.
     fn comments_before(&mut self, offset: u32) {
         while let [comment, rest @ ..] = self.comments {
             if comment.span.start >= offset {
                 return;
             }
             self.comments = rest;
-            // A text that began with one, and had none of its own lines.
+            // An empty output has no line for a trailing comment.
             if comment.own_line || self.out.is_empty() {
                 self.blank_before(comment.span.start);
                 self.begin();
@@ -63,7 +66,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An empty line, if there was one before this offset and the block doesn't begin here.
+    /// Prints an empty line if the source has one before this offset and no block begins here.
     fn blank_before(&mut self, offset: u32) {
         let before = self.source.get(..offset as usize).unwrap_or_default();
         let blank = &before[before.trim_end().len()..];
@@ -72,7 +75,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An empty line, if a line may be empty here.
+    /// Prints an empty line, unless the output or a block begins here, or the last line is empty.
     fn blank(&mut self) {
         let begins = self.out.is_empty() || self.out.ends_with("{\n") || self.out.ends_with("\n\n");
         if !begins {

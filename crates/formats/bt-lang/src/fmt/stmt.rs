@@ -5,7 +5,8 @@ use crate::ast::{Block, Expr, ExprKind, ForIter, If, Stmt, StmtKind};
 use crate::lexer::text;
 
 impl Printer<'_> {
-    /// A block, which begins in the line as it is. `valued`: its last expression without `;` would be its value.
+    /// Prints a block, beginning on the current line. If `valued`, a final expression without `;`
+    /// would be its value.
     pub(super) fn block(&mut self, block: &Block, valued: bool) {
         self.push("{");
         self.end();
@@ -32,7 +33,7 @@ impl Printer<'_> {
             }
             self.end();
         } else if valued && block.stmts.last().is_some_and(is_braced) {
-            // Else it would be the block's value.
+            // Without `;` the statement would become the block's value.
             self.out.truncate(self.out.len() - 1);
             self.push(";\n");
         }
@@ -42,16 +43,16 @@ impl Printer<'_> {
         self.push("}");
     }
 
-    /// An expression at the end of a block, without `;`.
+    /// Prints the value at the end of a block, without `;`.
     fn value(&mut self, value: &Expr) {
         self.expr(value);
     }
 
-    /// Puts `;` behind a braced statement if what was printed from `start` would go on with it: `{ } -1`.
+    /// Puts `;` behind a braced statement if the text from `start` would continue it: `{ } -1`.
     fn separate(&mut self, start: usize) {
         if self.out[start..].trim_start().starts_with(['-', '*', '&', '+']) {
             let end = self.out[..start].trim_end().len();
-            // A comment may stand behind the brace, and it may hold the rest of its line.
+            // The brace may be followed by a comment that fills the rest of its line.
             let line = self.out[..end].rfind('\n').map_or(0, |at| at + 1);
             let at = self.out[line..end].rfind('}').map_or(end, |at| line + at + 1);
             self.out.insert(at, ';');
@@ -145,7 +146,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether the statement ends in `}` and has no `;`, but may be the beginning of an expression.
+/// Returns whether the statement ends in `}` without `;`, but could be the start of an expression.
 fn is_braced(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Expr(Expr { kind: ExprKind::If(_) | ExprKind::Block(_), .. }))
 }

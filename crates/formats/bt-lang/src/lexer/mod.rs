@@ -16,9 +16,9 @@ pub(crate) enum Kind {
     Eof,
     /// A word: a name or keyword.
     Word,
-    /// What begins with a digit, with all letters and digits that follow.
+    /// A digit, with all letters and digits that follow.
     Int,
-    /// `"text"`, with its quotes. Without the last one if the line ends first.
+    /// `"text"`, with its quotes. The closing quote is missing if the line ends first.
     Str,
     /// `'c'`.
     Char,
@@ -32,39 +32,39 @@ pub(crate) enum Kind {
     Map,
     /// A sign of [`SIGNS`].
     Sign(&'static str),
-    /// A character that has no place in the language.
+    /// A character that the language does not use.
     Stray,
 }
 
 /// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// What it is.
+    /// Kind of the token.
     pub(crate) kind: Kind,
-    /// Where it is.
+    /// Source range.
     pub(crate) span: Span,
-    /// Whether it is the first on its line.
+    /// True for the first token on its line.
     pub(crate) first: bool,
 }
 
-/// The signs, the longer ones first where one begins with another.
+/// All signs; a sign comes before its own prefixes.
 const SIGNS: [&str; 51] = [
     "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "->", "..", "+=", "-=", "*=",
     "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "<", ">", "=", "!", "~", "?", ":", ";", ",",
     ".", "(", ")", "[", "]", "{", "}", "#", "\\", "`", "$",
 ];
 
-/// Reads tokens from a text, or from a part of it.
+/// Lexer for a text, or for a part of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer<'a> {
     source: &'a str,
-    /// Where the next token is looked for.
+    /// Offset at which the next token is searched.
     pub(crate) at: usize,
     end: usize,
 }
 
 impl<'a> Lexer<'a> {
-    /// Reads from `start` up to `end`.
+    /// Creates a lexer for the bytes from `start` to `end`.
     pub(crate) fn new(source: &'a str, start: usize, end: usize) -> Self {
         Self { source, at: start, end }
     }
@@ -73,7 +73,7 @@ impl<'a> Lexer<'a> {
         self.source.get(self.at..self.end).unwrap_or_default()
     }
 
-    /// The next token. Comments before it go to `comments`, unless they are there already.
+    /// Returns the next token, and appends new comments before it to `comments`.
     pub(crate) fn next(&mut self, comments: &mut Vec<Comment>) -> Token {
         let first = self.skip_layout(comments);
         let start = self.at;
@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
         Token { kind, span: Span::new(start as u32, self.at as u32), first }
     }
 
-    /// Skips blanks and comments. Returns whether a line ended among them.
+    /// Skips blanks and comments. Returns true if the next token is the first on its line.
     fn skip_layout(&mut self, comments: &mut Vec<Comment>) -> bool {
         let mut first = self.at == 0;
         loop {
@@ -102,7 +102,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The length of the comment that `text` begins with. One that isn't closed goes to the end, as bpftrace has it.
+/// Returns the length of the comment at the start of `text`. An unclosed one reaches to the end, as
+/// in bpftrace.
 pub(crate) fn comment_length(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         Some(text.find('\n').unwrap_or(text.len()))
@@ -111,7 +112,7 @@ pub(crate) fn comment_length(text: &str) -> Option<usize> {
     }
 }
 
-/// Whether a name may begin so.
+/// Returns whether the character may begin a name.
 pub(crate) fn begins_word(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
@@ -120,7 +121,7 @@ fn word_length(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len())
 }
 
-/// What `text` begins with, and how long that is.
+/// Returns the kind and length of the token at the start of `text`.
 fn classify(text: &str) -> (Kind, usize) {
     let Some(c) = text.chars().next() else { return (Kind::Eof, 0) };
     let after = &text[c.len_utf8()..];
@@ -140,7 +141,8 @@ fn classify(text: &str) -> (Kind, usize) {
     }
 }
 
-/// The length of what `text` quotes at its beginning, to the end of the line at most.
+/// Returns the length of the quoted text at the start of `text`, which ends at the line's end at
+/// the latest.
 pub(crate) fn quoted_length(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

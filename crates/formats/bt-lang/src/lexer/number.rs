@@ -2,8 +2,8 @@
 
 use crate::ast::{Base, IntLit, IntSuffix};
 
-/// The suffixes: the text, what it is, the greatest value, and what the digits are multiplied by.
-/// bpftrace's manual, "Literals": a suffix of a time makes nanoseconds.
+/// Suffixes: text, kind, maximum value, and factor. A time suffix converts to nanoseconds
+/// (bpftrace's manual, "Literals").
 const SUFFIXES: [(&str, IntSuffix, u64, u64); 13] = [
     ("", IntSuffix::None, u64::MAX, 1),
     ("u", IntSuffix::U, u32::MAX as u64, 1),
@@ -20,7 +20,7 @@ const SUFFIXES: [(&str, IntSuffix, u64, u64); 13] = [
     ("d", IntSuffix::Time, u64::MAX, 86_400_000_000_000),
 ];
 
-/// The number that `text` is, or what is wrong with it.
+/// Parses a number; the error is the text of a diagnostic.
 pub(crate) fn parse(text: &str) -> Result<IntLit, String> {
     let lower = text.to_ascii_lowercase();
     let (base, radix, body) = match lower.as_bytes() {
@@ -60,7 +60,7 @@ fn digits_value(digits: &str, radix: u32) -> Result<u64, String> {
     u64::from_str_radix(&plain, radix).map_err(|_| format!("the number is too big: at most {} fits here", u64::MAX))
 }
 
-/// `value` times ten to the power of `power`.
+/// Returns `value` times ten to the power of `power`.
 fn scaled(value: u64, power: u64) -> Result<u64, String> {
     let ten = u32::try_from(power).ok().and_then(|power| 10_u64.checked_pow(power));
     let too_big = || format!("the number is too big: at most {} fits here", u64::MAX);

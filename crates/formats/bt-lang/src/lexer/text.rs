@@ -1,11 +1,11 @@
-//! The values of strings: escapes resolved, and the reverse.
+//! Values of strings: resolves and writes escapes.
 
 use std::fmt::Write;
 
-/// A mistake within a string: from and to, counted from the string's first byte, and what it is.
+/// An error in a string: start and end, counted from the string's first byte, and the message.
 pub(crate) type Fault = (usize, usize, String);
 
-/// The bytes of a string or character with its quotes, and its mistakes.
+/// Returns the bytes of a quoted string or character, and the errors in it.
 pub(crate) fn unquote(quoted: &str) -> (Vec<u8>, Vec<Fault>) {
     let mut out = Vec::with_capacity(quoted.len());
     let mut faults = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn unquote(quoted: &str) -> (Vec<u8>, Vec<Fault>) {
     (out, faults)
 }
 
-/// Resolves the escape at `at`, and gives its length.
+/// Resolves the escape at `at`, and returns its length.
 fn escape(quoted: &str, at: usize, out: &mut Vec<u8>, faults: &mut Vec<Fault>) -> usize {
     let body = &quoted[at + 1..];
     let Some(c) = body.chars().next() else { return 1 };
@@ -65,7 +65,7 @@ fn escape(quoted: &str, at: usize, out: &mut Vec<u8>, faults: &mut Vec<Fault>) -
     }
 }
 
-/// The bytes as a string with quotes.
+/// Returns the bytes as a quoted string.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');

@@ -8,7 +8,7 @@ use crate::ast::{Block, Expr, ExprKind, ForIter, Macro, MacroParam, Name, Stmt, 
 use crate::diag::Diagnostic;
 use crate::parser::void_stmt;
 
-/// What the names of a macro stand for at one call.
+/// A macro and the arguments of one call.
 pub(super) struct Body<'a> {
     pub(super) definition: &'a Macro,
     vars: HashMap<&'a str, String>,
@@ -18,7 +18,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// For a call with these arguments, which fit; the call has a number of its own.
+    /// Binds matching arguments to the parameters. `number` is unique to the call.
     pub(super) fn new(definition: &'a Macro, args: Vec<Expr>, number: usize) -> Self {
         let mut body = Self { definition, vars: HashMap::new(), maps: HashMap::new(), exprs: HashMap::new(), number };
         for (param, arg) in definition.params.iter().zip(args) {
@@ -34,7 +34,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// The body with all that put in, and with the macros that it calls expanded.
+    /// Returns the body with parameters replaced and nested macro calls expanded.
     pub(super) fn put_in(self, expander: &mut Expander<'a>) -> Block {
         let mut block = self.definition.body.clone();
         Filler { body: &self, expander }.block(&mut block);
@@ -42,7 +42,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// An argument that can be read and not changed.
+/// Wraps a variable or map in a block, so that it can be read but not changed.
 fn guarded(expr: Expr) -> Expr {
     if !matches!(&expr.kind, ExprKind::Var(_) | ExprKind::Map(_)) {
         return expr;
@@ -51,7 +51,7 @@ fn guarded(expr: Expr) -> Expr {
     Expr::new(ExprKind::Block(Block { stmts: Vec::new(), value: Some(Box::new(expr)), span }), span)
 }
 
-/// The pass that puts it in.
+/// The pass that replaces parameters and renames variables.
 pub(super) struct Filler<'b, 'a, 'e> {
     pub(super) body: &'b Body<'a>,
     pub(super) expander: &'e mut Expander<'a>,
@@ -79,10 +79,10 @@ impl Filler<'_, '_, '_> {
         self.expander.sink.push(diagnostic);
     }
 
-    /// The argument that a bare name stands for.
+    /// Returns a copy of the argument for a parameter.
     fn argument(&mut self, name: &str) -> Option<Expr> {
         let mut expr = self.body.exprs.get(name)?.clone();
-        // Counted here too: what is put in often enough takes memory before the whole is measured.
+        // Nodes are counted here too: repeated copies use memory before the whole is measured.
         self.expander.nodes += size::nodes(&mut expr);
         if self.expander.nodes > MAX_NODES {
             expr.kind = ExprKind::Error;
@@ -119,7 +119,7 @@ impl VisitMut for Filler<'_, '_, '_> {
             ExprKind::Ident(name) => {
                 let name = name.clone();
                 if let Some(argument) = self.argument(&name) {
-                    // It is the caller's, and expanded already.
+                    // The argument is the caller's, and already expanded.
                     *expr = argument;
                     return;
                 }

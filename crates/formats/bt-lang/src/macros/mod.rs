@@ -1,16 +1,19 @@
 //! Macros: each call is replaced by the macro's body, a block.
 //!
-//! As bpftrace does it (its manual, "Macros"):
-//! - `$x` is the caller's variable and `@x` the caller's map; `x` is an expression that replaces each use of the name. A
-//!   variable or map that is passed as `x` can be read but not changed: it becomes a block with its value.
-//! - Other variables of the body belong to the macro. They get names that no script can write (`$name_1_x` for the first
-//!   expansion of `name`), so they never collide with the caller's or with those of another expansion of the same macro.
+//! As in bpftrace (its manual, "Macros"):
+//! - `$x` is the caller's variable and `@x` the caller's map; `x` is an expression that replaces
+//!   each use of the name. A variable or map passed as `x` can be read but not changed: it becomes
+//!   a block with its value.
+//! - Other variables of the body belong to the macro. They get names that no script can write
+//!   (`$name_1_x` for the first expansion of `name`), so they never collide with the caller's or
+//!   with those of another expansion.
 //! - Other maps in the body are an error.
-//! - If several macros have the same name, the one with matching parameters is used. A macro without parameters needs no `()`.
+//! - If several macros share a name, the one with matching parameters is used. A macro without
+//!   parameters needs no `()`.
 //! - In `sizeof` and so on, a parameter may be a type, passed as `typeof(...)` or as a bare name.
 //!
-//! After [`expand`] a tree has no macros, has [`ExprKind::TypeArg`] only for functions that take types, and is at most twice
-//! [`MAX_HEIGHT`] high.
+//! After [`expand`] a tree has no macros, has [`ExprKind::TypeArg`] only for functions that take
+//! types, and is at most twice [`MAX_HEIGHT`] high.
 
 mod body;
 mod registry;
@@ -24,19 +27,20 @@ use crate::parser::void_stmt;
 use body::Body;
 use registry::Registry;
 
-/// How many nodes all expansions of a script may have: `a(a(a(...)))` doubles with each level.
+/// Limit on the nodes of all expansions in a script: `a(a(a(...)))` doubles with each level.
 const MAX_NODES: usize = 200_000;
 
 /// Functions that take a type.
 const TYPE_TAKERS: [&str; 1] = ["container_of"];
 
-/// Replaces the calls of the script's macros, and takes out the macros.
+/// Expands the calls of the script's macros, and removes the macros.
 pub fn expand(program: &mut Program) -> Vec<Diagnostic> {
     expand_with(program, &[], &|_| false)
 }
 
-/// Does so with further macros, which those of the script come before; `is_word` says whether a name is one of the
-/// language's own, which it stays for calls that no macro of that name fits.
+/// Expands macros as [`expand`] does, with a library that the script's own macros precede.
+/// `is_word` returns whether the language itself has a name; such a name keeps its meaning in calls
+/// that match no macro.
 pub fn expand_with(program: &mut Program, library: &[Macro], is_word: &dyn Fn(&str) -> bool) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     let mut own = Vec::new();
@@ -56,17 +60,17 @@ pub fn expand_with(program: &mut Program, library: &[Macro], is_word: &dyn Fn(&s
     expander.sink.finish()
 }
 
-/// Looks for calls of macros.
+/// The pass that finds and expands macro calls.
 struct Expander<'a> {
     registry: &'a Registry<'a>,
     sink: Sink,
-    /// The macros being expanded, from the outermost.
+    /// Macros being expanded, outermost first.
     stack: Vec<&'a Macro>,
-    /// How many expansions there were.
+    /// Number of expansions so far.
     count: usize,
-    /// How many nodes they have.
+    /// Number of nodes in all expansions.
     nodes: usize,
-    /// How deep the walk is.
+    /// Depth of the walk.
     depth: u32,
 }
 
@@ -86,7 +90,7 @@ impl VisitMut for Expander<'_> {
     fn type_or_expr(&mut self, of: &mut TypeOrExpr) {
         match of {
             TypeOrExpr::Type(ty) => self.ty(ty),
-            // A bare name is a type's here, and not a macro's.
+            // A bare name here is a type, not a macro.
             TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(_), .. }) => {}
             TypeOrExpr::Expr(expr) => self.expr(expr),
         }
@@ -94,7 +98,8 @@ impl VisitMut for Expander<'_> {
 }
 
 impl Expander<'_> {
-    /// Before what an expression holds is walked. Not so where that would go too deep.
+    /// Enters an expression before its children are walked. Returns false, and reports it, if the
+    /// walk would go too deep.
     fn enter(&mut self, expr: &mut Expr) -> bool {
         if self.depth >= 2 * MAX_HEIGHT {
             self.too_much(expr);
@@ -104,7 +109,7 @@ impl Expander<'_> {
         true
     }
 
-    /// And after.
+    /// Expands an expression after its children have been walked.
     fn leave(&mut self, expr: &mut Expr) {
         self.expand(expr);
         self.refuse_type(expr);
@@ -116,7 +121,7 @@ impl Expander<'_> {
         self.give_up(expr, Diagnostic::error(message, expr.span));
     }
 
-    /// Replaces the expression if it calls a macro. What it holds is expanded already.
+    /// Replaces the expression if it calls a macro. Its children are already expanded.
     fn expand(&mut self, expr: &mut Expr) {
         let (name, args) = match &mut expr.kind {
             ExprKind::Ident(name) => (name.as_str(), &mut Vec::new()),
@@ -154,7 +159,7 @@ impl Expander<'_> {
         expr.kind = ExprKind::Error;
     }
 
-    /// `typeof(...)` as an argument of what isn't a macro.
+    /// Reports `typeof(...)` as an argument of anything but a macro.
     fn refuse_type(&mut self, expr: &mut Expr) {
         let ExprKind::Call { func, args } = &mut expr.kind else { return };
         let takes_type = TYPE_TAKERS.contains(&func.text.as_str());

@@ -1,18 +1,19 @@
-//! Selects the macro that a call means.
+//! Selects the macro for a call.
 
 use crate::ast::{Expr, ExprKind, Macro, MacroParam, Span};
 use crate::diag::{Diagnostic, Sink};
 
-/// The macros that there are.
+/// All known macros.
 pub(super) struct Registry<'a> {
     own: Vec<Macro>,
     library: &'a [Macro],
-    /// Whether the language has a builtin or function of a name.
+    /// Predicate for names of the language's builtins and functions.
     is_word: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> Registry<'a> {
-    /// The macros of the script and of a library. Reports macros that cannot be distinguished.
+    /// Collects the macros of the script and of a library. Reports macros that cannot be
+    /// distinguished.
     pub(super) fn new(
         all: Vec<Macro>,
         library: &'a [Macro],
@@ -34,7 +35,8 @@ impl<'a> Registry<'a> {
         Self { own, library, is_word }
     }
 
-    /// The macro that a call means; none if no macro has the name.
+    /// Returns the macro for a call, `None` if the name is no macro, or an error if none of its
+    /// parameter lists matches.
     pub(super) fn find(&self, name: &str, args: &[Expr], span: Span) -> Result<Option<&Macro>, Box<Diagnostic>> {
         let kinds: Vec<Option<MacroParam>> = args.iter().map(kind).collect();
         let named = || self.own.iter().chain(self.library).filter(|definition| definition.name.text == name);
@@ -44,7 +46,7 @@ impl<'a> Registry<'a> {
         let Some(near) = named().min_by_key(|definition| definition.params.len().abs_diff(args.len())) else {
             return Ok(None);
         };
-        // The language's own word of that name stays what it is for other arguments.
+        // The language's own word keeps its meaning if the number of arguments differs.
         if near.params.len() != args.len() && (self.is_word)(name) {
             return Ok(None);
         }
@@ -52,7 +54,7 @@ impl<'a> Registry<'a> {
     }
 }
 
-/// What an argument could be besides an expression.
+/// Returns the parameter kind, besides an expression, that the argument can be passed to.
 fn kind(arg: &Expr) -> Option<MacroParam> {
     match &arg.kind {
         ExprKind::Var(name) => Some(MacroParam::Var(crate::ast::Name::new(name.clone(), arg.span))),

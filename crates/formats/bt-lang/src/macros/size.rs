@@ -3,7 +3,7 @@
 use crate::ast::visit::{VisitMut, walk_block, walk_expr, walk_stmt, walk_type};
 use crate::ast::{Block, Expr, Stmt, Type};
 
-/// How many nodes a tree has, and how high it is.
+/// Number of nodes and height of a tree.
 #[derive(Default)]
 pub(super) struct Size {
     pub(super) nodes: usize,
@@ -11,14 +11,14 @@ pub(super) struct Size {
     depth: u32,
 }
 
-/// The size of a block.
+/// Measures a block.
 pub(super) fn of_block(block: &mut Block) -> Size {
     let mut size = Size::default();
     size.block(block);
     size
 }
 
-/// The number of nodes of an expression.
+/// Returns the number of nodes of an expression.
 pub(super) fn nodes(expr: &mut Expr) -> usize {
     let mut size = Size::default();
     size.expr(expr);
@@ -41,7 +41,7 @@ impl VisitMut for Size {
     }
 
     fn stmt(&mut self, stmt: &mut Stmt) {
-        // A statement's height is its block's.
+        // A statement has the height of its block.
         self.nodes += 1;
         walk_stmt(self, stmt);
     }

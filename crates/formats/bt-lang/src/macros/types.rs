@@ -16,7 +16,7 @@ impl Filler<'_, '_, '_> {
             TypeKind::Tagged(kind, name) => match self.body.exprs.get(name.text.as_str()) {
                 None => return,
                 Some(argument) => match type_of(argument) {
-                    // `struct T` for a `T` that is a name makes the struct of that name.
+                    // `struct T` becomes the struct with the name that `T` stands for.
                     Some(TypeKind::Name(tag)) => Some(TypeKind::Tagged(*kind, Name::new(tag, name.span))),
                     _ => None,
                 },
@@ -36,7 +36,7 @@ impl Filler<'_, '_, '_> {
                 match self.body.exprs.get(name.as_str()) {
                     Some(Expr { kind: ExprKind::TypeArg(given), .. }) => *of = (**given).clone(),
                     Some(argument) => *of = TypeOrExpr::Expr(argument.clone()),
-                    // A bare name is a type's here, and not a macro's.
+                    // A bare name here is a type, not a macro.
                     None => {}
                 }
             }
@@ -44,7 +44,7 @@ impl Filler<'_, '_, '_> {
         }
     }
 
-    /// The path of an `offsetof`, which a parameter may stand for.
+    /// Replaces the path of an `offsetof` if it is a parameter.
     pub(super) fn path(&mut self, path: &mut Vec<Name>) {
         let [only] = &path[..] else { return };
         let Some(argument) = self.body.exprs.get(only.text.as_str()) else { return };
@@ -57,7 +57,7 @@ impl Filler<'_, '_, '_> {
     }
 }
 
-/// The type that an argument is.
+/// Returns the argument as a type; `None` if it is no type.
 fn type_of(argument: &Expr) -> Option<TypeKind> {
     match &argument.kind {
         ExprKind::Ident(name) => Some(TypeKind::Name(name.clone())),
@@ -70,7 +70,7 @@ fn type_of(argument: &Expr) -> Option<TypeKind> {
     }
 }
 
-/// The names of `a.b.c`.
+/// Returns the names of `a.b.c`; `None` for any other expression.
 fn fields(argument: &Expr) -> Option<Vec<Name>> {
     match &argument.kind {
         ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), argument.span)]),

@@ -1,7 +1,8 @@
 //! Distinguishes casts from groups.
 //!
-//! `(foo) - 1` is a cast if `foo` may be a type, as in bpftrace: a name that is not a builtin, in parentheses, followed by
-//! something that may begin an operand. To decide, tokens are only scanned and not parsed, so nested casts cost no more.
+//! `(foo) - 1` is a cast if `foo` may be a type, as in bpftrace: a name that is not a builtin, in
+//! parentheses, followed by something that may begin an operand. To decide, tokens are only scanned
+//! and not parsed, so nested casts cost no more.
 
 use super::types::record_kind;
 use super::{Parse, Parser};
@@ -10,7 +11,7 @@ use crate::lexer::{Kind, Lexer, Token};
 use crate::names;
 
 impl Parser<'_> {
-    /// `(type)operand`, if that is what stands here.
+    /// Parses `(type)operand`; `None`, with nothing consumed, if this is no cast.
     pub(super) fn cast(&mut self) -> Parse<Option<Expr>> {
         let open = self.token.span;
         let mark = self.mark();
@@ -29,12 +30,12 @@ impl Parser<'_> {
         Ok(Some(Expr::new(ExprKind::Cast { ty: Box::new(ty), operand: Box::new(operand) }, span)))
     }
 
-    /// Whether what stands here can be nothing but a type.
+    /// Returns whether the current token can only begin a type.
     pub(super) fn surely_type(&self) -> bool {
         self.word() == "typeof" || record_kind(self.word()).is_some()
     }
 
-    /// The token after the type that stands here, if one may.
+    /// Returns the token after the type here, if there may be one.
     pub(super) fn scan_type(&self) -> Option<Kind> {
         self.scan_type_from(self.lexer.clone()).map(|(token, _)| token.kind)
     }
@@ -81,10 +82,10 @@ impl Parser<'_> {
     }
 }
 
-/// How many tokens are skimmed in brackets: each `(` may be looked at so, and a script may be long.
+/// Limit on tokens skipped in brackets: each `(` may be scanned this way, and a script may be long.
 const MAX_SKIMMED: usize = 256;
 
-/// Skips brackets and what is in them, and gives the token after them.
+/// Skips brackets and their contents, and returns the token after them.
 fn skip_group(open: Token, lexer: &mut Lexer<'_>) -> Option<Token> {
     let mut token = open;
     let mut braces = 0_u32;
@@ -107,7 +108,7 @@ fn skip_group(open: Token, lexer: &mut Lexer<'_>) -> Option<Token> {
     None
 }
 
-/// Whether an operand may begin so. (A block may too, but not the operand of a cast.)
+/// Returns whether the token may begin the operand of a cast. (A block cannot.)
 fn begins_operand(kind: Kind) -> bool {
     match kind {
         Kind::Sign(sign) => ["(", "-", "!", "~", "*", "&", "++", "--"].contains(&sign),

@@ -6,7 +6,7 @@ use crate::ast::{CEnum, CRecord, CVariant, Expr, Item, ItemKind, Name, RecordKin
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
 
-/// What `__attribute__` says of a definition.
+/// Supported contents of `__attribute__`.
 #[derive(Debug, Default)]
 struct Attributes {
     packed: bool,
@@ -32,7 +32,8 @@ impl Parser<'_> {
         Ok(ItemKind::Enum(definition))
     }
 
-    /// `;`, which bpftrace lets one leave out. A variable between the two has no meaning, and is passed over.
+    /// Takes the `;`, which bpftrace allows to omit. A variable before it has no meaning, and is
+    /// skipped.
     fn after_definition(&mut self) {
         if self.token.kind == Kind::Word && !self.token.first && self.peek().kind == Kind::Sign(";") {
             self.advance();
@@ -49,7 +50,7 @@ impl Parser<'_> {
         Ok(ItemKind::Typedef { name, ty: declared.ty })
     }
 
-    /// A struct or union, from its keyword to its `}`. Without `{`, its fields are `None`.
+    /// Parses a struct or union, from its keyword to its `}`. Without `{`, its fields are `None`.
     pub(super) fn record_definition(&mut self, kind: RecordKind) -> Parse<CRecord> {
         let start = self.advance().span.start;
         let mut attributes = Attributes::default();
@@ -88,7 +89,7 @@ impl Parser<'_> {
         Ok(fields)
     }
 
-    /// A line of the preprocessor between fields, as C's headers have them beside the field whose values it names.
+    /// Parses a preprocessor line between fields, where C headers define values of the field above.
     fn directive_in_fields(&mut self, start: u32) {
         match self.preprocessor() {
             Ok(kind @ ItemKind::Define(_)) => self.within_fields.push(Item { kind, span: self.since(start) }),
@@ -101,7 +102,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An enum from its keyword: its name, and the definition if it is one.
+    /// Parses an enum from its keyword: its name, and its definition if there is one.
     pub(super) fn enum_definition(&mut self) -> Parse<(Option<Name>, Option<CEnum>)> {
         let start = self.advance().span.start;
         let mut attributes = Attributes::default();
@@ -136,7 +137,7 @@ impl Parser<'_> {
         Ok(variants)
     }
 
-    /// Attributes of a field or of its type. They would change the layout, and nobody heeds them.
+    /// Parses attributes of a field or of its type, and reports those that would change the layout.
     pub(super) fn refuse_attributes(&mut self) -> Parse<()> {
         let start = self.token.span;
         let mut attributes = Attributes::default();
@@ -149,7 +150,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `__attribute__((packed, aligned(4)))`, as often as it is there.
+    /// Parses any number of `__attribute__((packed, aligned(4)))`.
     fn attributes(&mut self, out: &mut Attributes) -> Parse<()> {
         while ["__attribute__", "__attribute"].contains(&self.word()) {
             self.advance();

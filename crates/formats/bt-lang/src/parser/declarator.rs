@@ -6,14 +6,14 @@ use crate::ast::{CField, Expr, Name, RecordKind, Type, TypeKind};
 use crate::lexer::Kind;
 use crate::names;
 
-/// What a declaration declares: a name, and its type.
+/// A declared name and its type.
 pub(super) struct Declared {
     pub(super) name: Option<Name>,
     pub(super) ty: Type,
 }
 
 impl Parser<'_> {
-    /// Fields of one declaration.
+    /// Parses the fields of one declaration.
     pub(super) fn field_declaration(&mut self, fields: &mut Vec<CField>) -> Parse<()> {
         let start = self.token.span.start;
         let base = self.specifiers()?;
@@ -39,14 +39,14 @@ impl Parser<'_> {
                 break;
             }
         }
-        // C compilers let one leave out the last one.
+        // C compilers allow omitting the last `;`.
         if !self.at("}") {
             self.expect(";", "after a field")?;
         }
         Ok(())
     }
 
-    /// The words before the names of a declaration.
+    /// Parses the words before the names of a declaration.
     pub(super) fn specifiers(&mut self) -> Parse<Type> {
         self.refuse_attributes()?;
         while names::is_qualifier(self.word()) || self.word() == "static" {
@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name with `*` before it and `[N]` after it.
+    /// Parses a name with `*` before it and `[N]` after it.
     pub(super) fn declarator(&mut self, base: Type) -> Parse<Declared> {
         let ty = self.pointers(base)?;
         if self.at("(") {
@@ -106,7 +106,8 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// `(*name)(arguments)` and `(*name)[N]`: what follows the group is what the pointer points to.
+    /// Parses `(*name)(arguments)` and `(*name)[N]`: the pointer points to the type after the
+    /// group.
     fn grouped_declarator(&mut self, base: Type) -> Parse<Declared> {
         let open = self.advance().span;
         let mut stars = 0_u32;
@@ -133,7 +134,7 @@ impl Parser<'_> {
         Ok(Declared { name, ty: self.in_arrays(ty, inner)? })
     }
 
-    /// Skips a function's parameters, which matter to nobody here.
+    /// Skips the parameters of a function, which are not used.
     fn skip_arguments(&mut self) -> Parse<()> {
         let open = self.advance().span;
         let mut depth = 1_u32;
@@ -158,7 +159,7 @@ impl Parser<'_> {
         self.in_arrays(ty, lengths)
     }
 
-    /// `[N][M]`. The height is that of the highest.
+    /// Parses `[N][M]`. The height becomes that of the highest length.
     fn array_lengths(&mut self) -> Parse<Vec<Option<Box<Expr>>>> {
         let mut lengths = Vec::new();
         let mut height = 0;
@@ -172,7 +173,7 @@ impl Parser<'_> {
         Ok(lengths)
     }
 
-    /// `int x[2][3]` is two times three.
+    /// Wraps the type in arrays: `int x[2][3]` has two elements of three.
     fn in_arrays(&mut self, mut ty: Type, lengths: Vec<Option<Box<Expr>>>) -> Parse<Type> {
         for length in lengths.into_iter().rev() {
             let span = ty.span;

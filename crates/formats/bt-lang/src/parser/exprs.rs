@@ -5,7 +5,7 @@ use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};
 use crate::diag::Diagnostic;
 use crate::lexer::{Kind, number};
 
-/// The operators before their operand.
+/// Prefix operators.
 const PREFIX: [(&str, UnaryOp); 7] = [
     ("-", UnaryOp::Neg),
     ("!", UnaryOp::Not),
@@ -17,12 +17,12 @@ const PREFIX: [(&str, UnaryOp); 7] = [
 ];
 
 impl Parser<'_> {
-    /// Any expression.
+    /// Parses any expression.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         self.nested(Self::ternary)
     }
 
-    /// `a ? b : c`, `a ?: c`.
+    /// Parses `a ? b : c` and `a ?: c`.
     fn ternary(&mut self) -> Parse<Expr> {
         let cond = self.binary(0)?;
         if !self.at("?") {
@@ -44,7 +44,7 @@ impl Parser<'_> {
         Ok(Expr::new(ExprKind::Ternary { cond: Box::new(cond), then, otherwise }, span))
     }
 
-    /// Operators that bind at least as tightly as `least`.
+    /// Parses binary operators of precedence `least` and above.
     pub(super) fn binary(&mut self, least: u8) -> Parse<Expr> {
         let mut left = self.unary()?;
         let mut height = self.height;
@@ -60,14 +60,14 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The operator looked at. A `/` before `{` ends a predicate.
+    /// Returns the current binary operator. A `/` before `{` ends a predicate.
     fn binary_operator(&self) -> Option<(BinaryOp, &'static str, u8)> {
         let Kind::Sign(sign) = self.token.kind else { return None };
         let row = BinaryOp::TABLE.iter().find(|row| row.1 == sign).copied();
         row.filter(|row| row.0 != BinaryOp::Div || self.peek().kind != Kind::Sign("{"))
     }
 
-    /// Operators before their operand.
+    /// Parses prefix operators and their operand.
     pub(super) fn unary(&mut self) -> Parse<Expr> {
         let Kind::Sign(sign) = self.token.kind else { return self.postfix() };
         let Some(&(_, op)) = PREFIX.iter().find(|row| row.0 == sign) else { return self.postfix() };
@@ -79,7 +79,7 @@ impl Parser<'_> {
         Ok(Expr::new(ExprKind::Unary { op, operand: Box::new(operand) }, span))
     }
 
-    /// `++` and `&` go with what has a place.
+    /// Reports an operand of `++`, `--` or `&` that is not a variable or map.
     fn check_operand(&mut self, op: UnaryOp, operand: &Expr) {
         let placed = match &operand.kind {
             ExprKind::Var(_) => true,
@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows an operand: fields, indexes, `++`.
+    /// Parses an operand and its fields, indexes, `++` and `--`.
     fn postfix(&mut self) -> Parse<Expr> {
         let mut base = self.primary()?;
         loop {
@@ -103,7 +103,7 @@ impl Parser<'_> {
             base = match sign {
                 "." | "->" => self.field(base)?,
                 "[" => self.index(base)?,
-                // After a block these belong to the next statement.
+                // After a block, these belong to the next statement.
                 "++" | "--" if !matches!(base.kind, ExprKind::If(_) | ExprKind::Block(_)) => self.post_step(base),
                 _ => return Ok(base),
             };

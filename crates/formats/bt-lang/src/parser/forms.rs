@@ -1,21 +1,21 @@
-//! The meaning of the parts of an attach point, by the probe's kind.
+//! Meaning of the parts of an attach point, by the kind of probe.
 
 use super::Parser;
 use crate::ast::{Part, PointForm, ProbeKind, SourceLine, Span};
 use crate::diag::Diagnostic;
 use crate::lexer::number;
 
-/// The parts of a point, to be sorted.
+/// Unsorted parts of an attach point.
 pub(super) struct Parts<'p> {
     pub(super) kind: ProbeKind,
     pub(super) provider: &'p Part,
     pub(super) rest: Vec<Part>,
-    /// Whether it has positional parameters that aren't known yet.
+    /// True if the point has positional parameters that aren't known yet.
     pub(super) open: bool,
     pub(super) span: Span,
 }
 
-/// A kind of point: how many parts it needs and may have, and what it looks like.
+/// Returns the minimum and maximum number of parts of a kind, and examples.
 fn shape(kind: ProbeKind) -> (usize, usize, &'static str) {
     match kind {
         ProbeKind::Begin | ProbeKind::End => (0, 0, ""),
@@ -39,7 +39,7 @@ fn shape(kind: ProbeKind) -> (usize, usize, &'static str) {
 }
 
 impl Parser<'_> {
-    /// Sorts the parts; they stay as they are if that can't be done.
+    /// Sorts the parts; returns them as they are if that is not possible.
     pub(super) fn form(&mut self, parts: Parts<'_>) -> PointForm {
         let Parts { kind, provider, mut rest, open, span } = parts;
         if open || matches!(kind, ProbeKind::Pattern | ProbeKind::Unknown) {
@@ -49,7 +49,7 @@ impl Parser<'_> {
             && group.wildcard
         {
             match kind {
-                // The parser of bpftrace allows these, for lists.
+                // bpftrace's parser allows these, for listing.
                 ProbeKind::Begin | ProbeKind::End if group.text == "*" => return PointForm::Bare,
                 ProbeKind::Tracepoint => rest.insert(0, Part { text: "*".to_owned(), ..group.clone() }),
                 _ => {}
@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `file@source.c:line:column`.
+    /// Parses `file@source.c:line:column`.
     fn source_form(&mut self, rest: Vec<Part>, span: Span) -> PointForm {
         let numbers: Option<Vec<u32>> = rest
             .iter()
@@ -101,12 +101,12 @@ impl Parser<'_> {
     }
 }
 
-/// The parts of a kind by what they mean.
+/// Sorts the parts by their meaning for the kind.
 fn sorted(kind: ProbeKind, rest: &[Part]) -> Result<PointForm, Diagnostic> {
     let mut rest = rest.iter().cloned();
     let mut parts = [rest.next(), rest.next(), rest.next()];
     let count = parts.iter().flatten().count();
-    // What may be left out comes first, so the last one is what is needed.
+    // Optional parts come first, so the last one is the required one.
     let last = count.checked_sub(1).and_then(|at| parts[at].take());
     let [first, second, _] = parts;
     let Some(last) = last else { return Ok(PointForm::Bare) };
@@ -145,7 +145,7 @@ fn function_form(
     function: Part,
 ) -> Result<PointForm, Diagnostic> {
     let (target, lang) = match (target, lang) {
-        // `uprobe:cpp:function` is one of the process given with -p.
+        // `uprobe:cpp:function` is a function of the process given with -p.
         (Some(only), None) if only.text == "cpp" && kind != ProbeKind::Kprobe => (None, Some(only)),
         other => other,
     };
@@ -157,7 +157,7 @@ fn function_form(
         return Err(Diagnostic::error("this is a file, and there is no function", function.span).with_hint(hint));
     }
     let returns = matches!(kind, ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit);
-    // A C++ name has blanks where it has an operator's `+`.
+    // A C++ name may contain an operator's `+`.
     let plus = if lang.is_some() { None } else { function.text.rfind('+') };
     if let Some(plus) = plus {
         if returns {
@@ -181,7 +181,7 @@ fn function_form(
     }
 }
 
-/// A part that isn't empty.
+/// Returns the part, or `None` if it is empty.
 fn filled(part: Option<Part>) -> Option<Part> {
     part.filter(|part| !part.text.is_empty())
 }
@@ -198,14 +198,14 @@ fn number_of(text: &str, span: Span, what: &str) -> Result<u64, Diagnostic> {
     Ok(lit.value)
 }
 
-/// `unit:count`, or `10ms`.
+/// Parses `unit:count`, or `10ms`.
 fn timer(unit: Option<Part>, count: &Part) -> Result<PointForm, Diagnostic> {
     if unit.is_none() && count.wildcard {
         return Ok(PointForm::Parts(vec![count.clone()]));
     }
     let value = number_of(&count.text, count.span, "a number")?;
     let nanos = unit.is_none();
-    // bpftrace's least: a microsecond.
+    // bpftrace's minimum is a microsecond.
     if value == 0 || (nanos && value < 1_000) {
         let message = if nanos { "the shortest interval is 1us" } else { "a timer's count is at least 1" };
         let hint = if nanos { "a number alone is nanoseconds; write `1s` or `ms:10`" } else { "count from 1" };
@@ -219,7 +219,7 @@ fn timer(unit: Option<Part>, count: &Part) -> Result<PointForm, Diagnostic> {
     Ok(PointForm::Timer { unit, count: value })
 }
 
-/// `event`, `event:count`.
+/// Parses `event` or `event:count`.
 fn sample(event: Option<Part>, last: Part) -> Result<PointForm, Diagnostic> {
     let Some(event) = event else { return Ok(PointForm::Sample { event: needed(last, "event")?, period: None }) };
     let period = if last.text.is_empty() || last.text == "*" {
@@ -230,7 +230,7 @@ fn sample(event: Option<Part>, last: Part) -> Result<PointForm, Diagnostic> {
     Ok(PointForm::Sample { event: needed(event, "event")?, period })
 }
 
-/// `address:length:mode`.
+/// Parses `address:length:mode`.
 fn watch(place: Option<Part>, length: Option<Part>, mode: Part) -> Result<PointForm, Diagnostic> {
     let (Some(place), Some(length)) = (place, length) else {
         return Err(Diagnostic::error("expected `address:length:mode`", mode.span));

@@ -10,7 +10,7 @@ use crate::lexer::Kind;
 use crate::names;
 
 impl Parser<'_> {
-    /// All of it.
+    /// Parses the whole script.
     pub(super) fn program(&mut self) -> Program {
         let header = self.header();
         let mut items = Vec::new();
@@ -24,7 +24,7 @@ impl Parser<'_> {
                 self.skip_item(start);
                 ItemKind::Error
             });
-            // What a struct's fields define is known before the struct.
+            // Constants defined between a struct's fields come before the struct.
             items.append(&mut self.within_fields);
             items.push(Item { kind, span: self.since(start) });
             if self.token.span.start == start && !self.at_end() {
@@ -35,7 +35,7 @@ impl Parser<'_> {
         Program { header, items, comments, span: Span::new(0, self.source.len() as u32) }
     }
 
-    /// The `#!` line.
+    /// Parses the `#!` line.
     fn header(&mut self) -> Option<Name> {
         let start = self.token.span.start;
         if !self.source.get(start as usize..)?.starts_with("#!") {
@@ -70,7 +70,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the `;` of an item, or reports that it is missing, and continues.
+    /// Takes the `;` after an item, or reports that it is missing and continues.
     pub(super) fn take_semicolon(&mut self, of: &str) {
         if !self.take(";") {
             let at = self.last_character();
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(ConfigEntry { key, value, value_span: self.since(start) })
     }
 
-    /// `let @map = hash(N);`
+    /// Parses `let @map = hash(N);`.
     fn map_decl(&mut self) -> Parse<ItemKind> {
         self.advance();
         if self.token.kind == Kind::Var {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `fn name($a : type) : type { }`
+    /// Parses `fn name($a : type) : type { }`.
     fn fn_item(&mut self) -> Parse<ItemKind> {
         self.advance();
         let name = self.name("the function's name")?;
@@ -208,7 +208,8 @@ impl Parser<'_> {
         Ok(ItemKind::Probe(Probe { points, predicate, body }))
     }
 
-    /// The predicate. One that cannot be parsed is an `Error`, so that errors in the body are also reported.
+    /// Parses the predicate. An invalid one becomes an `Error`, so that errors in the body are also
+    /// reported.
     fn predicate_or_error(&mut self) -> Expr {
         let start = self.token.span.start;
         self.predicate().unwrap_or_else(|Failed| {
@@ -233,14 +234,14 @@ impl Parser<'_> {
 }
 
 impl MacroParam {
-    /// The parameter's name.
+    /// Returns the name of the parameter.
     pub fn name(&self) -> &Name {
         match self {
             Self::Var(name) | Self::Map(name) | Self::Expr(name) => name,
         }
     }
 
-    /// As it is written, with `$` or `@`.
+    /// Returns the parameter as written, with `$` or `@`.
     pub fn written(&self) -> String {
         match self {
             Self::Var(name) => format!("${}", name.text),

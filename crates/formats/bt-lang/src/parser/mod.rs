@@ -1,11 +1,12 @@
 //! The parser: from text to a tree and diagnostics. It never fails.
 //!
-//! It is a recursive-descent parser with one function for each rule. If a rule does not match, it reports a diagnostic and
-//! returns `Failed`; the statement, field or item around it becomes an `Error` node, and parsing continues after it. So each
-//! error is reported once, and all errors in one run.
+//! It is a recursive-descent parser with one function for each rule. If a rule does not match, it
+//! reports a diagnostic and returns `Failed`. The statement, field or item around it becomes an
+//! `Error` node, and parsing continues after it. So each error is reported once, and all errors in
+//! one run.
 //!
-//! Two limits make every input harmless: the depth of the recursion ([`MAX_DEPTH`]), and the height of the tree
-//! ([`crate::ast::MAX_HEIGHT`]: `1+1+1+...` is high without deep recursion).
+//! Two limits make every input harmless: the depth of the recursion ([`MAX_DEPTH`]), and the height
+//! of the tree ([`crate::ast::MAX_HEIGHT`]: `1+1+1+...` is high without deep recursion).
 
 mod casts;
 mod cdef;
@@ -26,28 +27,30 @@ use crate::ast::{Block, Comment, Expr, Item, MAX_HEIGHT, Name, Program, Span, St
 use crate::diag::{Diagnostic, Sink};
 use crate::lexer::{Kind, Lexer, Token};
 
-/// What the parser makes of a script.
+/// A parsed script.
 #[derive(Debug, Clone)]
 pub struct Parsed {
-    /// The tree, with `Error` nodes where a part could not be read.
+    /// The tree, with `Error` nodes for parts that could not be parsed.
     pub program: Program,
-    /// What is wrong, by place.
+    /// Diagnostics, sorted by position.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
-    /// Whether nothing is so wrong that the script can't be run.
+    /// Returns whether the script has no errors; it may have warnings.
     pub fn is_ok(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 }
 
-/// How to parse.
+/// Options of the parser.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The script's arguments, which `$1` in an attach point stands for. With `None` such points aren't taken apart.
+    /// Arguments of the script, which replace `$1` in attach points. If `None`, such points are not
+    /// split into their fields.
     pub params: Option<&'a [String]>,
-    /// Whether it is about the memory of a process outside of probes: `for` walks lists, too, and `&` takes any address.
+    /// Mode for code about the memory of a process, outside of probes: `for` also walks lists, and
+    /// `&` takes any address.
     pub of_process: bool,
 }
 
@@ -56,7 +59,7 @@ pub fn parse(source: &str) -> Parsed {
     parse_with(source, Options::default())
 }
 
-/// Parses a script, given its arguments.
+/// Parses a script with options.
 pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
     if source.len() > MAX_SOURCE {
         let message = format!("the script is too long: {} bytes, and at most {MAX_SOURCE} are read", source.len());
@@ -67,8 +70,9 @@ pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
     Parsed { program, diagnostics: parser.sink.finish() }
 }
 
-/// Parses statements that are in no probe, with `;` between them: what can be computed without one. A `for` may walk lists.
-/// The diagnostics are by place; the block has `Error` nodes if one of them is an error.
+/// Parses statements outside of a probe, separated by `;`, for evaluation on the memory of a
+/// process. A `for` may walk lists. The diagnostics are sorted by position; the block has `Error`
+/// nodes if one of them is an error.
 pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
     if source.len() > MAX_SOURCE {
         let message = format!("the text is too long: {} bytes, and at most {MAX_SOURCE} are read", source.len());
@@ -82,7 +86,7 @@ pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
     (block, parser.sink.finish())
 }
 
-/// Parses one expression, all of the text, or gives what is wrong with it.
+/// Parses a text that is one expression, or returns the diagnostics.
 pub fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
     let (mut block, diagnostics) = parse_statements(source);
     if diagnostics.iter().any(Diagnostic::is_error) {
@@ -94,10 +98,10 @@ pub fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
     }
 }
 
-/// How many bytes a script may have.
+/// Limit on the length of a script, in bytes.
 const MAX_SOURCE: usize = 16 << 20;
 
-/// How deep the parser goes: nested blocks, parentheses, operators before their operand.
+/// Limit on the parser's recursion: nested blocks, parentheses and prefix operators.
 pub const MAX_DEPTH: u32 = 100;
 
 /// Something could not be parsed, and its diagnostic has been reported.
@@ -111,20 +115,20 @@ struct Parser<'a> {
     source: &'a str,
     options: Options<'a>,
     lexer: Lexer<'a>,
-    /// The token looked at.
+    /// Current token, not yet taken.
     token: Token,
-    /// Where the last token taken ends.
+    /// Byte offset of the end of the last token taken.
     last_end: u32,
     comments: Vec<Comment>,
     sink: Sink,
     depth: u32,
-    /// The height of the node that was finished last.
+    /// Height of the last finished node.
     height: u32,
-    /// Definitions that stood between the fields of the item that is being read.
+    /// Definitions found between the fields of the current item.
     within_fields: Vec<Item>,
 }
 
-/// A place to go back to.
+/// A position to return to.
 #[derive(Clone, Copy)]
 struct Mark {
     at: usize,
@@ -142,7 +146,7 @@ impl<'a> Parser<'a> {
         Self { source, options, lexer, token, last_end, comments, sink, depth: 0, height: 0, within_fields }
     }
 
-    /// Takes the token looked at.
+    /// Takes the current token.
     fn advance(&mut self) -> Token {
         let taken = self.token;
         self.last_end = taken.span.end;
@@ -158,13 +162,13 @@ impl<'a> Parser<'a> {
         (self.lexer.at, self.token, self.last_end) = (mark.at, mark.token, mark.last_end);
     }
 
-    /// The token after the one looked at.
+    /// Returns the token after the current one.
     fn peek(&self) -> Token {
-        // Comments between the two are found again when the parser gets there.
+        // Comments between the two are collected when the parser gets there.
         self.lexer.clone().next(&mut Vec::new())
     }
 
-    /// Goes on reading at a byte.
+    /// Continues at a byte offset.
     fn jump_to(&mut self, at: usize) {
         self.last_end = at as u32;
         self.lexer.at = at;
@@ -175,7 +179,7 @@ impl<'a> Parser<'a> {
         self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
-    /// The word looked at; empty if it isn't one.
+    /// Returns the current word; empty if the token is no word.
     fn word(&self) -> &'a str {
         if self.token.kind == Kind::Word { self.text(self.token.span) } else { "" }
     }
@@ -188,7 +192,7 @@ impl<'a> Parser<'a> {
         self.token.kind == Kind::Eof
     }
 
-    /// Takes the sign if it is there.
+    /// Takes the sign if it is the current token.
     fn take(&mut self, sign: &'static str) -> bool {
         let there = self.at(sign);
         if there {
@@ -197,7 +201,7 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// Takes the word if it is there.
+    /// Takes the word if it is the current token.
     fn take_word(&mut self, word: &str) -> bool {
         let there = self.word() == word;
         if there {
@@ -206,18 +210,18 @@ impl<'a> Parser<'a> {
         there
     }
 
-    /// From `start` to the end of the last token taken.
+    /// Returns the span from `start` to the end of the last token taken.
     fn since(&self, start: u32) -> Span {
         Span::new(start, self.last_end.max(start))
     }
 
-    /// The last character taken, for what is missing behind it.
+    /// Returns the span of the last character taken, to mark something missing after it.
     fn last_character(&self) -> Span {
         let before = (self.last_end as usize).saturating_sub(1);
         Span::new(self.source.floor_char_boundary(before) as u32, self.last_end)
     }
 
-    /// What is looked at, for a diagnostic.
+    /// Returns the current token for a diagnostic.
     fn found(&self) -> String {
         match self.token.kind {
             Kind::Eof => "the end of the script".to_owned(),
@@ -236,12 +240,12 @@ impl<'a> Parser<'a> {
         Failed
     }
 
-    /// Takes the sign, which is needed.
+    /// Takes a required sign.
     fn expect(&mut self, sign: &'static str, why: &str) -> Parse<Token> {
         if self.at(sign) { Ok(self.advance()) } else { Err(self.expected(&format!("`{sign}` {why}"))) }
     }
 
-    /// Takes the sign that closes what was opened at `open`.
+    /// Takes the sign that closes the one at `open`.
     fn close(&mut self, sign: &'static str, open: Span) -> Parse<Token> {
         if self.at(sign) {
             return Ok(self.advance());
@@ -251,7 +255,7 @@ impl<'a> Parser<'a> {
         Err(Failed)
     }
 
-    /// Takes a name, which is needed.
+    /// Takes a required name.
     fn name(&mut self, what: &str) -> Parse<Name> {
         if self.token.kind != Kind::Word {
             return Err(self.expected(what));
@@ -260,7 +264,7 @@ impl<'a> Parser<'a> {
         Ok(Name::new(self.text(token.span), token.span))
     }
 
-    /// Takes a token that is a sign of one character and a name: `$x`, `@x`.
+    /// Takes a name with a sigil: `$x`, `@x`.
     fn sigiled(&mut self, kind: Kind, what: &str) -> Parse<Name> {
         if self.token.kind != kind {
             return Err(self.expected(what));
@@ -269,7 +273,7 @@ impl<'a> Parser<'a> {
         Ok(Name::new(&self.text(token.span)[1..], token.span))
     }
 
-    /// Follows a rule that may hold itself.
+    /// Applies a recursive rule, unless it is nested too deeply.
     fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= MAX_DEPTH {
             self.too_deep(self.token.span);
@@ -281,7 +285,8 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Notes a node on top of others whose greatest height is given.
+    /// Sets the height of a node, given the maximum height of its children; fails at
+    /// [`MAX_HEIGHT`].
     fn raise(&mut self, below: u32, span: Span) -> Parse<()> {
         self.height = below + 1;
         if self.height < MAX_HEIGHT {
@@ -297,7 +302,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The beginning of a text that may be long.
+/// Returns at most 40 characters of the first line.
 fn clip(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
     line.char_indices().nth(40).map_or(line, |(at, _)| &line[..at])

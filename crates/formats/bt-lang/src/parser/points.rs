@@ -1,8 +1,8 @@
-//! Attach points: finding the end of one, and splitting its text.
+//! Attach points: finds the end of one, and splits its text.
 //!
-//! An attach point does not consist of tokens (`uprobe:/lib/x.so-1.2:f*`). It ends at a space, `,` or `{` outside of quotes, or
-//! at the `/` of a predicate. To distinguish that `/` from one in a path: a `/` belongs to the attach point if points of its kind
-//! have paths, and a `:` came before.
+//! An attach point does not consist of tokens (`uprobe:/lib/x.so-1.2:f*`). It ends at a space, `,`
+//! or `{` outside of quotes, or at the `/` of a predicate. A `/` belongs to the attach point
+//! instead if points of its kind have paths, and a `:` came before.
 
 use super::forms::Parts;
 use super::{Parse, Parser};
@@ -11,7 +11,7 @@ use crate::diag::Diagnostic;
 use crate::lexer::begins_word;
 use crate::names;
 
-/// The kinds whose points have paths in them.
+/// Kinds whose attach points contain paths.
 const WITH_PATHS: [ProbeKind; 6] = [
     ProbeKind::Uprobe,
     ProbeKind::Uretprobe,
@@ -21,7 +21,7 @@ const WITH_PATHS: [ProbeKind; 6] = [
     ProbeKind::Iter,
 ];
 
-/// A character of a point, with the place of what it came from.
+/// A character of an attach point, and the source range it came from.
 #[derive(Clone, Copy)]
 struct Piece {
     c: char,
@@ -29,7 +29,7 @@ struct Piece {
 }
 
 impl Parser<'_> {
-    /// The attach point that stands here.
+    /// Parses the attach point here.
     pub(super) fn point(&mut self) -> Parse<AttachPoint> {
         let start = self.token.span.start as usize;
         let length = point_length(&self.source[start..]);
@@ -71,7 +71,7 @@ impl Parser<'_> {
         if !near.is_empty() {
             diagnostic = diagnostic.with_hint(format!("did you mean {}?", near.join(" or ")));
         }
-        // What triggers of `kernel-delay` are called.
+        // These are trigger names of `kernel-delay`.
         let other = match provider.text.as_str() {
             "up" => Some("a function is `uprobe:FILE:FUNCTION` (`u:`)"),
             "upr" => Some("a function's return is `uretprobe:FILE:FUNCTION` (`ur:`)"),
@@ -85,7 +85,8 @@ impl Parser<'_> {
         ProbeKind::Unknown
     }
 
-    /// The parts between `:`, with quotes taken off. A part `@` of its own begins a line of a source file.
+    /// Splits the point at `:` and removes quotes. A separate part `@` begins a line of a source
+    /// file.
     fn split(&mut self, span: Span) -> Vec<Part> {
         let pieces = self.pieces(span);
         let mut parts = Vec::new();
@@ -115,7 +116,7 @@ impl Parser<'_> {
                     (start, wildcard) = (here.end, false);
                 }
                 _ => {
-                    // In quotes too: `usdt:"/lib/*":x` is a pattern.
+                    // Also in quotes: `usdt:"/lib/*":x` is a pattern.
                     wildcard |= "*?[".contains(c);
                     text.push(c);
                 }
@@ -129,7 +130,7 @@ impl Parser<'_> {
         parts
     }
 
-    /// The characters of a point, with its positional parameters put in.
+    /// Returns the characters of a point, with positional parameters substituted.
     fn pieces(&self, span: Span) -> Vec<Piece> {
         let text = self.text(span);
         let mut pieces = Vec::with_capacity(text.len());
@@ -156,12 +157,13 @@ impl Parser<'_> {
     }
 }
 
-/// `name=kind`: the name, and the kind.
+/// Splits `name=kind` into the name and the kind.
 fn split_alias(provider: Part) -> (Option<Name>, Part) {
     match provider.text.split_once('=') {
         Some((alias, kind)) if !kind.is_empty() && !alias.is_empty() => {
             let Span { start, end } = provider.span;
-            // With quotes or parameters in it, the text isn't the source's, and both stand at the same place.
+            // With quotes or parameters in it, the text differs from the source, and both get the
+            // whole span.
             let plain = provider.text.len() as u32 == end - start;
             let middle = start + alias.len() as u32;
             let (before, after) = if plain {
@@ -176,7 +178,7 @@ fn split_alias(provider: Part) -> (Option<Name>, Part) {
     }
 }
 
-/// How long the attach point at the beginning of `text` is.
+/// Returns the length of the attach point at the start of `text`.
 fn point_length(text: &str) -> usize {
     let mut quoted = false;
     let mut escaped = false;
@@ -198,7 +200,7 @@ fn point_length(text: &str) -> usize {
     text.len()
 }
 
-/// Whether points of this kind may have paths.
+/// Returns whether points of this kind may have paths. An unknown kind may.
 fn has_paths(provider: &str) -> bool {
     let provider = provider.rsplit('=').next().unwrap_or(provider);
     ProbeKind::by_name(provider).is_none_or(|kind| WITH_PATHS.contains(&kind))

@@ -5,7 +5,7 @@ use crate::ast::{Define, ItemKind, Name, Span};
 use crate::lexer::{begins_word, comment_length, quoted_length};
 
 impl Parser<'_> {
-    /// A line that begins with `#`, and the lines after it while they end in `\`.
+    /// Parses a line that begins with `#`, and its continuation lines after `\`.
     pub(super) fn preprocessor(&mut self) -> Parse<ItemKind> {
         let start = self.token.span.end as usize;
         let end = start + line_length(&self.source[start..]);
@@ -58,7 +58,7 @@ impl Parser<'_> {
         Ok(ItemKind::Define(Define { name, has_params, value, text }))
     }
 
-    /// The word in a part of the text, after blanks; empty if there is none.
+    /// Returns the word in a byte range, after blanks; empty if there is none.
     fn word_within(&self, start: usize, end: usize) -> Name {
         let text = self.source[start..end].trim_start_matches([' ', '\t']);
         let from = end - text.len();
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Name::new(&text[..length], Span::new(from as u32, (from + length) as u32))
     }
 
-    /// The expression that a part of the text is, if it is one.
+    /// Parses a byte range as an expression; `None` if it is not exactly one.
     fn value_within(&self, start: usize, end: usize) -> Option<crate::ast::Expr> {
         let line = &self.source[start..end];
         if line.contains("\\\n") || line.contains("\\\r\n") {
@@ -79,7 +79,7 @@ impl Parser<'_> {
     }
 }
 
-/// The length of a line with those that continue it, without comments at its end.
+/// Returns the length of a line with its continuation lines, without trailing comments.
 fn line_length(text: &str) -> usize {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -100,9 +100,9 @@ fn line_length(text: &str) -> usize {
     at
 }
 
-/// The text of a line, with continued lines joined.
+/// Returns the text of a line, with continuation lines joined.
 fn joined(text: &str) -> String {
     let line = text.replace("\\\r\n", " ").replace("\\\n", " ");
-    // At the end of the script a `\` continues nothing.
+    // A `\` at the end of the script continues nothing.
     line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).trim_start().to_owned()
 }

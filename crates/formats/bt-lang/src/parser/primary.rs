@@ -42,7 +42,7 @@ impl Parser<'_> {
         Ok(ExprKind::Int(self.int_literal()?))
     }
 
-    /// Takes a number. An invalid one counts as 0, and is reported.
+    /// Takes a number. An invalid one is reported, and becomes 0.
     pub(super) fn int_literal(&mut self) -> Parse<IntLit> {
         if self.token.kind != Kind::Int {
             return Err(self.expected("a number"));
@@ -54,7 +54,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `'a'`: bpftrace has none; here it is the number of its character.
+    /// Parses `'a'`, which bpftrace lacks, as the number of its character.
     fn char(&mut self) -> Parse<ExprKind> {
         let span = self.advance().span;
         let bytes = self.unquoted(span);
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(ExprKind::Int(IntLit { value: u64::from(byte), base: Base::Decimal, suffix: IntSuffix::None, text }))
     }
 
-    /// The bytes of a string; errors in it are reported.
+    /// Returns the bytes of a string, and reports errors in it.
     pub(super) fn unquoted(&mut self, span: Span) -> Vec<u8> {
         let (bytes, faults) = text::unquote(self.text(span));
         for (from, to, message) in faults {
@@ -99,7 +99,7 @@ impl Parser<'_> {
         Ok(Expr::new(ExprKind::Map(MapRef { name, keys }), self.since(start)))
     }
 
-    /// One or more, with commas between. The height is that of the highest.
+    /// Parses one or more, separated by commas. The height becomes that of the highest.
     pub(super) fn list<T>(&mut self, rule: impl Fn(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut list = vec![rule(self)?];
         let mut height = self.height;
@@ -145,7 +145,7 @@ impl Parser<'_> {
         Ok(Expr::new(kind, self.since(start.start)))
     }
 
-    /// `name(arguments)`.
+    /// Parses `name(arguments)`.
     fn call(&mut self) -> Parse<ExprKind> {
         let func = self.name("a function")?;
         let open = self.expect("(", "to open the arguments")?.span;
@@ -156,7 +156,7 @@ impl Parser<'_> {
         Ok(ExprKind::Call { func, args })
     }
 
-    /// An argument: an expression, or `typeof(...)`.
+    /// Parses an argument: an expression, or `typeof(...)`.
     fn argument(&mut self) -> Parse<Expr> {
         if self.word() != "typeof" {
             return self.expression();
@@ -166,7 +166,7 @@ impl Parser<'_> {
         Ok(Expr::new(ExprKind::TypeArg(Box::new(of)), self.since(start.start)))
     }
 
-    /// `if cond { } else if cond { } else { }`.
+    /// Parses `if cond { } else if cond { } else { }`.
     fn if_chain(&mut self) -> Parse<If> {
         let mut chain = If { arms: Vec::new(), otherwise: None };
         let mut height = 0;
@@ -191,7 +191,7 @@ impl Parser<'_> {
         Ok(chain)
     }
 
-    /// A block after `if` or `else`.
+    /// Parses the block after `if` or `else`.
     fn branch(&mut self) -> Parse<Block> {
         if self.at("{") {
             return self.block();
@@ -202,7 +202,7 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// `(`: a cast, a record, a tuple, or a group.
+    /// Parses `(`: a cast, a record, a tuple, or a group.
     fn parenthesized(&mut self) -> Parse<Expr> {
         let open = self.token.span;
         if let Some(cast) = self.cast()? {
@@ -231,7 +231,7 @@ impl Parser<'_> {
         Ok(Expr::new(ExprKind::Tuple(parts), self.since(open.start)))
     }
 
-    /// `name=value, name=value)`.
+    /// Parses `name=value, name=value)`.
     fn record(&mut self, open: Span) -> Parse<Expr> {
         let fields = self.list(|parser| {
             let name = parser.name("a field's name")?;

@@ -5,11 +5,11 @@ use crate::ast::ProbeKind;
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// Goes behind a statement that could not be read: behind its `;` or its block, or before the `}` around it.
+    /// Skips an invalid statement: past its `;` or its block, or up to the `}` around it.
     pub(super) fn skip_statement(&mut self, start: u32) {
         let mut depth = 0_u32;
         while !self.at_end() {
-            // Between brackets that are left open, a line that begins as a statement does ends the damage.
+            // Within unclosed brackets, a line that looks like a new statement ends the damage.
             let fresh = self.token.first && self.token.span.start > start;
             if fresh && (self.begins_probe() || self.begins_statement()) && (depth == 0 || self.begins_probe()) {
                 return;
@@ -26,7 +26,7 @@ impl Parser<'_> {
                     self.advance();
                     return;
                 }
-                // The `(` that it stands in is never closed.
+                // The enclosing `(` is never closed.
                 Kind::Sign(";") if self.peek().first => {
                     self.advance();
                     return;
@@ -37,7 +37,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes behind an item that could not be read: behind a block, or before a line that begins a probe.
+    /// Skips an invalid item: past a block, or up to a line that begins a probe.
     pub(super) fn skip_item(&mut self, start: u32) {
         let mut depth = 0_u32;
         while !self.at_end() {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a statement surely begins here.
+    /// Returns whether the current token certainly begins a statement.
     pub(super) fn begins_statement(&self) -> bool {
         match self.token.kind {
             Kind::Var | Kind::Map => true,
@@ -72,13 +72,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item other than a probe begins here.
+    /// Returns whether the current token begins an item other than a probe.
     fn begins_item(&self) -> bool {
         self.at("#") || ["macro", "fn", "config", "struct", "union", "enum", "import", "typedef"].contains(&self.word())
     }
 
-    /// Whether a probe surely begins here: a kind of probe with `:`, or `BEGIN {`. Nothing else in the language
-    /// looks so at the beginning of a line, so a `}` is missing if it comes within a block.
+    /// Returns whether the current token certainly begins a probe: a kind of probe with `:`, or
+    /// `BEGIN {`. Nothing else in the language looks like that at the start of a line, so within a
+    /// block it means that a `}` is missing.
     pub(super) fn begins_probe(&self) -> bool {
         if !self.token.first {
             return false;

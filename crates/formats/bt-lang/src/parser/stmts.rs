@@ -6,19 +6,19 @@ use crate::diag::Diagnostic;
 use crate::lexer::Kind;
 
 impl Parser<'_> {
-    /// `{ ... }`, whose last expression is its value if it has no `;`.
+    /// Parses `{ ... }`. A last expression without `;` becomes its value.
     pub(super) fn block(&mut self) -> Parse<Block> {
         self.nested(Self::block_inner)
     }
 
-    /// `{ ... }` whose value nobody can use.
+    /// Parses `{ ... }` whose value cannot be used.
     pub(super) fn body(&mut self) -> Parse<Block> {
         let mut block = self.block()?;
         void_block(&mut block);
         Ok(block)
     }
 
-    /// Statements without braces around them, up to the end of the text.
+    /// Parses statements without enclosing braces, up to the end of the text.
     pub(super) fn statements(&mut self) -> Block {
         let mut block = Block { stmts: Vec::new(), value: None, span: self.token.span };
         while !self.at_end() {
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(block)
     }
 
-    /// Reads a statement into the block, an `Error` if it must be.
+    /// Parses a statement or value into the block; an invalid one becomes an `Error`.
     fn statement_or_value(&mut self, block: &mut Block) {
         let start = self.token.span.start;
         let depth = self.depth;
@@ -94,7 +94,7 @@ impl Parser<'_> {
         self.depth = depth;
         block.stmts.push(stmt);
         if self.token.span.start == start && !self.at("}") {
-            // Nothing was taken. It can't be read as anything.
+            // Nothing was consumed, so skip the token.
             self.advance();
         }
     }
@@ -114,7 +114,7 @@ impl Parser<'_> {
         self.skip_statement(start);
     }
 
-    /// A statement without its `;`.
+    /// Parses a statement without its `;`.
     fn statement(&mut self) -> Parse<StmtKind> {
         match self.word() {
             "let" => self.let_statement(),
@@ -174,7 +174,7 @@ impl Parser<'_> {
         Ok(StmtKind::Return(Some(self.expression()?)))
     }
 
-    /// `while` and `unroll`: a keyword, an expression, a block.
+    /// Parses `while` and `unroll`: a keyword, an expression, a block.
     fn repeated(&mut self) -> Parse<(Expr, Block)> {
         let keyword = self.advance();
         let expr = self.expression()?;
@@ -232,14 +232,14 @@ impl Parser<'_> {
         Ok(StmtKind::Assign { target, op, value })
     }
 
-    /// Whether this is `=`, or `+=` and the like.
+    /// Returns whether the current token is `=`, `+=` or the like.
     fn at_assignment(&self) -> bool {
-        // The others with `=` at their end compare.
+        // The other signs that end in `=` are comparisons.
         let Kind::Sign(sign) = self.token.kind else { return false };
         sign.ends_with('=') && !["==", "!=", "<=", ">="].contains(&sign)
     }
 
-    /// Takes such a sign, and gives the operator before the `=`.
+    /// Takes an assignment sign, and returns the operator before its `=`, if any.
     fn assignment_operator(&mut self) -> Option<BinaryOp> {
         let sign = self.advance().span;
         let op = self.text(sign).trim_end_matches('=');
@@ -257,7 +257,7 @@ impl Parser<'_> {
         self.sink.push(Diagnostic::error(message, target.span).with_hint("make a new value, and set all of it"));
     }
 
-    /// Takes a string that names something.
+    /// Takes a string as a name.
     pub(super) fn string_name(&mut self, what: &str) -> Parse<Name> {
         if self.token.kind != Kind::Str {
             return Err(self.expected(&format!("{what} in quotes")));
@@ -268,14 +268,14 @@ impl Parser<'_> {
     }
 }
 
-/// A statement uses no value: those of its blocks become statements.
+/// Turns the values of the blocks of a statement into statements.
 pub(crate) fn void_stmt(stmt: &mut Stmt) {
     if let StmtKind::Expr(expr) = &mut stmt.kind {
         void_expr(expr);
     }
 }
 
-/// Makes the value of a block, which nobody can use, its last statement.
+/// Turns the value of a block into its last statement.
 fn void_block(block: &mut Block) {
     if let Some(value) = block.value.take() {
         let mut value = *value;
@@ -285,7 +285,7 @@ fn void_block(block: &mut Block) {
     }
 }
 
-/// Does so with the blocks of an expression that is a statement.
+/// Turns the values of the blocks of an expression statement into statements.
 fn void_expr(expr: &mut Expr) {
     match &mut expr.kind {
         ExprKind::Block(block) => void_block(block),

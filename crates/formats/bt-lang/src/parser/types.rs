@@ -6,7 +6,7 @@ use crate::lexer::Kind;
 use crate::names;
 
 impl Parser<'_> {
-    /// `name`, `struct name`, `typeof(x)`, with `*` and `[N]` behind it.
+    /// Parses `name`, `struct name` or `typeof(x)`, followed by `*` and `[N]`.
     pub(super) fn ty(&mut self) -> Parse<Type> {
         let base = self.base_type()?;
         self.type_suffixes(base)
@@ -32,7 +32,7 @@ impl Parser<'_> {
         Ok(Type::new(kind, self.since(start.start)))
     }
 
-    /// The words of a C arithmetic type, as one name.
+    /// Parses the words of a C arithmetic type, and returns one name.
     pub(super) fn c_words(&mut self) -> String {
         let mut words = Vec::new();
         while names::is_c_word(self.word()) || names::is_qualifier(self.word()) {
@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `sizeof(x)` and its like: the word, and what is in its parentheses.
+    /// Parses `sizeof(x)` and the like, and returns the operand.
     pub(super) fn of_type(&mut self) -> Parse<TypeOrExpr> {
         let word = self.advance().span;
         let open = self.expect("(", "and a type or an expression")?.span;
@@ -76,7 +76,7 @@ impl Parser<'_> {
         Ok(of)
     }
 
-    /// `offsetof(type or expression, field.field)`.
+    /// Parses `offsetof(type or expression, field.field)`.
     pub(super) fn offsetof(&mut self) -> Parse<ExprKind> {
         let word = self.advance().span;
         let open = self.expect("(", "and a struct")?.span;
@@ -105,7 +105,7 @@ impl Parser<'_> {
     }
 }
 
-/// The kind that a keyword says.
+/// Returns the kind for a keyword.
 pub(super) fn record_kind(word: &str) -> Option<RecordKind> {
     [RecordKind::Struct, RecordKind::Union, RecordKind::Enum].into_iter().find(|kind| kind.text() == word)
 }

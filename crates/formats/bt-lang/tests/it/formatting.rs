@@ -1,4 +1,4 @@
-//! The formatter's style, and that it keeps comments.
+//! Tests of the formatter's style, and of comments being kept.
 
 use bt_lang::fmt::format;
 use bt_lang::parse;
@@ -33,7 +33,7 @@ fn comments_stay() {
     );
 }
 
-/// Found by the fuzz target `script`.
+/// Regression test for a finding of the fuzz target `script`.
 #[test]
 fn a_line_that_continues_nothing() {
     check("#pragma x\\", "#pragma x\n");

@@ -1,4 +1,4 @@
-//! Macros: what a script is after they are expanded.
+//! Tests of scripts after macro expansion.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ fn expanded(text: &str) -> (Program, Vec<String>) {
     (parsed.program, diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect())
 }
 
-/// The body of the only probe.
+/// Checks the body of the only probe.
 fn check(text: &str, body: &str) {
     let (program, mistakes) = expanded(text);
     assert_eq!(mistakes, Vec::<String>::new(), "{text}");
@@ -42,7 +42,7 @@ fn variables_of_a_macro_are_its_own() {
         "macro m(x) { let $y = x; $y } begin { $y = m($y); }",
         "(= $y (block (let $$m_1_y (block (value $y))) (value $$m_1_y)))",
     );
-    // Each expansion has its own, also within one of the same macro.
+    // Each expansion has its own variable, even nested ones of the same macro.
     check(
         "macro m(x) { $y = 1; x + $y } begin { $a = m(m(2)); }",
         "(= $a (block (= $$m_2_y 1) (value (+ (block (= $$m_1_y 1) (value (+ 2 $$m_1_y))) $$m_2_y))))",

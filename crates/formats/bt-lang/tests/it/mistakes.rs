@@ -1,9 +1,9 @@
-//! What is said of a script that is wrong: all of it, at its place.
+//! Tests of diagnostics: every error is reported at its position.
 
 use bt_lang::ast::ItemKind;
 use bt_lang::{Diagnostic, parse};
 
-/// Each mistake: what stands at its place, and what is said.
+/// Checks all diagnostics: the text at the span, and the message.
 fn check(text: &str, expected: &[(&str, &str)]) {
     let parsed = parse(text);
     let reported: Vec<(&str, &str)> =
@@ -29,7 +29,7 @@ fn all_mistakes_in_one_go() {
         ],
     );
     assert_eq!(hints(text), ["did you mean `kprobe` or `uprobe`?"]);
-    // What is right is there.
+    // Valid probes are kept.
     let probes = parse(text).program.items;
     assert_eq!(probes.iter().filter(|item| matches!(item.kind, ItemKind::Probe(_))).count(), 3);
 }
@@ -85,7 +85,7 @@ fn items() {
     check("config = { a 1 }", &[("1", "expected `=` and the setting's value, found `1`")]);
 }
 
-/// Found by the fuzz target `script`.
+/// Regression test for a finding of the fuzz target `script`.
 #[test]
 fn a_missing_semicolon_after_a_wide_character() {
     check("k:f { \"よ\n}", &[("\"よ", "there is no `\"` at the end of this text, on its line")]);

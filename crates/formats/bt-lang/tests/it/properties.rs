@@ -1,4 +1,4 @@
-//! What must hold of every text and of every tree.
+//! Properties of every text and of every tree.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use bt_lang::parse;
 use bt_lang::render::{Source, render};
 use proptest::prelude::*;
 
-/// Parses, and checks what holds of any input: spans lie in the text, in order and at characters; a tree without errors
-/// can be formatted, and reads the same then.
+/// Parses, and checks properties of any input. Spans lie within the text, in order and on character
+/// boundaries. A tree without errors can be formatted, and parses to the same tree again.
 fn anything(text: &str) {
     let parsed = parse(text);
     let source = Source::new("x.bt", text);

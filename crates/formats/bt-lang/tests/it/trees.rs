@@ -1,4 +1,4 @@
-//! What the parser makes of each part of the language: `check(text, tree)`.
+//! Tests of the parser's tree for each part of the language: `check(text, tree)`.
 
 use bt_lang::ast::{ForIter, StmtKind};
 use bt_lang::dump::dump;
@@ -10,22 +10,22 @@ fn tree(text: &str) -> String {
     dump(&parsed.program).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A script.
+/// Checks the tree of a script.
 fn check(text: &str, expected: &str) {
     assert_eq!(tree(text), expected, "{text}");
 }
 
-/// The statements of a probe.
+/// Checks the tree of a probe's statements.
 fn check_body(body: &str, expected: &str) {
     check(&format!("begin {{ {body} }}"), &format!("(probe (begin) (block {expected}))"));
 }
 
-/// An expression.
+/// Checks the tree of an expression.
 fn check_expr(expr: &str, expected: &str) {
     check_body(&format!("$v = {expr};"), &format!("(= $v {expected})"));
 }
 
-/// An attach point.
+/// Checks the tree of an attach point.
 fn check_point(point: &str, expected: &str) {
     check(&format!("{point} {{ }}"), &format!("(probe {expected} (block))"));
 }
@@ -161,7 +161,7 @@ fn parameters_in_attach_points() {
     let got = dump(&parsed.program).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(got.starts_with("(probe (uprobe (target \"/bin/a\") (function \"$2\")) (block))"), "{got}");
     assert!(got.contains("(usdt (target \"/bin/a\") (provider \"f\") (name \"g\"))"), "{got}");
-    // The third is not given.
+    // The third parameter is not given.
     assert_eq!(parsed.diagnostics.len(), 1);
     check("i:s:$1 { }", "(probe (interval (part \"s\") (part \"$1\")) (block))");
 }
@@ -212,6 +212,6 @@ fn statements_and_expressions_stand_without_a_probe() {
         assert!(!wrong.is_empty(), "{text}");
     }
     assert_eq!(parse_expression(" *a->b[1] ").unwrap().span.text(" *a->b[1] "), "*a->b[1]");
-    // In a script, lists of processes have no meaning.
+    // In a script, lists of processes are an error.
     assert!(!parse("begin { for ($q : list(a)) { } }").is_ok());
 }

@@ -1,14 +1,17 @@
-//! Objects that were found alive in the memory of the program: what a recording says of them, and for which times that holds.
+//! Objects found alive in the memory of the program: their properties, and the times for which
+//! these hold.
 //!
-//! A reading at a time R is true at R. What it says of an address holds for all of a trace that goes on at R
+//! A reading at time R is true at R. In a trace that includes R, its result for an address also
+//! holds
 //!
-//! - after R until its end: a probe's or a record's of the trace ([`crate::witness`]), or a later reading that finds something else;
-//! - before R back to the last time at which the address changed hands: a beginning or an end that a record reports, or another
-//!   object that an earlier reading or a probe has found there;
-//! - between two readings that found the same, if no record reports a beginning or an end between them.
+//! - after R, until its end: reported by a probe or a record of the trace ([`crate::witness`]), or
+//!   by a later reading with another result;
+//! - before R, back to the last change of the address: a beginning or end reported by a record, or
+//!   another object found there by an earlier reading or a probe;
+//! - between two equal readings, if no record reports a beginning or an end between them.
 //!
-//! At all other times the address stays a pointer. So it does in a trace that has ended before R, or begins after the last reading:
-//! what happened between the two, nobody has seen.
+//! At all other times the address stays a pointer. The same applies in a trace that ended before R,
+//! or begins after the last reading: nothing is known about the time between the two.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 
@@ -19,31 +22,33 @@ use crate::lifetimes::{Interval, Key, Lifetime, Lifetimes};
 use crate::recording::{Event, Value};
 use crate::spec::{ObjectSpec, TSC};
 
-/// What the line of an object begins with that was found alive: followed by the spec's name.
+/// Prefix of the line of an object found alive, followed by the spec's name.
 pub const ALIVE: &str = "alive_";
-/// The same of the line of an object that was found earlier, and is not there any more.
+/// Prefix of the line of an object found earlier and no longer there.
 pub const GONE: &str = "gone_";
-/// The same of the line that ends a reading: all that was found before and is not reported otherwise is still the same.
+/// Prefix of the line that ends a reading: all objects found earlier and not reported otherwise are
+/// unchanged.
 pub const READ: &str = "read_";
-/// The argument of these lines that has the time from which on probes report each beginning and end; 0 if none do.
+/// Argument of these lines with the time from which probes report each beginning and end; 0 if none
+/// do.
 pub const WATCHED: &str = "watched";
 
-/// What readings say of an object.
+/// Results of readings for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alive {
-    /// The first reading that found it.
+    /// Time of the first reading that found it.
     pub(crate) first: Ticks,
-    /// The last one that found it the same.
+    /// Time of the last reading that found it unchanged.
     pub(crate) last: Ticks,
-    /// Whether probes report its end.
+    /// True if probes report its end.
     pub(crate) watched: bool,
-    /// A hash of all that was read of it.
+    /// Hash of all its values.
     print: u64,
-    /// The number of the owner of its records.
+    /// Id of the owner of its records.
     pub(crate) owner: Option<u64>,
 }
 
-/// What a line of a reading says.
+/// Kind of a line of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Said {
     Alive,
@@ -52,7 +57,7 @@ pub(crate) enum Said {
 }
 
 impl Said {
-    /// What a line with this name says, and of which spec.
+    /// Parses the name of a line; returns its kind and the name of its spec.
     pub(crate) fn parse(name: &str) -> Option<(Self, &str)> {
         let said = [(ALIVE, Self::Alive), (GONE, Self::Gone), (READ, Self::Read)];
         said.into_iter().find_map(|(start, said)| Some((said, name.strip_prefix(start)?)))
@@ -60,7 +65,7 @@ impl Said {
 }
 
 impl Lifetimes {
-    /// Learns from a line of a reading.
+    /// Applies a line of a reading.
     pub(crate) fn apply_reading(&mut self, number: usize, spec: &ObjectSpec, said: Said, event: &Event<'_>) {
         let now = Ticks(event.tsc);
         let watched = match event.arg(WATCHED) {
@@ -80,7 +85,7 @@ impl Lifetimes {
         }
     }
 
-    /// An object was there at the time of the event.
+    /// Applies an object found at the time of the event.
     fn found(&mut self, (number, spec): (usize, &ObjectSpec), key: Key<'_>, watched: Option<Ticks>, event: &Event<'_>) {
         let now = Ticks(event.tsc);
         let print = print_of(spec, event);
@@ -100,13 +105,13 @@ impl Lifetimes {
                     object.alive = Some(Alive { last: now, watched: alive.watched || watched.is_some(), ..alive });
                     return;
                 }
-                // A probe has reported its beginning: the rest of it becomes known.
+                // A probe has reported its beginning; the reading adds the missing properties.
                 None if is_open && object.agrees(spec, event) => {
                     object.learn(spec, event);
                     object.owner = owner.or(object.owner);
                     return;
                 }
-                // Its end was reported, and no beginning since: what is still in memory is what is left of it.
+                // Its end was reported, and no beginning since: the reading found leftover memory.
                 _ if !is_open && life.end_seen && watched.is_some_and(|since| since <= life.end) => return,
                 _ => {}
             }
@@ -126,7 +131,8 @@ impl Lifetimes {
             .add(key, Interval { begin, end: Ticks(u64::MAX), object, by_reading: true, end_seen: false });
     }
 
-    /// What was found before has ended at an unknown time: only until the last reading it was there for certain.
+    /// Closes an earlier object that ended at an unknown time: it is certain only up to the last
+    /// reading.
     fn close_at_last_reading(&mut self, number: usize, key: Key<'_>) {
         let Some(lives) = self.by_spec.get_mut(number).and_then(|index| index.of_mut(key)) else { return };
         let Some(life) = lives.last_mut().filter(|life| life.end == Ticks(u64::MAX)) else { return };
@@ -135,7 +141,7 @@ impl Lifetimes {
         object.end = life.end;
     }
 
-    /// All that is known to be alive was found again.
+    /// Confirms all objects that are still alive.
     fn confirm(&mut self, number: usize, now: Ticks, watched: bool) {
         for object in &mut self.objects {
             if object.spec == number
@@ -151,12 +157,12 @@ impl Lifetimes {
         self.readings[number].push(now);
     }
 
-    /// Returns whether an object that a reading has found was there at `tsc`, which is not before its beginning nor after its end.
+    /// Returns whether an object found by a reading was there at `tsc`, a time within its life.
     pub(crate) fn is_proven(&self, spec: usize, key: u64, life: &Interval, tsc: Ticks) -> bool {
         let Some(alive) = self.objects.get(life.object as usize).and_then(|object| object.alive) else { return false };
         let witness = self.witness.borrow();
         if tsc < alive.first {
-            // Probes have seen its beginning, had there been one.
+            // Probes would have reported a beginning.
             return !witness.has_change(spec, key, tsc, alive.first);
         }
         let times = self.readings.get(spec).map(Vec::as_slice).unwrap_or_default();
@@ -165,15 +171,15 @@ impl Lifetimes {
         let is_unchanged = !witness.has_change(spec, key, before, tsc);
         if tsc <= alive.last {
             let after = times.get(next).copied().unwrap_or(alive.last).min(alive.last);
-            // What comes between now and that reading may not have been seen yet.
+            // Records between now and that reading may be unread yet.
             return is_unchanged || witness.extends(tsc, after) && !witness.has_change(spec, key, tsc, after);
         }
         is_unchanged && (alive.watched || witness.extends(before, tsc))
     }
 
-    /// Returns the object that had this address at `tsc`, where the life `before` has ended and `after` has not begun: a life that
-    /// readings have found reaches to the first change of hands behind its last reading, and begins with the last one before its
-    /// first reading.
+    /// Returns the object at this address at `tsc`, between the lives `before` and `after`. A life
+    /// found by readings extends to the first change after its last reading, and begins with the
+    /// last change before its first reading.
     pub(crate) fn beside_readings(
         &self,
         spec: usize,
@@ -190,15 +196,15 @@ impl Lifetimes {
                 return Some(life.object);
             }
         }
-        // Without a change that was seen, it is not known when it ended.
+        // Without an observed change, the time of its end is unknown.
         let life = before.filter(|life| life.by_reading && !life.end_seen && !is_new)?;
         let end = witness.change_after(spec, key, tsc)?;
         let is_its = witness.extends(life.end, tsc) && after.is_none_or(|next| end <= next.begin);
         is_its.then_some(life.object)
     }
 
-    /// The object that owns the records of this owner: it was found with the owner's number at a time at which nobody else had
-    /// this number. An owner that was registered later than the last reading is another one.
+    /// Returns the object that owns the records of this owner: it was found with the owner's id
+    /// while no other owner had that id. An owner registered after the last reading is another one.
     pub(crate) fn by_owner_id(&self, spec: usize, id: u16, since: Ticks) -> Option<u32> {
         let is_it = |life: &Lifetime| {
             let time = life.alive.map_or(life.begin, |alive| alive.last);
@@ -210,7 +216,7 @@ impl Lifetimes {
 }
 
 impl Lifetime {
-    /// Whether what an event says of the properties is what is known of them.
+    /// Returns whether the properties in an event equal the known ones.
     fn agrees(&self, spec: &ObjectSpec, event: &Event<'_>) -> bool {
         let mut said = Self::unknown(self.spec, spec, self.begin);
         said.learn(spec, event);
@@ -221,7 +227,7 @@ impl Lifetime {
     }
 }
 
-/// Hashes all that a line says of an object, but for the times and what changes in its life.
+/// Hashes all values of an object in a line, except times and values that change during its life.
 fn print_of(spec: &ObjectSpec, event: &Event<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     let is_lasting = |name: &str| ![TSC, WATCHED].contains(&name) && !spec.changing.iter().any(|it| it == name);

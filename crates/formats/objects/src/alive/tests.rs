@@ -45,7 +45,7 @@ fn lifetimes(text: &str) -> Lifetimes {
     lifetimes
 }
 
-/// The host of the object at address 0xa at each of these times; `-` for none.
+/// Returns the host of the object at address 0xa at each of these times; `-` for none.
 fn hosts(lifetimes: &Lifetimes, times: std::ops::RangeInclusive<u64>) -> String {
     let host = |tsc| lifetimes.at(0, Key::Int(0xa), Ticks(tsc)).and_then(|life| life.value(1));
     times.map(|tsc| host(tsc).unwrap_or("-").to_owned()).collect()
@@ -59,7 +59,8 @@ fn read(tsc: u64, watched: u64) -> String {
     format!("read_qpair: tsc={tsc:#x}, watched={watched:#x}, found=0x1\n")
 }
 
-/// Returns the same for a trace whose records between these two times were seen, with changes of hands at the others.
+/// Returns the hosts for a trace whose records between two times were observed, with changes of the
+/// address at `changes`.
 fn hosts_in(text: &str, (from, to): (u64, u64), changes: &[u64]) -> String {
     let known = lifetimes(text);
     known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
@@ -69,7 +70,8 @@ fn hosts_in(text: &str, (from, to): (u64, u64), changes: &[u64]) -> String {
     hosts(&known, from..=to)
 }
 
-/// No tracepoint of beginnings and ends need be enabled, and each lcore's ring may begin at another time.
+/// Tracepoints of beginnings and ends need not be enabled, and each lcore's ring may begin at
+/// another time.
 #[test]
 fn a_name_holds_for_all_of_a_trace_unless_the_address_changed_hands() {
     let text = [alive(4, "x", 0), read(4, 0)].concat();
@@ -82,7 +84,7 @@ fn a_name_holds_for_all_of_a_trace_unless_the_address_changed_hands() {
     ] {
         assert_eq!(hosts_in(&text, (1, 9), changes), expected, "{changes:?}");
     }
-    // The trace goes on, and was read up to 3: what comes until the reading is not known.
+    // The trace continues, and was read up to 3: the time until the reading is unknown.
     assert_eq!(hosts_in(&text, (1, 3), &[]), "---");
     assert_eq!(hosts_in(&text, (5, 9), &[]), "-----", "nobody has seen what came between the reading and the trace");
 }
@@ -103,7 +105,7 @@ fn of_two_at_one_address_each_has_its_own_time() {
 #[test]
 fn without_a_trace_that_goes_on_a_name_holds_between_two_readings() {
     let text = [alive(3, "x", 0), read(3, 0), read(5, 0), alive(7, "y", 0), read(7, 0)].concat();
-    // What was there between the second and the third reading is not known.
+    // The object between the second and the third reading is unknown.
     assert_eq!(hosts(&lifetimes(&text), 1..=9), "--xxx-y--");
     let gone = [alive(3, "x", 0), read(3, 0), read(5, 0), "gone_qpair: tsc=0x7, qpair=0xa\n".to_owned(), read(7, 0)];
     assert_eq!(hosts(&lifetimes(&gone.concat()), 1..=9), "--xxx----");
@@ -118,7 +120,7 @@ fn what_changes_in_a_life_does_not_make_it_another() {
     assert_eq!(hosts(&lifetimes(&other), 1..=7), "--x--x-");
 }
 
-/// Observes a trace between these times in which no beginning and no end was missed.
+/// Observes a trace between these times in which no beginning or end was missed.
 fn cover(known: &Lifetimes, from: u64, to: u64) {
     known.witness.borrow_mut().extend(Ticks(from), Ticks(to));
     known.witness.borrow_mut().cover(Ticks(from), Ticks(to));
@@ -143,7 +145,7 @@ fn the_trace_itself_proves_more() {
     }
 }
 
-/// Both readings found the same, and between them the address was another one's.
+/// Both readings found the same object, but the address was used by another between them.
 #[test]
 fn what_came_between_two_equal_readings_is_not_named() {
     let known = lifetimes(&[alive(2, "x", 0), read(2, 0), read(8, 0)].concat());
@@ -152,7 +154,7 @@ fn what_came_between_two_equal_readings_is_not_named() {
         known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(tsc));
     }
     assert_eq!(hosts(&known, 1..=9), "xxx--xxxx");
-    // A live trace was read up to 7: what comes between that and the second reading is not known.
+    // A live trace was read up to 7: the time until the second reading is unknown.
     cover(&known, 1, 7);
     assert_eq!(hosts(&known, 1..=7), "xxx----");
 }
@@ -168,13 +170,13 @@ fn probes_see_ends_and_beginnings() {
     let again = lifetimes(&[ended.clone(), add(8)].concat());
     let thread = |tsc| again.at(0, Key::Int(0xa), Ticks(tsc)).and_then(|life| life.value(0));
     assert_eq!((hosts(&again, 1..=9).as_str(), thread(6), thread(8)), ("-xxxxx---", Some("1"), Some("2")));
-    // Read in the moment in which it was being taken apart.
+    // Read while it was being destroyed.
     let zombie = [ended.clone(), alive(7, "x", 2), read(7, 2)].concat();
     assert_eq!(hosts(&lifetimes(&zombie), 1..=9), "-xxxxx---");
-    // Of another recording, whose probes were attached later.
+    // From another recording, whose probes were attached later.
     let later = [ended, alive(8, "y", 7), read(8, 7)].concat();
     assert_eq!(hosts(&lifetimes(&later), 1..=9), "-xxxxxyyy");
-    // The recording has ended: from then on nobody sees its end.
+    // The recording has ended: its end is no longer observed.
     assert_eq!(hosts(&lifetimes(&(first + &read(6, 0))), 1..=9), "-xxxxx---");
 }
 

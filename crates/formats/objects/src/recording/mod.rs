@@ -1,5 +1,5 @@
-//! The text of a recording: one line for each hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
-//! write it. Lines of any other form are not ours and are skipped.
+//! The text of a recording: one line for each hit, `probe: name=0x<hex>, name='<string>'`, as
+//! bpftrace and `dptrace record` write it. Lines of any other form are not ours and are skipped.
 
 mod text;
 
@@ -7,7 +7,7 @@ use crate::spec::TSC;
 
 pub use text::write_line;
 
-/// The value of a probe's argument.
+/// Value of a probe's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value<'a> {
     /// A number or a pointer.
@@ -19,10 +19,11 @@ pub enum Value<'a> {
 /// One hit of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The probe's name.
+    /// Name of the probe.
     pub probe: &'a str,
-    /// When, in ticks. A hit that carries none (0: see [`ProbeSpec::ticks`]) has those of the hit on a line before it, since
-    /// lines are written in the order of the hits; that is too early, but in the right order.
+    /// Time in ticks. A hit without a time (0: see [`ProbeSpec::ticks`]) gets that of the hit on an
+    /// earlier line, since lines are written in the order of the hits: too early, but in the right
+    /// order.
     ///
     /// [`ProbeSpec::ticks`]: crate::ProbeSpec::ticks
     pub tsc: u64,
@@ -31,7 +32,7 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The value of the argument of that name.
+    /// Returns the value of the argument with this name.
     pub fn arg(&self, name: &str) -> Option<Value<'a>> {
         self.args.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
     }
@@ -40,25 +41,25 @@ impl<'a> Event<'a> {
 /// A line of a wanted probe that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub why: &'static str,
 }
 
-/// What a recording holds.
+/// Contents of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording<'a> {
-    /// Hits of the wanted probes, by tsc; hits of one tsc in the order of their lines.
+    /// Hits of the wanted probes, by tsc; those with the same tsc in the order of their lines.
     pub events: Vec<Event<'a>>,
     /// Lines of wanted probes that could not be read.
     pub broken: Vec<BrokenLine>,
-    /// Lines in all.
+    /// Total number of lines.
     pub lines: usize,
 }
 
 impl<'a> Recording<'a> {
-    /// Reads the lines of the probes that `wanted` knows.
+    /// Reads the lines of the probes for which `wanted` returns true.
     pub fn parse(text: &'a str, wanted: impl Fn(&str) -> bool) -> Self {
         let mut recording = Self { lines: text.lines().count(), ..Self::default() };
         for event in events(text, wanted, 0) {
@@ -72,7 +73,8 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// The events of the text in the order of their lines, each with its line; `before` is the time of the one before them.
+/// Iterates over the events of the text in line order, each with its line. `before` is the time of
+/// the preceding event.
 pub(crate) fn events(
     text: &str,
     wanted: impl Fn(&str) -> bool,
@@ -124,7 +126,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The value at the beginning of `text`, and what follows it.
+/// Parses the value at the start of `text`, and returns it with the rest.
 fn parse_value(text: &str) -> Result<(Value<'_>, &str), &'static str> {
     if let Some(string) = text.strip_prefix('\'') {
         let end = end_of_string(string).ok_or("a string without its closing quote")?;
@@ -136,8 +138,9 @@ fn parse_value(text: &str) -> Result<(Value<'_>, &str), &'static str> {
     Ok((Value::Int(number), &digits[end..]))
 }
 
-/// Where a string ends. It is not escaped, and an NQN may hold commas, equal signs, blanks and quotes; so it ends at
-/// the first quote that is followed by the end of the line or by the next argument.
+/// Returns the end of a string. It is not escaped, and an NQN may hold commas, equal signs, blanks
+/// and quotes. So it ends at the first quote that is followed by the end of the line or by the next
+/// argument.
 fn end_of_string(string: &str) -> Option<usize> {
     string.match_indices('\'').map(|(at, _)| at).find(|at| {
         let after = &string[at + 1..];
@@ -145,7 +148,8 @@ fn end_of_string(string: &str) -> Option<usize> {
     })
 }
 
-/// Whether the text begins with an argument's name and an equal sign. It reads no further: a line may have many quotes.
+/// Returns whether the text begins with an argument's name and an equal sign. Reads no further,
+/// since a line may have many quotes.
 fn begins_with_name(text: &str) -> bool {
     let end = text.bytes().position(|b| !is_name_byte(b)).unwrap_or(text.len());
     end > 0 && text[end..].starts_with('=')
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(one("a: tsc=0x1, s=''").arg("s"), Some(Value::Str("")));
     }
 
-    /// Each quote was followed to the line's next equal sign: minutes for a line of a megabyte.
+    /// Regression: reading up to the next equal sign for each quote took minutes for a line of a
+    /// megabyte.
     #[test]
     fn a_line_of_quotes_is_read_once() {
         let line = format!("a: tsc=0x1, s='{}", "', ".repeat(400_000));

@@ -1,8 +1,9 @@
 //! Writes an event: the inverse of the parser.
 //!
-//! The format has no escapes, because bpftrace writes none, and a backslash is only a backslash. So some characters cannot be
-//! read back unchanged: a newline or another control character is written as `\xNN`, as in every listing of dptrace, and so is
-//! a quote that would end the string. All other strings are read back unchanged.
+//! The format has no escapes, because bpftrace writes none, and a backslash is only a backslash. So
+//! some characters cannot be read back unchanged: a newline or another control character is written
+//! as `\xNN`, as in every listing of dptrace, and so is a quote that would end the string. All
+//! other strings are read back unchanged.
 
 use std::fmt::{self, Write};
 
@@ -35,7 +36,7 @@ pub fn write_line<'a>(
     Ok(())
 }
 
-/// Escapes the quotes that [`super::end_of_string`] would stop at.
+/// Escapes the quotes at which [`super::end_of_string`] would stop.
 fn write_string(out: &mut impl Write, string: &str) -> fmt::Result {
     let mut written = 0;
     for (at, quote) in string.match_indices('\'') {
@@ -49,7 +50,7 @@ fn write_string(out: &mut impl Write, string: &str) -> fmt::Result {
     out.write_str(&string[written..])
 }
 
-/// The line of a recording, without the newline. The tsc is that among the arguments.
+/// Formats the line of a recording, without the newline. The tsc is the one among the arguments.
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_line(f, self.probe, self.args.iter().copied())

@@ -1,12 +1,12 @@
-//! The layouts of SPDK's structs against what the DWARF of real builds says (`data/spdk-layouts.tsv`).
+//! Compares the layouts of SPDK's structs with the DWARF of real builds (`data/spdk-layouts.tsv`).
 
 use std::collections::BTreeMap;
 
 use objects::layouts::{SpdkVersion, layout_text, versions};
 
-/// Size and alignment in bytes.
+/// Size and alignment, in bytes.
 type Size = (usize, usize);
-/// Offset and size of each member, those of contained structs as `outer.inner`.
+/// Offset and size of each member; those of contained structs are named `outer.inner`.
 type Members = BTreeMap<String, (usize, usize)>;
 
 /// C's rules for 64-bit Linux, as far as layouts need them.
@@ -48,7 +48,7 @@ impl<'a> Layouts<'a> {
         assert_eq!(self.next(), token);
     }
 
-    /// Members up to the closing brace.
+    /// Parses members up to the closing brace.
     fn body(&mut self) -> (Size, Members) {
         let (mut end, mut align) = (0, 1);
         let mut members = Members::new();
@@ -74,7 +74,7 @@ impl<'a> Layouts<'a> {
         ((end.next_multiple_of(align), align), members)
     }
 
-    /// A type without its stars; what is only pointed to has no size.
+    /// Parses a type without its stars; a struct that is only pointed to has no size.
     fn base(&mut self) -> (Size, Members) {
         let plain = |size| ((size, size), Members::new());
         match self.next() {
@@ -93,7 +93,7 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// Offset and size of the member in this version, from the cells of its line.
+/// Returns offset and size of the member in this version, from the cells of its line.
 fn real(cells: &[&str], version: SpdkVersion) -> Option<(usize, usize)> {
     cells.iter().find_map(|cell| {
         let mut parts = cell.split([' ', '-']);
@@ -118,7 +118,7 @@ fn every_member_is_where_real_builds_have_it() {
             assert_eq!(ours, real(cells, version), "{name}.{member} in {version}");
             compared += 1;
         }
-        // Nothing but padding is without a fact.
+        // All members except padding have a reference value.
         for (name, (_, members)) in &structs {
             for member in members.keys().filter(|member| !member.contains('.') && !member.starts_with("pad")) {
                 let key = format!("{name}\t{member}");

@@ -1,11 +1,11 @@
-//! Recordings written and read again, both ways.
+//! Tests that recordings survive a round trip, both ways.
 
 use objects::{Event, Recording, TSC, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use text::printable;
 
-/// Strings of ordinary characters, of those that the form is made of, and of all.
+/// Generates strings of ordinary characters, of the format's own, and of any.
 fn string() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z0-9.:-]{0,40}",
@@ -25,7 +25,7 @@ fn values() -> impl Strategy<Value = Vec<Owned>> {
     vec(prop_oneof![any::<u64>().prop_map(Owned::Int), string().prop_map(Owned::Str)], 0..6)
 }
 
-/// Whether the form can hold the string as it is.
+/// Returns whether the format keeps the string unchanged.
 fn is_kept(string: &str) -> bool {
     let after_quotes = || string.match_indices("', ").map(|(at, _)| &string[at + 3..]);
     let name = |after: &str| after.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name));
@@ -56,7 +56,7 @@ proptest! {
             prop_assert_eq!(name, read_name);
             match (value, read) {
                 (Value::Str(string), Value::Str(read)) if is_kept(string) => prop_assert_eq!(string, read),
-                // What is shown of it is the same, but for the quotes that would have ended it.
+                // The shown text is the same, except for quotes that would have ended the string.
                 (Value::Str(string), Value::Str(read)) => {
                     prop_assert_eq!(printable::text(string.as_bytes()).replace('\'', "\\x27"), read.replace('\'', "\\x27"));
                 }

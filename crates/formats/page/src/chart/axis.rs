@@ -1,13 +1,15 @@
-//! Where axes have their ticks, and what stands there.
+//! Ticks of axes and their labels.
 
-/// 1, 2 or 5 times a power of ten: the smallest that makes no more than `most` steps of a length.
+/// Returns the smallest 1, 2 or 5 times a power of ten that divides `length` into at most `most`
+/// steps.
 pub(crate) fn nice_step(length: f64, most: f64) -> f64 {
     let least = (length / most.max(1.0)).max(1.0);
     let power = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| *step >= least * 0.999).unwrap_or(power)
 }
 
-/// Latencies at which a logarithmic axis has lines, in nanoseconds; with 2 and 5 between powers of ten if there is room.
+/// Returns the lines of a logarithmic latency axis, in nanoseconds. With 2 and 5 between powers of
+/// ten if there is room.
 pub(super) fn latency_ticks(low: f64, high: f64, room: f64) -> Vec<f64> {
     let factors: &[f64] = if (high / low).log10() * 3.0 <= room { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let powers = (0..20).map(|power| 10f64.powi(power));
@@ -15,7 +17,7 @@ pub(super) fn latency_ticks(low: f64, high: f64, room: f64) -> Vec<f64> {
     all.filter(|tick| *tick >= low * 0.999 && *tick <= high * 1.001).collect()
 }
 
-/// A round number of nanoseconds with its unit.
+/// Formats a round number of nanoseconds with its unit.
 pub(crate) fn round_time(nanos: f64) -> String {
     let (size, unit) = match nanos {
         1e9.. => (1e9, "s"),

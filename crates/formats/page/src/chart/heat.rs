@@ -1,4 +1,4 @@
-//! The heat map alone.
+//! The heat map as a separate chart.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 20.0;
 const HEIGHT: f64 = 320.0;
 const LANE: f64 = 14.0;
-/// The narrowest and lowest cell.
+/// Minimum width and height of a cell, in pixels.
 const LEAST: f64 = 3.0;
-/// Ticks of the axis of time, at most.
+/// Limit on the ticks of the time axis.
 const MOST_TICKS: u32 = 8;
-/// Steps of the colours.
+/// Number of colour steps.
 const STEPS: usize = 12;
 
-/// When requests ended, how long they had taken, and what threads did meanwhile.
+/// Draws the requests by end and latency, and the activities of threads below.
 pub fn heat(report: &Report) -> Chart {
     let sentence =
         report.verdicts.first().map_or("When requests ended, and how long they had taken", |it| &*it.sentence);
     Chart::new(report, sentence, drawing(report))
 }
 
-/// Where things are.
+/// Scales of the chart.
 struct Place {
     offset: f64,
     span: f64,
-    /// The lowest row, and how many there are.
+    /// The lowest row.
     first: u32,
     rows: f64,
     per_doubling: u32,
@@ -83,7 +83,7 @@ fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
         it.words((LEFT - 8.0, y + 4.0), "", Anchor::End, &round_time(tick));
     }
     let step = nice_step(place.span, f64::from(MOST_TICKS));
-    // Counted, because times that are long ago are not more by a step that is too small for them.
+    // Ticks are counted, since adding a small step to a large time would not change it.
     let first = (place.offset / step).ceil() * step;
     for at in (0..=MOST_TICKS).map(|n| first + f64::from(n) * step).take_while(|at| *at <= place.offset + place.span) {
         let x = place.x(at - place.offset);
@@ -92,7 +92,7 @@ fn axes(it: &mut Drawing, place: &Place, (high, bottom): (u32, f64)) {
     }
 }
 
-/// The cells, those of each colour together. Gives the most requests that a cell has.
+/// Draws the cells grouped by colour. Returns the largest number of requests in a cell.
 fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
     let map = &report.heat;
     let columns = (LEAST / (place.x(map.column as f64) - LEFT)).ceil().max(1.0) as u32;
@@ -119,7 +119,7 @@ fn cells(it: &mut Drawing, report: &Report, place: &Place) -> u64 {
     most
 }
 
-/// The colour of a part of the most, from 0 to 1.
+/// Returns the colour for a part of the maximum, from 0 to 1.
 fn ramp(part: f64) -> [u8; 3] {
     let stops = ["--heat-low", "--heat-mid", "--heat-high"].map(colour);
     let (from, to, part) =
@@ -146,7 +146,7 @@ fn one_lane(it: &mut Drawing, column: u64, lane: &Lane, place: &Place, y: f64) {
     }
 }
 
-/// What the colours mean, from a line on, and more lines if there is no room in it. Gives the last one.
+/// Draws the legend from line `y` on, wrapping if there is no room. Returns the last line.
 fn legend(it: &mut Drawing, report: &Report, most: u64, mut y: f64) -> f64 {
     let mut x = LEFT;
     for step in 0..STEPS {

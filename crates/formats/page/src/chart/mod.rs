@@ -1,5 +1,5 @@
-//! Charts: drawn once, as shapes, and written as SVG or as PNG. A chart alone has the light colours, because not every program that
-//! shows SVG knows variables, and is as wide as a page.
+//! Charts: drawn once, as shapes, and written as SVG or as PNG. A separate chart has the light
+//! colours, because some SVG viewers lack CSS variables, and is as wide as a page.
 
 pub(crate) mod axis;
 mod draw;
@@ -18,19 +18,19 @@ pub use percentiles::percentiles;
 use crate::escape;
 use crate::model::{Report, Waterfall};
 
-/// Colours and classes that charts are drawn with.
+/// Colours and classes of charts.
 pub(crate) const STYLE: &str = include_str!("chart.css");
-/// Columns of the sentence above a chart.
+/// Width of the sentence above a chart, in characters.
 const COLUMNS: usize = 130;
-/// How wide a chart is.
+/// Width of a chart, in pixels.
 pub(crate) const WIDTH: f64 = 1120.0;
 
-/// The pattern of holes, for a page that has one chart or several.
+/// Hatch pattern of holes, defined once per page.
 pub(crate) const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
      patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" class=\"hatch-back\"/>\
      <line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" class=\"hatch-line\"/></pattern></defs>";
 
-/// A chart with a sentence above it, and what it is about.
+/// A chart with a sentence and a title above it.
 #[derive(Debug)]
 pub struct Chart {
     sentence: String,
@@ -43,21 +43,21 @@ impl Chart {
         Self { sentence: sentence.to_owned(), title: report.title.clone(), drawing }
     }
 
-    /// As an SVG file.
+    /// Formats the chart as an SVG file.
     pub fn svg(&self) -> String {
         svg::file(self)
     }
 
-    /// As a PNG file, one and a half times as large as an SVG is shown.
+    /// Formats the chart as a PNG file, one and a half times as large as the SVG is shown.
     ///
     /// # Errors
     ///
-    /// None of its own: those of the compression.
+    /// Returns an error of the compressor.
     pub fn png(&self) -> std::io::Result<Vec<u8>> {
         png::file(self)
     }
 
-    /// The sentence and the title, and where the drawing begins.
+    /// Draws the sentence and the title, and returns the height at which the chart begins.
     fn head(&self) -> (Drawing, f64) {
         let mut head = Drawing::default();
         let mut y = 24.0;
@@ -74,7 +74,7 @@ impl Chart {
     }
 }
 
-/// The waterfall of one request.
+/// Draws the waterfall of one request.
 pub fn waterfall(report: &Report, request: &Waterfall) -> Chart {
     let took = screen::time(request.length);
     let mut sentence = format!("{} ({}) took {took}", escape::shown(&request.name), escape::shown(&request.kind));

@@ -1,4 +1,4 @@
-//! The percentiles of one kind of request alone, on a scale of nines.
+//! The percentiles of one kind of request as a separate chart, on a scale of nines.
 
 use super::axis::{latency_ticks, round_time};
 use super::draw::{Anchor, Drawing};
@@ -8,9 +8,9 @@ use crate::model::{Figures, Report};
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 20.0;
 const HEIGHT: f64 = 320.0;
-/// Curves that can be distinguished.
+/// Limit on the curves, so that they can be distinguished.
 const MOST: usize = 8;
-/// The percentiles that have a line, and how many nines each has.
+/// Percentiles with a grid line, and their number of nines.
 const LINES: [(&str, f64); 7] = [
     ("p50", std::f64::consts::LOG10_2),
     ("p90", 1.0),
@@ -21,7 +21,7 @@ const LINES: [(&str, f64); 7] = [
     ("p99.9999", 6.0),
 ];
 
-/// How long the requests of the first kind took, and their stages.
+/// Draws the latency of the first kind of request, and of its stages.
 pub fn percentiles(report: &Report) -> Chart {
     let Some(group) = report.groups.first() else {
         return Chart::new(report, "No request is whole: there is nothing to draw", Drawing::default());

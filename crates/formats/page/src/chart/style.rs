@@ -1,28 +1,29 @@
-//! What `chart.css` says of a class, for those who draw it themselves: the light colours, and the few properties that charts use.
+//! Interprets `chart.css` for the PNG writer: the light colours, and the few properties that charts
+//! use.
 
 use super::STYLE;
 
-/// How an element is drawn.
+/// Style of an element.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Style {
     pub(super) fill: Option<Paint>,
     pub(super) stroke: Option<[u8; 3]>,
-    /// Pixels of a screen.
+    /// Line width, in screen pixels.
     pub(super) width: f64,
-    /// What is drawn of a line, and what is not, by turns; nothing: all of it.
+    /// Lengths of a line that are drawn and left out by turns; empty for a solid line.
     pub(super) dashes: Vec<f64>,
     pub(super) is_bold: bool,
 }
 
-/// What an area is filled with.
+/// Fill of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Solid([u8; 3]),
-    /// The pattern of holes.
+    /// The hatch pattern of holes.
     Hatch,
 }
 
-/// The rules of the style: each has its selector and its declarations.
+/// Rules of the style sheet, each a selector and its declarations.
 pub(super) struct Styles {
     rules: Vec<(&'static str, &'static str)>,
 }
@@ -34,7 +35,8 @@ impl Styles {
         Self { rules: rules.map(|(selector, all)| (selector.trim(), all)).collect() }
     }
 
-    /// The style of an element: `kind` is its name (`rect`, `text`), `classes` are separated by blanks.
+    /// Returns the style of an element: `kind` is its name (`rect`, `text`), `classes` are
+    /// separated by blanks.
     pub(super) fn of(&self, kind: &str, classes: &str) -> Style {
         let mut style = Style { width: 1.0, ..Style::default() };
         for (_, declarations) in self.rules.iter().filter(|(selector, _)| applies(selector, kind, classes)) {
@@ -59,7 +61,7 @@ impl Style {
     }
 }
 
-/// Whether a selector is of this element: `svg text`, `svg .head`, `.curve.whole`.
+/// Returns whether a selector matches the element: `svg text`, `svg .head`, `.curve.whole`.
 fn applies(selector: &str, kind: &str, classes: &str) -> bool {
     let last = selector.rsplit(' ').next().unwrap_or_default();
     let mut parts = last.split('.');
@@ -79,13 +81,13 @@ fn colour_of(value: &str) -> Option<[u8; 3]> {
     Some(colour(name))
 }
 
-/// The variables of the light colours.
+/// Iterates over the variables of the light colours.
 pub(super) fn variables() -> impl Iterator<Item = (&'static str, &'static str)> {
     let light = STYLE.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map_or("", |(light, _)| light);
     light.split(';').filter_map(|line| line.trim().split_once(": ")).filter(|(name, _)| name.starts_with("--"))
 }
 
-/// A light colour, as red, green and blue.
+/// Returns a light colour as red, green and blue.
 pub(super) fn colour(name: &str) -> [u8; 3] {
     let hex = variables().find(|(known, _)| *known == name).map_or("#000000", |(_, value)| value);
     [1, 3, 5].map(|at| hex.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok()).unwrap_or(0))

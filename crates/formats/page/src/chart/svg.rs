@@ -6,7 +6,7 @@ use super::draw::{Anchor, Drawing, Shape};
 use super::{Chart, HATCH, STYLE, WIDTH, style};
 use crate::escape::html;
 
-/// A file of its own, with literal colours in it.
+/// Formats a separate file, with literal colours.
 pub(super) fn file(chart: &Chart) -> String {
     let (head, top) = chart.head();
     let height = chart.height();
@@ -21,7 +21,7 @@ pub(super) fn file(chart: &Chart) -> String {
     )
 }
 
-/// The style with the light colours in place of its variables.
+/// Returns the style with its variables replaced by the light colours.
 fn literal_style() -> String {
     let rules = STYLE.rsplit_once("/* rules */").map_or("", |(_, rules)| rules);
     style::variables().fold(rules.to_owned(), |rules, (name, value)| rules.replace(&format!("var({name})"), value))
@@ -30,7 +30,7 @@ fn literal_style() -> String {
 fn elements(drawing: &Drawing) -> String {
     let mut text = String::new();
     for shape in &drawing.shapes {
-        // SANITY: a String takes all.
+        // SANITY: writing to a String doesn't fail.
         let _ = match shape {
             Shape::Rectangle { at, class, title } => rectangle(&mut text, *at, class, title),
             Shape::Cells { colour, cells } => path(&mut text, *colour, cells),
@@ -41,7 +41,7 @@ fn elements(drawing: &Drawing) -> String {
     text
 }
 
-/// A number with at most one digit after the point: a tenth of a pixel.
+/// Rounds to a tenth of a pixel.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     format!("{rounded}")
@@ -56,7 +56,7 @@ fn rectangle(text: &mut String, at: [f64; 4], class: &str, title: &str) -> std::
     }
 }
 
-/// Cells of one colour are one path, which is shorter than as many rectangles.
+/// Writes cells of one colour as one path, which is shorter than single rectangles.
 fn path(text: &mut String, [red, green, blue]: [u8; 3], cells: &[[f64; 4]]) -> std::fmt::Result {
     write!(text, "<path fill=\"#{red:02x}{green:02x}{blue:02x}\" d=\"")?;
     for [x, y, width, height] in cells.iter().map(|cell| cell.map(number)) {

@@ -1,4 +1,4 @@
-//! One request: a bar for each stage where it lies, and below all of them what the thread did meanwhile.
+//! One request: a bar for each stage, and below them the activities of its threads.
 
 use screen::{shorten, time};
 
@@ -8,14 +8,14 @@ use super::draw::{Anchor, Drawing};
 use crate::model::{Activity, Span, WaterStage, Waterfall};
 use crate::words;
 
-/// Where bars begin, and how much room there is at the right.
+/// Left end of the bars, in pixels.
 const LEFT: f64 = 330.0;
 const RIGHT: f64 = 24.0;
 const ROW: f64 = 18.0;
 const LANE: f64 = 18.0;
-/// Columns of the name of a stage.
+/// Width of a stage name, in characters.
 const NAME: usize = 34;
-/// The narrowest bar that is seen.
+/// Minimum width of a visible bar.
 const LEAST: f64 = 1.0;
 
 pub(super) fn drawing(request: &Waterfall) -> Drawing {
@@ -43,7 +43,7 @@ pub(super) fn drawing(request: &Waterfall) -> Drawing {
     it
 }
 
-/// From times to places.
+/// Scale from times to horizontal positions.
 struct Scale {
     length: f64,
 }
@@ -85,7 +85,7 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
         let title = format!("{}, {}", span.what, time(span.length));
         it.rectangle([from, y, (to - from).max(LEAST), LANE], span.activity.key(), &title);
     }
-    // The longest ones have their names below, as far as there is room.
+    // The longest ones are labelled below, as far as there is room.
     let mut longest: Vec<&Span> = spans.iter().collect();
     longest.sort_by_key(|span| std::cmp::Reverse(span.length));
     let mut used: Vec<(f64, f64)> = Vec::new();
@@ -101,7 +101,7 @@ fn thread(it: &mut Drawing, scale: &Scale, (name, spans): (&str, &[Span]), y: f6
     }
 }
 
-/// The colours that are in it.
+/// Draws a legend of the colours in use.
 fn legend(it: &mut Drawing, request: &Waterfall, y: f64) {
     let mut x = LEFT;
     let seen = |activity: &Activity| {
@@ -114,7 +114,7 @@ fn legend(it: &mut Drawing, request: &Waterfall, y: f64) {
     }
 }
 
-/// What all names of tracepoints begin with, up to an underscore.
+/// Returns the common start of all tracepoint names, up to an underscore.
 pub(crate) fn common_start(stages: &[WaterStage]) -> &str {
     let mut names = stages.iter().flat_map(|stage| [&*stage.from, &*stage.to]);
     let first = names.next().unwrap_or_default();

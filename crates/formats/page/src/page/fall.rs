@@ -1,4 +1,5 @@
-//! The waterfall of one request in the page: its places are parts of the width, so that it fits a phone and a wall.
+//! The waterfall of one request in the page. Positions are percentages of the width, so that it
+//! fits a phone and a wall.
 
 use std::fmt::Write as _;
 
@@ -11,18 +12,20 @@ use crate::escape::html;
 use crate::model::{Activity, Span, WaterStage, Waterfall};
 use crate::words;
 
-/// The height of a stage and of a thread; `page.css` has the same for the names beside them.
+/// Height of a stage, in pixels; `page.css` has the same value for the names beside them.
 const ROW: u32 = 18;
+/// Height of a thread's strip and labels, in pixels; `page.css` has the same value.
 const THREAD: u32 = 36;
-/// Room above the rows.
+/// Room above the rows, in pixels.
 const TOP: u32 = 6;
-/// What is narrower than this part of the width is drawn as one pixel.
+/// Percentage of the width below which a bar has a fixed width of 1.5 pixels.
 const NARROW: f64 = 0.2;
-/// How wide the bars are where texts below a strip are shown, and a letter of these, in pixels.
+/// Assumed width of the bars, in pixels, for placing labels below a strip.
 const USUAL: f64 = 780.0;
+/// Width of a letter of these labels, in pixels.
 const LETTER: f64 = 6.6;
 
-/// Stages with their names, strips of what threads did below them, and a legend.
+/// Formats stages with their names, strips of thread activities below them, and a legend.
 pub(super) fn waterfall(request: &Waterfall) -> String {
     let start = common_start(&request.stages);
     let mut names = String::new();
@@ -44,7 +47,7 @@ pub(super) fn waterfall(request: &Waterfall) -> String {
     )
 }
 
-/// Of a stage: where there is little room, only its end, which the next one begins with.
+/// Formats a stage. Where there is little room, only its end is shown: the next one begins with it.
 fn name(stage: &WaterStage, start: &str) -> String {
     let short = |name: &str| html(name.get(start.len()..).unwrap_or(name));
     let (from, to, took) = (short(&stage.from), short(&stage.to), time(stage.length));
@@ -68,7 +71,7 @@ fn bars(request: &Waterfall) -> (String, u32) {
     (text, bottom + 22)
 }
 
-/// Ticks with their times; on a phone every other one has none.
+/// Draws ticks with their times; on a phone every other one is unlabelled.
 fn axis(text: &mut String, length: f64, bottom: u32) {
     let step = nice_step(length, 7.0);
     let ticks = (0u32..).map(|n| (n, f64::from(n) * step)).take_while(|(_, at)| *at <= length * 1.0001);
@@ -89,11 +92,11 @@ fn axis(text: &mut String, length: f64, bottom: u32) {
     }
 }
 
-/// A bar from a time on, of a length, of all of it.
+/// Draws a bar from `at` on, of `length`, on a scale of `all`.
 fn rectangle(text: &mut String, (at, length, all): (u64, u64, f64), (y, height): (u32, u32), class: &str, title: &str) {
     let x = (at as f64 / all).min(1.0) * 100.0;
     let width = (length as f64 / all * 100.0).min(100.0 - x);
-    // At the right end there is no room for a pixel.
+    // A narrow bar at the right end moves left to stay visible.
     let (x, width) =
         if width < NARROW { (x.min(100.0 - NARROW), "1.5".to_owned()) } else { (x, format!("{width:.2}%")) };
     let title = html(title);
@@ -112,7 +115,7 @@ fn strip(text: &mut String, spans: &[Span], all: f64, y: u32) {
         let title = format!("{}, {}", span.what, time(span.length));
         rectangle(text, (span.at, span.length, all), (y, ROW), span.activity.key(), &title);
     }
-    // The longest ones have their names below, as far as there is room.
+    // The longest ones are labelled below, as far as there is room.
     let mut longest: Vec<&Span> = spans.iter().collect();
     longest.sort_by_key(|span| std::cmp::Reverse(span.length));
     let mut used: Vec<(f64, f64)> = Vec::new();

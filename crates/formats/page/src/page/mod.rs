@@ -1,4 +1,5 @@
-//! The page: parts of HTML around the data, the style and the scripts. Only this file's own style and scripts may run in it.
+//! The page: parts of HTML around the data, the style and the scripts. Only this file's own style
+//! and scripts may run in it.
 
 mod fall;
 mod parts;
@@ -20,16 +21,17 @@ const SCRIPTS: [&str; 5] = [
     include_str!("start.js"),
 ];
 
-/// SHA-256 of the script as it stands in the page, in Base64: its content security policy permits no other (CSP level 3, section
-/// 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right one.
+/// SHA-256 of the script in the page, in Base64: its content security policy permits no other (CSP
+/// level 3, section 6.7.2.3). The test `only_its_own_script_and_style_may_run` prints the right
+/// one.
 const SCRIPT_HASH: &str = "+RJmbWeNj4Jndr+zbqtKcP7ndB2DFVAuS4AH4EICArc=";
-/// The same of the style.
+/// SHA-256 of the style in the page, in Base64.
 const STYLE_HASH: &str = "tHL5h+KVoBvry+OuDm4+DEtX9mUnSnmsNwSFkkoVj+E=";
 
-/// A part of the page: its heading's id, what links call it, and itself.
+/// A part of the page: id of its heading, text of links to it, and HTML.
 type Part = (&'static str, &'static str, String);
 
-/// The whole file.
+/// Formats the whole file.
 pub fn page(report: &Report) -> String {
     let (style, script) = (format!("\n{STYLE}{LAYOUT}"), format!("\n{}", SCRIPTS.join("\n")));
     let parts = parts::all(report);
@@ -41,7 +43,8 @@ pub fn page(report: &Report) -> String {
             let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
         }
     }
-    // SANITY: numbers, strings and lists of these can be written as JSON; without them the scripts have nothing to draw.
+    // SANITY: numbers, strings and lists of these can be written as JSON; without them the scripts
+    // have nothing to draw.
     let data = serde_json::to_string(&Data::of(report)).unwrap_or_else(|_| "null".to_owned());
     let values = [
         ("script-hash", format!("'sha256-{SCRIPT_HASH}'")),
@@ -59,7 +62,7 @@ pub fn page(report: &Report) -> String {
     fill(TEMPLATE, &values)
 }
 
-/// Puts values in the place of `{{name}}`. What is put in is not searched again.
+/// Replaces each `{{name}}` with its value. Values are not searched again.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -1,4 +1,4 @@
-//! The parts of the page, from the answer down to the details.
+//! The parts of the page, from the verdict down to the details.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use crate::escape::html;
 use crate::model::{Activity, Budget, Cause, Intruder, Report, Spent, Verdict, Waterfall};
 use crate::words::{grouped, lost, percent};
 
-/// Requests whose waterfall is open from the start.
+/// Number of requests whose waterfall is initially open.
 const OPEN: usize = 3;
-/// Bytes that the slowest requests may have together.
+/// Limit on the slowest requests, in bytes.
 const MOST_OF_REQUESTS: usize = 220_000;
-/// Rows of the table of those who ran instead that are not folded.
+/// Number of unfolded rows in the table of intruders.
 const FIRST: usize = 8;
 
-/// All parts that this report has.
+/// Formats all parts of this report.
 pub(super) fn all(report: &Report) -> Vec<Part> {
     let mut parts = vec![verdict(report)];
     parts.extend((!report.notes.is_empty()).then(|| notes(report)));
@@ -35,7 +35,7 @@ pub(super) fn all(report: &Report) -> Vec<Part> {
     parts
 }
 
-/// One line below the heading.
+/// Formats the line below the heading.
 pub(super) fn lead(report: &Report) -> String {
     let mut parts = vec![time(report.span)];
     if !report.groups.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn lead(report: &Report) -> String {
     html(&parts.join(" · "))
 }
 
-/// All of these, one behind the other.
+/// Concatenates the formatted items.
 fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
     of.into_iter().map(one).collect::<Vec<_>>().concat()
 }
@@ -85,7 +85,7 @@ fn verdict(report: &Report) -> Part {
     ("verdict", "Verdict", section("verdict", "verdict", "Verdict", "", &inside))
 }
 
-/// The sentences about the other groups.
+/// Formats the verdicts on the other groups.
 fn others(verdicts: &[Verdict]) -> String {
     let open = if verdicts.len() <= OPEN { " open" } else { "" };
     let lines = joined(verdicts, |it| format!("<li>{}</li>", html(&it.sentence)));
@@ -98,12 +98,12 @@ fn others(verdicts: &[Verdict]) -> String {
     }
 }
 
-/// A part of a whole in percent: the least one has a `<`.
+/// Formats a share in percent, with an escaped `<` for the smallest.
 fn part_of(part: u64, of: u64) -> String {
     html(&percent(part, of))
 }
 
-/// A bar for a part of a whole.
+/// Draws a bar for a share.
 fn meter(part: u64, of: u64, class: &str) -> String {
     let width = part as f64 * 100.0 / of.max(1) as f64;
     format!(
@@ -113,7 +113,7 @@ fn meter(part: u64, of: u64, class: &str) -> String {
     )
 }
 
-/// What took the time of the slowest requests: a bar for each.
+/// Formats the causes of the slowest requests, with a bar for each.
 fn spent(spent: &Spent, has_kernel: bool) -> String {
     if spent.causes.is_empty() {
         return String::new();
@@ -126,7 +126,7 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
         });
         let class = match cause.activity {
             None if has_kernel => "others",
-            // Here it is a cause like the others, and not what is behind them.
+            // Here it is a cause like the others, not the background of the bar.
             None | Some(Activity::Ran) => "stage",
             Some(activity) => activity.key(),
         };
@@ -152,13 +152,13 @@ fn spent(spent: &Spent, has_kernel: bool) -> String {
     )
 }
 
-/// How long the start is that both names of a stage have, up to an underscore.
+/// Returns the length of the common start of a stage's two names, up to an underscore.
 fn same_start(from: &str, to: &str) -> usize {
     let common = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
     from.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1)
 }
 
-/// `CPU 3`, or `CPUs 0, 1`.
+/// Formats `CPU 3`, or `CPUs 0, 1`; `None` if empty.
 fn on_cpus(cpus: &[u32]) -> Option<String> {
     match cpus {
         [] => None,
@@ -176,7 +176,7 @@ fn notes(report: &Report) -> Part {
     )
 }
 
-/// A table that may be wider than the screen.
+/// Formats a table that may be wider than the screen.
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
     let cells = |of: &[String]| joined(of, |cell| format!("<td>{cell}</td>"));
     let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
@@ -206,7 +206,7 @@ fn figures(report: &Report) -> Part {
     ("figures", "Figures", section("figures", "", "How long they took", text, &inside))
 }
 
-/// A small square of an activity's colour.
+/// Draws a small square in an activity's colour.
 fn square(activity: Activity) -> String {
     let key = activity.key();
     format!(
@@ -214,7 +214,7 @@ fn square(activity: Activity) -> String {
     )
 }
 
-/// A legend of colours.
+/// Formats a legend of colours.
 pub(super) fn legend(activities: impl Iterator<Item = Activity>) -> String {
     let line = |activity: Activity| format!("<li>{}{}</li>", square(activity), activity.label());
     format!("<ul class=\"legend\">{}</ul>", joined(activities, line))
@@ -281,7 +281,8 @@ fn intruders(report: &Report) -> Part {
     ("who", "Who", section("who", "", "Who ran instead", text, &format!("<div class=\"intruders\">{inside}</div>")))
 }
 
-/// A bar for each thread, and its parts in columns: the head of the table is the legend.
+/// Formats a bar for each thread, and columns of its activities. The head of the table is the
+/// legend.
 fn budgets(report: &Report) -> Part {
     let used: Vec<Activity> = Activity::ALL
         .into_iter()
@@ -319,7 +320,7 @@ fn sum(budget: &Budget) -> u64 {
     budget.sums.iter().fold(0, |all, sum| all.saturating_add(*sum))
 }
 
-/// A thread's time as one bar.
+/// Draws a thread's time as one bar.
 fn bar(budget: &Budget) -> String {
     let all = sum(budget);
     let (mut bars, mut x) = (String::new(), 0.0);

@@ -5,7 +5,7 @@ use crate::model::{
     WaterStage, Waterfall,
 };
 
-/// Names that would do something, if a page let them.
+/// Names that would do harm in an unescaped page.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&\u{202e}\u{0}{{data}}";
 
 fn hostile() -> Report {
@@ -42,7 +42,7 @@ fn hostile_names_are_text_only() {
     assert!(name.starts_with("</script><img") && name.contains("\\x00") && name.ends_with("{{data}}"), "{name}");
 }
 
-/// Returns the SHA-256 of a text in Base64, as coreutils have it.
+/// Returns the SHA-256 of a text in Base64, computed by coreutils.
 fn sha256(text: &str) -> String {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
@@ -61,7 +61,7 @@ fn only_its_own_script_and_style_may_run() {
         let source = format!("'sha256-{}'", sha256(inside(begin, end)));
         assert!(policy.contains(&source), "{begin} has {source}");
     }
-    // Handlers and styles in attributes would not run; none is there that would then be missing.
+    // Handlers and styles in attributes would be blocked, so there are none.
     let body = page.split_once("<body>").unwrap().1.split_once("<script").unwrap().0;
     assert!(!body.contains(" style=") && !body.contains(" onclick") && !page.contains("http://localhost"));
     assert!(!SCRIPTS.iter().any(|script| script.contains("innerHTML") || script.contains("eval(")));
@@ -73,7 +73,7 @@ fn parts_without_the_kernel_are_left_out() {
     assert!(!page.contains("id=\"who\"") && !page.contains("id=\"threads\"") && page.contains("records them"));
 }
 
-/// A name as long as names get, and different from all others.
+/// Returns a unique name of maximum length.
 fn long(n: u64) -> String {
     format!("{n:07} nqn.2016-06.io.spdk:{}", "<".repeat(400))
 }
@@ -97,7 +97,7 @@ fn stages() -> Vec<StageFigures> {
     (0..14).map(stage).collect()
 }
 
-/// As connections have them.
+/// Returns stages without curves, as connections have them.
 fn without_curves() -> Vec<StageFigures> {
     let stage = |it: StageFigures| StageFigures { figures: Figures { curve: Vec::new(), ..it.figures }, ..it };
     stages().into_iter().map(stage).collect()
@@ -129,7 +129,7 @@ fn waterfall(n: u64) -> Waterfall {
     }
 }
 
-/// As much of everything as there can be, with names that are long and take more room in HTML than in the trace.
+/// Fills every part to its limit, with long names that need more room in HTML than in the trace.
 #[test]
 fn a_page_is_smaller_than_a_megabyte_whatever_is_in_it() {
     const SPAN: u64 = 3_600_000_000_000;

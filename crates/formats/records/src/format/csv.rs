@@ -1,5 +1,5 @@
-//! A table with a header: the record's fields, its arguments in one column, and a column for each property that an
-//! object or an owner may have.
+//! A table with a header: the record's fields, its arguments in one column, and a column for each
+//! property that an object or an owner may have.
 
 use objects::OwnerProperties;
 use spdk_trace::{Object, Record};
@@ -10,11 +10,11 @@ use super::{Format, Head, View};
 use crate::digits::{fixed3, hex, number};
 use crate::field::{Context, object_property};
 
-/// Writes a row a record.
+/// Writer of one row per record.
 #[derive(Default)]
 pub(crate) struct Csv {
     owners: bool,
-    /// Column names of objects' properties: spec and property.
+    /// Columns for objects' properties: spec and property.
     objects: Vec<(String, String)>,
     scratch: Vec<u8>,
 }
@@ -80,7 +80,7 @@ impl Format for Csv {
     }
 }
 
-/// The whole description has a column already.
+/// Returns the columns for owners' properties; the whole description has a column already.
 fn owner_columns() -> impl Iterator<Item = &'static str> {
     OwnerProperties::NAMES.into_iter().skip(1)
 }
@@ -115,7 +115,7 @@ impl Csv {
         }
     }
 
-    /// All arguments in one column: `name=value`, separated by blanks.
+    /// Writes all arguments in one column: `name=value`, separated by blanks.
     fn args(&mut self, out: &mut Vec<u8>, record: &Record<'_>) {
         self.scratch.clear();
         for (i, (spec, value)) in record.args.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Csv {
     }
 }
 
-/// Appends a field, safe for a terminal, and quoted where it must be (RFC 4180, section 2).
+/// Appends a field, safe for a terminal, and quoted if necessary (RFC 4180, section 2).
 fn field(out: &mut Vec<u8>, text: &[u8]) {
     let text = printable::text(text);
     let text = text.as_bytes();

@@ -1,5 +1,5 @@
-//! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in its order, and
-//! `annotations`: of the owners once, of the objects in each entry.
+//! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in
+//! its order, and `annotations`: those of the owners once, those of the objects in each entry.
 
 use objects::{Annotator, Found};
 use spdk_trace::{Object, Record, TpointTable};
@@ -9,7 +9,7 @@ use super::text::{object_name, poller};
 use super::{Format, Head, View};
 use crate::annotation::{ReadBack, TYPE_MEMBER, members, owner_members};
 
-/// Writes the document.
+/// Writer of the document.
 pub(crate) struct Json;
 
 impl Format for Json {
@@ -114,7 +114,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>) {
     out.push(b'{');
     if let Object::Known { name, age, .. } = record.object {
         written_member(out, "id", |out| object_name(out, name));
-        // SPDK leaves the time out of the record that creates the object: it is 0.
+        // SPDK omits the time in the record that creates the object: it is 0.
         if let Some(age) = age.filter(|_| !record.tpoint.new_object) {
             number_member(out, "time", age.0);
         }
@@ -138,7 +138,8 @@ fn args(out: &mut Vec<u8>, record: &Record<'_>) {
     out.push(b']');
 }
 
-/// Appends the entry's `annotations`, if any argument has one: by the recording, or else by the document that was read.
+/// Appends the entry's `annotations`, if any argument has one, from the recording or else from the
+/// document read.
 pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     if !view.is_annotated(record) {
         return;

@@ -1,12 +1,12 @@
-//! JSON strings into the output buffer.
+//! Writes JSON strings into the output buffer.
 
 use spdk_trace::ArgValue;
 use text::printable;
 
 use crate::digits::number;
 
-/// Appends a string with its quotes. A byte that is not UTF-8 has no JSON form: it becomes the text `\xNN`, as in a
-/// listing.
+/// Appends a string with its quotes. A byte that is not UTF-8 has no JSON form: it becomes the text
+/// `\xNN`, as in a listing.
 #[inline]
 pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
@@ -23,7 +23,7 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     printable::json_string(bytes, |piece| out.extend_from_slice(piece.as_bytes()));
 }
 
-/// Appends `"name":` (behind a comma, unless it is the first member).
+/// Appends `"name":` (after a comma, unless it is the first member).
 #[inline]
 pub fn member(out: &mut Vec<u8>, name: &str) {
     if !matches!(out.last(), Some(b'{')) {
@@ -34,7 +34,7 @@ pub fn member(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
-/// The same with a name that comes from a file, and may hold anything.
+/// Appends a member's name that comes from a file, and may contain anything.
 #[inline]
 pub fn foreign_member(out: &mut Vec<u8>, name: &str) {
     if !matches!(out.last(), Some(b'{')) {
@@ -58,7 +58,8 @@ pub fn string_member(out: &mut Vec<u8>, name: &str, text: &str) {
     string(out, text.as_bytes());
 }
 
-/// Appends a member with the text that `write` appends, escaped where it must be: a prefix can be any character.
+/// Appends a member with the text that `write` appends, escaped if necessary: a prefix can be any
+/// character.
 #[inline]
 pub(crate) fn written_member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
     member(out, name);

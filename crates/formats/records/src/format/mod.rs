@@ -1,4 +1,4 @@
-//! Output formats: a file each. A new one is a variant of [`Form`] and a line in [`writer`].
+//! Output formats, one file each. A new one is a variant of [`Form`] and a line in [`writer`].
 
 mod csv;
 mod json;
@@ -15,10 +15,10 @@ use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ti
 use crate::annotation::ReadBack;
 use crate::digits::{fixed3, fixed3_right};
 
-/// The forms that there are.
+/// The output forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text, as SPDK's annotation script prints it; on a terminal, lines that fit it.
+    /// Text, as SPDK's annotation script prints it; on a terminal, lines that fit its width.
     Text,
     /// The columns of `spdk_trace`, with exact times.
     Spdk,
@@ -30,48 +30,48 @@ pub enum Form {
     Csv,
 }
 
-/// Writes records in one form.
+/// Writer of records in one form.
 pub trait Format {
-    /// What comes before the first record.
+    /// Writes the part before the first record.
     fn begin(&mut self, _out: &mut Vec<u8>, _head: &Head<'_>, _view: &View<'_>) {}
 
-    /// One record.
+    /// Writes one record.
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>);
 
-    /// One record, to be written later or not at all.
+    /// Formats one record, to be written later or not at all.
     fn keep(&mut self, line: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         self.record(line, record, view);
     }
 
-    /// A record that was kept.
+    /// Writes a record formatted by [`Self::keep`].
     fn put(&mut self, out: &mut Vec<u8>, line: &[u8]) {
         out.extend_from_slice(line);
     }
 
-    /// What stands between two records.
+    /// Returns the text between two records.
     fn separator(&self) -> &'static [u8] {
         b""
     }
 
-    /// What comes after the last record.
+    /// Writes the part after the last record.
     fn end(&mut self, _out: &mut Vec<u8>) {}
 }
 
-/// What a form may say before the first record.
+/// Data of a trace for the part before the first record.
 pub struct Head<'a> {
     pub(crate) tpoints: &'a TpointTable,
     /// Id and description of each owner.
     pub(crate) owners: Vec<(String, &'a str)>,
     pub(crate) has_owners: bool,
     pub(crate) has_thread_names: bool,
-    /// Slots of each lcore's ring.
+    /// Number of slots in each lcore's ring.
     pub(crate) rings: Vec<(Lcore, u64)>,
-    /// The objects that a document may have in its annotations.
+    /// Kinds of objects that a document may have in its annotations.
     pub(crate) annotated: &'a [ObjectSpec],
 }
 
 impl<'a> Head<'a> {
-    /// Of a trace that is all there.
+    /// Collects the data of a complete trace.
     pub fn of_trace(trace: &'a Trace, form: Form, specs: &'a [ObjectSpec]) -> Result<Self, spdk_trace::Error> {
         let rings = match trace {
             Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
@@ -79,7 +79,7 @@ impl<'a> Head<'a> {
             Trace::Captured(captured) => captured.rings().collect(),
         };
         let is_annotated = match trace {
-            // Only a table has to know that beforehand, and all of the document has to be looked through for it.
+            // Only a table must know this beforehand, and it takes a scan of the whole document.
             Trace::Json(json) if form == Form::Csv => json.is_annotated()?,
             _ => false,
         };
@@ -94,7 +94,7 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// Of a trace that is followed.
+    /// Collects the data of a trace that is followed.
     pub fn of_follower(follower: &'a Follower) -> Self {
         let owners = follower.owners().all();
         Self {
@@ -108,7 +108,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The writer of a form, to what it goes to.
+/// Creates the writer of a form for an output.
 pub fn writer(form: Form, head: &Head<'_>, screen: Screen) -> Box<dyn Format> {
     match form {
         Form::Text if screen.is_terminal() => Box::new(terminal::Terminal::new(head, screen)),
@@ -120,19 +120,19 @@ pub fn writer(form: Form, head: &Head<'_>, screen: Screen) -> Box<dyn Format> {
     }
 }
 
-/// How a record is to be seen: relative to what, and with which objects.
+/// Settings for showing a record: the times it is relative to, and the known objects.
 pub struct View<'a> {
-    /// Ticks of the trace a second.
+    /// Ticks of the trace per second.
     pub rate: TickRate,
-    /// The first record's time, from which all times are shown.
+    /// Time of the first record, from which all times are counted.
     pub base: Ticks,
-    /// The time of the record shown before.
+    /// Time of the record shown before.
     pub previous: Option<Ticks>,
-    /// Also the raw ticks.
+    /// Show the raw ticks, too.
     pub show_tsc: bool,
-    /// Also the time since the record shown before.
+    /// Show the time since the record shown before, too.
     pub show_delta: bool,
-    /// What knows the objects, if anything does.
+    /// Annotator for objects, if there is a recording.
     pub annotator: Option<&'a Annotator>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Only a document that is not in the order of time has such a record.
+    /// Appends a negative time, which only occurs in a document that is not in time order.
     #[cold]
     fn time_before_base(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
         let mut text = vec![b'-'];
@@ -155,32 +155,32 @@ impl<'a> View<'a> {
         out.extend_from_slice(&text);
     }
 
-    /// Time since the record shown before.
+    /// Returns the time since the record shown before.
     pub(crate) fn delta(&self, tsc: Ticks) -> Nanos {
         let since = tsc.0.saturating_sub(self.previous.unwrap_or(tsc).0);
         self.rate.nanos(Ticks(since))
     }
 
-    /// Whether any of the record's arguments may be printed as an object.
+    /// Returns whether any of the record's arguments may be printed as an object.
     #[inline]
     pub(crate) fn is_annotated(&self, record: &Record<'_>) -> bool {
         record.annotations.is_some()
             || self.annotator.is_some_and(|a| a.refers(record.tpoint.id) || a.by_owner(record).is_some())
     }
 
-    /// The object that an argument points to.
+    /// Returns the object that an argument points to.
     #[inline]
     pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<Found<'a>> {
         self.annotator?.object(record.tpoint.id, index, value, record.tsc)
     }
 
-    /// The object that is the record's owner, if no argument points to an object.
+    /// Returns the object that is the record's owner, if no argument points to an object.
     #[inline]
     pub(crate) fn owner_object(&self, record: &Record<'_>) -> Option<&'a Lifetime> {
         self.annotator.filter(|a| !a.refers(record.tpoint.id))?.by_owner(record)
     }
 
-    /// Appends the annotation of an argument, if it has one.
+    /// Appends the annotation of an argument, if it has one. Returns whether it has one.
     #[inline]
     fn push_annotation(
         &self,

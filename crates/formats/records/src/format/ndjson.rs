@@ -1,4 +1,5 @@
-//! One JSON object a line, each complete in itself: names instead of ids, microseconds beside ticks.
+//! One JSON object per line, each complete in itself: names instead of ids, and microseconds
+//! besides ticks.
 
 use spdk_trace::{ArgValue, Object, Record};
 
@@ -9,7 +10,7 @@ use super::{Format, View};
 use crate::annotation::owner_members;
 use crate::digits::{fixed3, hex};
 
-/// Writes a line a record.
+/// Writer of one line per record.
 pub(crate) struct Ndjson;
 
 impl Format for Ndjson {
@@ -49,7 +50,8 @@ fn owner(out: &mut Vec<u8>, record: &Record<'_>) {
     out.push(b'}');
 }
 
-/// A pointer does not fit in the double that most readers of JSON make of a number, so it is a string here.
+/// Appends a pointer as a string: it does not fit the double that most readers of JSON use for a
+/// number.
 fn pointer(out: &mut Vec<u8>, p: u64) {
     out.extend_from_slice(b"\"0x");
     hex(out, p);
@@ -80,7 +82,7 @@ fn args(out: &mut Vec<u8>, record: &Record<'_>) {
     arg_object(out, record);
 }
 
-/// All arguments, as a JSON object.
+/// Appends all arguments as a JSON object.
 pub fn arg_object(out: &mut Vec<u8>, record: &Record<'_>) {
     out.push(b'{');
     for (spec, arg) in record.args.iter() {

@@ -1,4 +1,5 @@
-//! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times.
+//! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact
+//! times.
 
 use spdk_trace::{ArgValue, Object, Record};
 
@@ -6,25 +7,25 @@ use super::text::{arg_value, object_name, poller, safe};
 use super::{Format, Head, View};
 use crate::digits::{blanks, fixed3, fixed3_right, number, number_right, pad_to};
 
-/// Columns of a thread's name, from 2024 on.
+/// Width of a thread's name, from 2024 on.
 const THREAD_WIDTH: usize = 16;
-/// Columns of an owner's description, from v24.05 on.
+/// Width of an owner's description, from v24.05 on.
 const OWNER_WIDTH: usize = 64;
 const NAME_WIDTH: usize = 24;
-/// Columns of an argument's name, colon and blank included; what is longer is cut.
+/// Width of an argument's name, colon and blank included; longer names are cut.
 const LABEL_WIDTH: usize = 7;
 const VALUE_WIDTH: usize = 16;
-/// Columns of an object's name with what it is related to.
+/// Width of an object's name with its related object.
 const ID_WIDTH: usize = 17;
 
-/// Writes a line a record, in the columns of the trace's version.
+/// Writer of one line per record, in the columns of the trace's version.
 pub(crate) struct Spdk {
     thread_names: bool,
     owners: bool,
 }
 
 impl Spdk {
-    /// In the columns of the version that wrote the trace.
+    /// Uses the columns of the version that wrote the trace.
     pub(crate) fn new(head: &Head<'_>) -> Self {
         Self { thread_names: head.has_thread_names, owners: head.has_owners }
     }
@@ -83,7 +84,7 @@ impl Spdk {
     }
 
     fn args(&self, out: &mut Vec<u8>, record: &Record<'_>) {
-        // From v24.05 on the argument that the related object was found by is not shown again.
+        // From v24.05 on, the argument by which the related object was found is not shown again.
         let shown_by_relation = record.related.filter(|_| self.owners).and_then(|r| r.arg).map(usize::from);
         for (index, (spec, value)) in record.args.iter().enumerate() {
             if Some(index) == shown_by_relation {
@@ -95,7 +96,7 @@ impl Spdk {
     }
 }
 
-/// Appends something, left-aligned, and a blank.
+/// Appends a left-aligned column and a blank.
 fn column(out: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out);
@@ -113,7 +114,7 @@ fn label(out: &mut Vec<u8>, name: &str) {
     pad_to(out, start, LABEL_WIDTH);
 }
 
-/// Numbers are signed here and strings are cut to their column.
+/// Appends an argument: numbers are signed here, and strings are cut to their column.
 fn argument(out: &mut Vec<u8>, value: ArgValue<'_>) {
     match value {
         ArgValue::Pointer(_) => arg_value(out, value),

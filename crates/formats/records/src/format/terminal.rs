@@ -1,5 +1,5 @@
-//! The listing on a terminal: a line a record that fits its width. What names a connection takes more columns than a terminal
-//! has, so it is printed once, with a number that stands for it from then on.
+//! The listing on a terminal: one line per record that fits its width. The name of a connection is
+//! too long for a line, so it is printed once, with a number that stands for it from then on.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,37 +13,38 @@ use super::text::{arg_value, object_name, poller};
 use super::{Format, Head, View};
 use crate::digits::{fixed3, hex};
 
-/// Columns of an owner's number.
+/// Width of an owner's number.
 const OWNER: usize = 3;
-/// Columns of a record's size.
+/// Width of a record's size.
 const SIZE: usize = 6;
-/// Columns of an object with the one that it is related to.
+/// Width of an object with its related object.
 const OBJECT: usize = 8;
-/// Columns of an object's age.
+/// Width of an object's age.
 const AGE: usize = 9;
-/// Columns of the time.
+/// Width of the time.
 const TIME: usize = 12;
-/// Columns of the raw ticks.
+/// Width of the raw ticks.
 const TICKS: usize = 20;
-/// The longest names of tracepoints that SPDK can have (`struct spdk_trace_tpoint`, include/spdk/trace.h: 24 bytes with a NUL).
+/// Maximum length of a tracepoint name in SPDK (`struct spdk_trace_tpoint`, include/spdk/trace.h:
+/// 24 bytes with a NUL).
 const MOST_NAME: usize = 24;
-/// Names that are remembered: a trace that is followed for days may have any number of connections.
+/// Limit on remembered names: a trace that is followed for days may have any number of connections.
 const REMEMBERED: usize = 10_000;
 
-/// Writes a line a record.
+/// Writer of one line per record.
 pub(crate) struct Terminal {
     screen: Screen,
-    /// Columns of tracepoints' names.
+    /// Width of the tracepoint names.
     name: usize,
     numbers: HashMap<String, u32, RandomState>,
     last: u32,
-    /// The names that have numbers and were not printed yet.
+    /// Names with numbers that were not printed yet.
     unprinted: HashMap<u32, String, RandomState>,
     line: Vec<u8>,
 }
 
 impl Terminal {
-    /// For a trace with these tracepoints.
+    /// Creates a writer for a trace with these tracepoints.
     pub(crate) fn new(head: &Head<'_>, screen: Screen) -> Self {
         let name = head.tpoints.all().iter().map(|tpoint| columns(&tpoint.name)).max().unwrap_or(0);
         Self {
@@ -56,7 +57,7 @@ impl Terminal {
         }
     }
 
-    /// What a number stands for, in as many lines as it takes.
+    /// Prints the name that a number stands for, wrapped over several lines if needed.
     fn definition(&self, out: &mut Vec<u8>, number: u32, name: &str) {
         let head = format!("#{number} = ");
         let width = self.screen.width().unwrap_or(usize::MAX).saturating_sub(head.len());
@@ -66,7 +67,7 @@ impl Terminal {
         }
     }
 
-    /// The number of a name.
+    /// Returns the number of a name, assigning a new one if needed.
     fn number(&mut self, name: String) -> u32 {
         if let Some(&number) = self.numbers.get(&name) {
             return number;
@@ -80,8 +81,8 @@ impl Terminal {
         self.last
     }
 
-    /// What stands for the record's owner, and the number in it: of the owner's description, or of the object that an argument
-    /// points to.
+    /// Returns the text for the record's owner, and adds its number: that of the owner's
+    /// description, or of the object that an argument points to.
     fn owner(&mut self, record: &Record<'_>, objects: &mut Vec<u32>, view: &View<'_>) -> String {
         if let OwnerLabel::Description(description) = record.label {
             let mut name = printable::text(description.as_bytes()).into_owned();
@@ -97,7 +98,8 @@ impl Terminal {
         }
     }
 
-    /// The arguments, without the objects that they point to, whose numbers are added.
+    /// Returns the arguments, without the objects that they point to, and the numbers of these
+    /// objects.
     fn args(&mut self, record: &Record<'_>, view: &View<'_>) -> (Vec<String>, Vec<u32>) {
         let is_annotated = view.is_annotated(record);
         let (mut args, mut objects) = (Vec::new(), Vec::new());
@@ -105,7 +107,7 @@ impl Terminal {
             let mut annotation = Vec::new();
             if is_annotated && view.push_annotation(&mut annotation, record, index, spec, value) {
                 let number = self.number(String::from_utf8_lossy(&annotation).into_owned());
-                // The first stands in the owner's column, if nothing else does.
+                // The first one is in the owner's column, if that is free.
                 if !objects.is_empty() || matches!(record.label, OwnerLabel::Description(_)) {
                     args.push(format!("{}: #{number}", spec.name));
                 }
@@ -167,7 +169,7 @@ impl Format for Terminal {
         self.line = line;
     }
 
-    /// The numbers that stand in the line, one in four bytes, how many there are before them, and the line.
+    /// Stores the count of the numbers in the line, the numbers, 4 bytes each, and the line.
     fn keep(&mut self, line: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         let (row, numbers) = self.row(record, view);
         line.extend_from_slice(&(numbers.len() as u32).to_le_bytes());
@@ -195,14 +197,14 @@ fn push_line(out: &mut Vec<u8>, line: &str) {
     out.push(b'\n');
 }
 
-/// What a function appends.
+/// Returns the text that a function appends.
 fn text(append: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     append(&mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// An object's name, with the one that it is related to, and its age.
+/// Returns the name of an object with its related object, and its age.
 fn object(record: &Record<'_>, view: &View<'_>) -> (String, String) {
     let (mut name, age) = match record.object {
         Object::None | Object::ValueOnly(_) => return (String::new(), String::new()),

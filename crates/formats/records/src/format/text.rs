@@ -6,23 +6,23 @@ use text::printable;
 use super::{Format, Head, View};
 use crate::digits::{fixed3, hex, number, number_right, number_two_digits, pad_to};
 
-/// Columns of the tracepoint's name, and the blank behind it.
+/// Width of the tracepoint's name, and the blank after it.
 const NAME_WIDTH: usize = 24 + 1;
-/// Columns of `size: N`.
+/// Width of `size: N`.
 const SIZE_WIDTH: usize = 12;
-/// Columns of an object's id with what it is related to.
+/// Width of an object's id with its related object.
 const ID_WIDTH: usize = 12;
-/// Columns of an object's age.
+/// Width of an object's age.
 const AGE_WIDTH: usize = 8;
 
-/// Writes a line a record.
+/// Writer of one line per record.
 pub(crate) struct Text {
-    /// By tracepoint id: its name with its padding.
+    /// Padded names, by tracepoint id.
     names: Vec<Vec<u8>>,
 }
 
 impl Text {
-    /// For a trace with these tracepoints.
+    /// Creates a writer for a trace with these tracepoints.
     pub(crate) fn new(head: &Head<'_>) -> Self {
         let mut names = Vec::new();
         for tpoint in head.tpoints.all() {
@@ -78,7 +78,7 @@ impl Format for Text {
     }
 }
 
-/// Appends foreign text so that a terminal can't be made to obey it.
+/// Appends untrusted text so that it can't control a terminal.
 #[inline]
 pub(crate) fn safe(out: &mut Vec<u8>, bytes: &[u8]) {
     if printable::is_plain(bytes) {
@@ -99,7 +99,7 @@ pub(crate) fn poller(out: &mut Vec<u8>, poller: Poller<'_>) {
     }
 }
 
-/// Appends the owner in three columns at least, and a blank.
+/// Appends the owner in at least three columns, and a blank.
 #[inline]
 fn owner_label(out: &mut Vec<u8>, label: OwnerLabel<'_>) {
     let start = out.len();
@@ -148,7 +148,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
             out.extend_from_slice(b"n/a");
             None
         }
-        // As SPDK's script, which prints the name that is there.
+        // Like SPDK's script, which prints the empty name.
         Object::Nameless { age, .. } => age,
         Object::Known { name, age, .. } => {
             object_name(out, name);

@@ -1,4 +1,4 @@
-//! [`TraceBuilder`]: says what an application traced, and builds the file that SPDK would have left.
+//! [`TraceBuilder`]: takes the contents of a trace, and builds the file that SPDK would have left.
 
 mod settings;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::tpoint::Tpoint;
 use crate::trace_file::TraceFile;
 
-/// Size of an owner's description that SPDK chooses, in bytes.
+/// SPDK's size of an owner's description, in bytes.
 const DESCRIPTION_SIZE: usize = 119;
 
 /// One call of the recorder.
@@ -21,9 +21,10 @@ const DESCRIPTION_SIZE: usize = 119;
 pub struct Step {
     /// The lcore that records.
     pub lcore: u32,
-    /// What it records.
+    /// The record.
     pub record: Record,
-    /// Slots written before the writer was stopped; all, and `next_entry`, where there is no limit.
+    /// Number of slots written before the writer was stopped. If `None`, all are written, and
+    /// `next_entry` too.
     pub limit: Option<usize>,
 }
 
@@ -34,10 +35,11 @@ struct OwnerSpec {
     description: String,
 }
 
-/// What an application traced. Settings are chained on [`TraceBuilder::new`], contents are added afterwards.
+/// Contents of a trace. Settings are chained on [`TraceBuilder::new`], contents are added
+/// afterwards.
 ///
 /// # Panics
-/// Every method panics, with a message, on what the era's file can't hold.
+/// Every method panics, with a message, on contents that the era's file can't hold.
 #[derive(Debug, Clone)]
 pub struct TraceBuilder {
     era: Era,
@@ -60,7 +62,7 @@ pub struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// An empty trace: 2.6 GHz, 256 slots an lcore, and SPDK's own counts.
+    /// Creates an empty trace: 2.6 GHz, 256 slots per lcore, and SPDK's own counts.
     #[must_use]
     pub fn new(era: Era) -> Self {
         let spec = era.spec();
@@ -89,18 +91,18 @@ impl TraceBuilder {
         self.era.spec()
     }
 
-    /// The era of the file.
+    /// Returns the era of the file.
     pub fn era(&self) -> Era {
         self.era
     }
 
-    /// Declares an owner type and the letter that stands for it.
+    /// Declares an owner type and its letter.
     pub fn owner_type(&mut self, owner_type: u8, letter: u8) -> &mut Self {
         self.owner_types.insert(owner_type, letter);
         self
     }
 
-    /// Declares an object type and the letter that stands for it.
+    /// Declares an object type and its letter.
     pub fn object_type(&mut self, object_type: u8, letter: u8) -> &mut Self {
         self.object_types.insert(object_type, letter);
         self
@@ -117,7 +119,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Sets which tracepoints of a group are enabled, in place of all of them.
+    /// Sets the mask of enabled tracepoints of a group, which otherwise are all enabled.
     ///
     /// # Panics
     /// If the file has no such group.
@@ -128,7 +130,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Declares an owner and since when (ticks) its id has been its own (eras D, E and F).
+    /// Declares an owner and the time (ticks) of its registration (eras D, E and F).
     ///
     /// # Panics
     /// If the era has no owners, or the id is 0 or too high.
@@ -140,7 +142,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Gives the lcore a history, if it has none, and lets more be said about it.
+    /// Gives the lcore a history, if it has none, and returns a builder for it.
     ///
     /// # Panics
     /// If the era's table has no entry for it.
@@ -151,16 +153,16 @@ impl TraceBuilder {
         LcoreBuilder { trace: self, lcore }
     }
 
-    /// Records on that lcore.
+    /// Records on this lcore.
     ///
     /// # Panics
-    /// If the tracepoint was not declared before, or the arguments are not those that it declares.
+    /// If the tracepoint was not declared before, or the arguments don't match its declaration.
     pub fn record(&mut self, lcore: u32, record: Record) -> &mut Self {
         self.step(lcore, record, None)
     }
 
-    /// Stops the writer within a record: only its first `slots` slots are written and `next_entry` stays, so that the
-    /// next record of the lcore would take the same place.
+    /// Stops the writer within a record: only its first `slots` slots are written and `next_entry`
+    /// stays, so that the lcore's next record takes the same place.
     pub fn torn(&mut self, lcore: u32, record: Record, slots: usize) -> &mut Self {
         self.step(lcore, record, Some(slots))
     }
@@ -173,24 +175,24 @@ impl TraceBuilder {
         self
     }
 
-    /// The declared tracepoints, by id.
+    /// Returns the declared tracepoints, by id.
     pub fn tpoints(&self) -> impl Iterator<Item = &Tpoint> {
         self.tpoints.values()
     }
 
-    /// The file's bytes.
+    /// Builds the file's bytes.
     pub fn build(&self) -> Vec<u8> {
         self.build_file().bytes
     }
 
-    /// The file, with the places of things in it.
+    /// Builds the file with its layout.
     pub fn build_file(&self) -> TraceFile {
         let mut image = self.empty_image();
         self.replay(&mut image, |_, _| ());
         image.file
     }
 
-    /// The file with everything declared and nothing recorded.
+    /// Builds the file with everything declared and nothing recorded.
     pub fn empty_image(&self) -> Image {
         let mut image = Image::new(Layout::new(&self.shape()));
         let header = image.file.layout.header.clone();
@@ -222,8 +224,8 @@ impl TraceBuilder {
         image
     }
 
-    /// Records everything into an image that this trace's [`TraceBuilder::empty_image`] made, in order; `seen` gets each
-    /// step and the slots that it took.
+    /// Records everything, in order, into an image made by this trace's
+    /// [`TraceBuilder::empty_image`]. Calls `seen` with each step and the slots that it took.
     pub fn replay(&self, image: &mut Image, mut seen: impl FnMut(&Step, Written)) {
         for step in &self.steps {
             let written = match step.limit {
@@ -271,8 +273,8 @@ impl LcoreBuilder<'_> {
         self
     }
 
-    /// Lets the lcore's ring begin as if this number of slots had been written before and their contents been lost: the next
-    /// record goes to slot `next_entry & (slots - 1)`.
+    /// Starts the lcore's ring as if `next_entry` slots had been written and lost: the next record
+    /// goes to slot `next_entry & (slots - 1)`.
     #[expect(clippy::return_self_not_must_use, reason = "what was said is kept in the builder behind it")]
     pub fn starts_at(self, next_entry: u64) -> Self {
         self.trace.starts.insert(self.lcore, next_entry);

@@ -3,17 +3,17 @@
 use super::TraceBuilder;
 
 impl TraceBuilder {
-    /// Sets the ticks a second.
+    /// Sets the ticks per second.
     #[must_use]
     pub fn tsc_rate(mut self, ticks_per_second: u64) -> Self {
         self.tsc_rate = ticks_per_second;
         self
     }
 
-    /// Sets the slots of each lcore's ring.
+    /// Sets the number of slots of each lcore's ring.
     ///
     /// # Panics
-    /// If it is no power of two.
+    /// If it is not a power of two.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         assert!(slots.is_power_of_two(), "{slots} slots: SPDK's rings have a power of two");
@@ -56,7 +56,8 @@ impl TraceBuilder {
         self
     }
 
-    /// Sets how many owners the file has room for (eras D, E and F); SPDK's own 16,384 take 2 MiB.
+    /// Sets the number of owners that the file has room for (eras D, E and F); SPDK's own 16,384
+    /// take 2 MiB.
     ///
     /// # Panics
     /// If the era has no owners, or the number does not fit its field.

@@ -1,8 +1,8 @@
-//! What the builder leaves in a file, read back by offset.
+//! Tests of the built files, read back by offset.
 
 use crate::{Era, Record, Section, Tpoint, TraceBuilder, TraceFile};
 
-/// A trace of the smallest size that the era allows, with one tracepoint that takes three slots.
+/// Creates a trace of the era's minimum size, with one tracepoint that takes three slots.
 fn small(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(8);
     if era >= Era::D {

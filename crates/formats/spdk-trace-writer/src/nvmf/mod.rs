@@ -1,4 +1,4 @@
-//! What an NVMe-oF target records: its tracepoints in each era, the stages that a request passes, and names as they occur.
+//! An NVMe-oF target: its tracepoints in each era, the stages of a request, and realistic names.
 
 mod request;
 mod stages;
@@ -8,9 +8,9 @@ pub use stages::{Kind, OWNER_BDEV, OWNER_TCP, Stage, Stages, Transport};
 
 use crate::rng::Rng;
 
-/// SPDK gives owner ids from 256 on (`trace_flags_init`, v24.05 on).
+/// First owner id that SPDK assigns (`trace_flags_init`, v24.05 on).
 pub const FIRST_OWNER: usize = 256;
-/// The bdevs behind the namespaces; one name fills its 39 bytes, and one is longer than them.
+/// Bdevs of the namespaces; one name fills its 39 bytes, and one is longer.
 pub const BDEVS: [&str; 4] = [
     "Malloc0",
     "Nvme0n1",
@@ -18,7 +18,8 @@ pub const BDEVS: [&str; 4] = [
     "lvs_0/a-logical-volume-whose-name-is-cut-by-the-recorder",
 ];
 
-/// Host NQNs as they occur: a UUID of 68 characters in all, one with `,` and `=`, and short ones.
+/// Returns a realistic host NQN: a UUID with 68 characters in all, one with `,` and `=`, or a short
+/// one.
 pub fn host_nqn(rng: &mut Rng) -> String {
     match rng.below(8) {
         0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),

@@ -1,4 +1,5 @@
-//! What the records of a request say: one function for all stages, so that every writer fills them alike.
+//! Contents of a request's records: one function for all stages, so that every writer fills them
+//! alike.
 
 use super::FIRST_OWNER;
 use super::stages::{BDEV_IO_DONE, BDEV_IO_START, Kind, Stage, Stages, Transport};
@@ -7,32 +8,32 @@ use crate::record::{Arg, Record};
 /// A request in progress, as its records show it.
 #[derive(Debug, Clone)]
 pub struct InFlight {
-    /// Its own pointer: the object of its records.
+    /// Pointer of the request: the object of its records.
     pub pointer: u64,
-    /// How it came.
+    /// Transport of the request.
     pub transport: Transport,
     /// Pointer of its connection.
     pub qpair: u64,
     /// Owner id of its connection.
     pub owner: u16,
-    /// Requests in flight on its connection.
+    /// Number of requests in flight on its connection.
     pub depth: u64,
-    /// Whether it writes.
+    /// True for a write.
     pub write: bool,
-    /// Index of the bdev behind it, in [`super::BDEVS`].
+    /// Index of its bdev in [`super::BDEVS`].
     pub bdev: usize,
     /// Pointer of its bdev I/O.
     pub bdev_io: u64,
-    /// I/Os in flight on the bdev.
+    /// Number of I/Os in flight on the bdev.
     pub bdev_depth: u64,
-    /// Where on the bdev, in blocks.
+    /// Offset on the bdev, in blocks.
     pub offset: u64,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
 impl Stages {
-    /// The record that a request leaves in that stage.
+    /// Creates the record of a request in this stage.
     pub fn record(&self, stage: Stage, tsc: u64, request: &InFlight) -> Record {
         match stage.kind {
             Kind::Submit => self.submit_record(tsc, request),
@@ -41,7 +42,7 @@ impl Stages {
         }
     }
 
-    /// The record that a connection leaves when it comes (0) or goes (1).
+    /// Creates the record of a connection being created (0) or destroyed (1).
     pub fn connection_record(&self, transport: Transport, which: usize, tsc: u64, qpair: u64, owner: u16) -> Record {
         let tcp = transport == Transport::Tcp;
         let object = if tcp && self.has_owners() { 0 } else { qpair };
@@ -82,7 +83,7 @@ impl Stages {
         if self.has_owners() { record.int(request.bdev_depth) } else { record }
     }
 
-    /// The owner id of a bdev, 0 in the eras without owners.
+    /// Returns the owner id of a bdev, 0 in the eras without owners.
     fn bdev_owner(&self, bdev: usize) -> u16 {
         if self.has_owners() { (FIRST_OWNER + bdev) as u16 } else { 0 }
     }

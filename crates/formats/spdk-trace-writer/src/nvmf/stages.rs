@@ -1,9 +1,10 @@
 //! The tracepoints of the target: real names, ids and arguments of each era.
 //!
-//! Ids and arguments come from `include/spdk_internal/trace_defs.h`, `lib/nvmf/tcp.c`, `lib/nvmf/rdma.c` and
-//! `lib/bdev/bdev.c` at the first tag of each era (`lib/nvmf/tcp.c` alone for v21.07). Two liberties are taken, so that
-//! every era has something of every kind: `BDEV_IO_START` keeps its `name` after v24.05 dropped it and has all of its
-//! arguments before v22.05 added them, and era A's TCP tracepoints carry the `qpair` that v21.10 gave them.
+//! Ids and arguments come from `include/spdk_internal/trace_defs.h`, `lib/nvmf/tcp.c`,
+//! `lib/nvmf/rdma.c` and `lib/bdev/bdev.c` at the first tag of each era (`lib/nvmf/tcp.c` alone for
+//! v21.07). Two liberties are taken, so that every era has something of every kind: `BDEV_IO_START`
+//! keeps its `name` after v24.05 dropped it and has all of its arguments before v22.05 added them,
+//! and era A's TCP tracepoints carry the `qpair` that v21.10 gave them.
 
 use crate::builder::TraceBuilder;
 use crate::era::Era;
@@ -13,20 +14,23 @@ use crate::tpoint::Tpoint;
 pub const OWNER_BDEV: u8 = 0x2;
 /// `OWNER_NVMF_TCP`: the owner type of TCP connections.
 pub const OWNER_TCP: u8 = 0x30;
-/// `OBJECT_BDEV_IO`, `OBJECT_NVMF_RDMA_IO` and `OBJECT_NVMF_TCP_IO`.
+/// `OBJECT_BDEV_IO`.
 const OBJECT_BDEV_IO: u8 = 0x2;
+/// `OBJECT_NVMF_RDMA_IO`.
 const OBJECT_RDMA_IO: u8 = 0x40;
+/// `OBJECT_NVMF_TCP_IO`.
 const OBJECT_TCP_IO: u8 = 0x80;
 
-/// `SPDK_TPOINT_ID(TRACE_GROUP_BDEV, 0)` and `1`.
+/// `SPDK_TPOINT_ID(TRACE_GROUP_BDEV, 0)`.
 pub(super) const BDEV_IO_START: u16 = 192;
+/// `SPDK_TPOINT_ID(TRACE_GROUP_BDEV, 1)`.
 pub(super) const BDEV_IO_DONE: u16 = 193;
 /// `SPDK_TPOINT_ID(TRACE_GROUP_NVMF_RDMA, 0)`.
 const RDMA: u16 = 256;
 /// `SPDK_TPOINT_ID(TRACE_GROUP_NVMF_TCP, 0)`.
 const TCP: u16 = 320;
 
-/// Which requests pass a stage.
+/// Direction of the requests that pass a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Both,
@@ -34,40 +38,40 @@ enum Way {
     Write,
 }
 
-/// What a stage records.
+/// Kind of record of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes came from the socket: no object yet.
+    /// Bytes arrived on the socket: no object yet.
     Socket,
-    /// The request's state, with its `qpair` where the era has it.
+    /// The request's state, with its `qpair` if the era has it.
     State,
-    /// The same, with the queue depth where the era has it.
+    /// The request's state, also with the queue depth if the era has it.
     Depth,
     /// The bdev layer takes the request.
     Submit,
-    /// The bdev layer is done with it.
+    /// The bdev layer completes the request.
     Complete,
 }
 
 /// One row of a transport's table.
 struct Row {
     name: &'static str,
-    /// Index in its group: to v22.05, from v22.09 to v24.05, from v24.09 on.
+    /// Index in its group: up to v22.05, from v22.09 to v24.05, from v24.09 on.
     index: [Option<u8>; 3],
     way: Way,
     kind: Kind,
-    /// Ticks since the stage before, in the mean.
+    /// Mean time since the stage before, in ticks.
     wait: u64,
 }
 
-/// One stage of a request, as one era has it.
+/// One stage of a request in one era.
 #[derive(Debug, Clone, Copy)]
 pub struct Stage {
     /// Id of its tracepoint.
     pub tpoint: u16,
-    /// What it records.
+    /// Kind of its record.
     pub kind: Kind,
-    /// Ticks since the stage before, in the mean.
+    /// Mean time since the stage before, in ticks.
     pub wait: u64,
 }
 
@@ -83,7 +87,7 @@ const fn each(index: [u8; 3]) -> [Option<u8>; 3] {
     [Some(index[0]), Some(index[1]), Some(index[2])]
 }
 
-/// The rows that stand for the bdev layer's own two tracepoints.
+/// Rows of the bdev layer's own two tracepoints.
 const SUBMIT: Row = row("", same(0), Way::Both, Kind::Submit, 200);
 const COMPLETE: Row = row("", same(1), Way::Both, Kind::Complete, 40_000);
 
@@ -123,7 +127,8 @@ const RDMA_ROWS: [Row; 14] = [
     row("RDMA_REQ_COMPLETED",      same(0xb),  Way::Both,  Kind::Depth, 6_000),
 ];
 
-/// The connection's own tracepoints: they have no object type, and the qpair for their object in the old eras.
+/// The connection's own tracepoints: they have no object type, and in the old eras their object is
+/// the qpair.
 const QP_ROWS: [(Transport, &str, [u8; 3]); 4] = [
     (Transport::Tcp, "TCP_QP_CREATE", [0xd, 0x11, 0x11]),
     (Transport::Tcp, "TCP_QP_DESTROY", [0x11, 0x15, 0x15]),
@@ -131,7 +136,7 @@ const QP_ROWS: [(Transport, &str, [u8; 3]); 4] = [
     (Transport::Rdma, "RDMA_QP_DESTROY", [0x11; 3]),
 ];
 
-/// How a request comes.
+/// Transport of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// NVMe/TCP.
@@ -150,7 +155,7 @@ impl Transport {
         }
     }
 
-    /// First id of the transport's group, and the type of its requests.
+    /// Returns the first id of the transport's group, and the type of its requests.
     const fn group(self) -> (u16, u8) {
         match self {
             Transport::Tcp => (TCP, OBJECT_TCP_IO),
@@ -163,12 +168,12 @@ impl Transport {
 #[derive(Debug, Clone)]
 pub struct Stages {
     era: Era,
-    /// By transport and direction: TCP read, TCP write, RDMA read, RDMA write.
+    /// Stages by transport and direction: TCP read, TCP write, RDMA read, RDMA write.
     ways: [Vec<Stage>; 4],
 }
 
 impl Stages {
-    /// Those of that era.
+    /// Returns the stages of this era.
     #[must_use]
     pub fn new(era: Era) -> Self {
         let ways = [
@@ -180,23 +185,24 @@ impl Stages {
         Self { era, ways }
     }
 
-    /// The stages that a request passes.
+    /// Returns the stages of a request.
     pub fn of(&self, transport: Transport, write: bool) -> &[Stage] {
         &self.ways[2 * transport as usize + usize::from(write)]
     }
 
-    /// Ids of the tracepoints that a connection leaves when it comes and when it goes.
+    /// Returns the ids of the tracepoints for creating and destroying a connection.
     pub fn connection(&self, transport: Transport) -> [u16; 2] {
         let first = 2 * transport as usize;
         [0, 1].map(|at| transport.group().0 + u16::from(QP_ROWS[first + at].2[column(self.era)]))
     }
 
-    /// Whether the file has owners, which the TCP tracepoints then name in place of the `qpair`.
+    /// Returns whether the file has owners, which the TCP tracepoints then use instead of the
+    /// `qpair`.
     pub fn has_owners(&self) -> bool {
         self.era.spec().owners.is_some()
     }
 
-    /// Whether a transport's request records carry the `qpair`.
+    /// Returns whether a transport's request records carry the `qpair`.
     pub fn has_qpair(&self, transport: Transport) -> bool {
         transport == Transport::Rdma || !self.has_owners()
     }
@@ -253,7 +259,7 @@ impl Stages {
         if self.has_owners() { tpoint.int("qd", 4) } else { tpoint }
     }
 
-    /// `ctx` is the request: TCP's since v21.10, RDMA's since v24.09.
+    /// Adds the relation of `ctx` to the request: for TCP since v21.10, for RDMA since v24.09.
     fn relate(&self, mut tpoint: Tpoint, ctx: u8) -> Tpoint {
         for (object_type, since) in [(OBJECT_TCP_IO, Era::B), (OBJECT_RDMA_IO, Era::E)] {
             if self.era >= since {
@@ -263,7 +269,7 @@ impl Stages {
         tpoint
     }
 
-    /// Slots that a request takes in the mean of reads and writes over TCP, times two.
+    /// Returns the total number of slots of a read and a write over TCP.
     pub fn slots_of_two(&self) -> usize {
         let slots = |stage: &Stage| match stage.kind {
             Kind::Submit => self.submit_tpoint().slots(),
@@ -275,7 +281,7 @@ impl Stages {
     }
 }
 
-/// Column of [`Row::index`].
+/// Returns the column of [`Row::index`].
 fn column(era: Era) -> usize {
     usize::from(era >= Era::C) + usize::from(era >= Era::E)
 }

@@ -1,4 +1,4 @@
-//! The document: finding it in the surrounding text, reading its tables, and iterating over its entries.
+//! Finds the document in the surrounding text, reads its tables, and iterates over its entries.
 
 use std::ops::ControlFlow;
 
@@ -15,25 +15,25 @@ use crate::source::ReadAt;
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use crate::units::{FileOffset, TickRate};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const WINDOW: usize = 1 << 20;
-/// No entry is longer: else one that never ends would be read up to the document's end.
+/// Limit on the length of an entry; else an unclosed one would be read up to the document's end.
 const LONGEST_ENTRY: usize = 8 << 20;
 /// A trace in a JSON document.
 ///
-/// Its tables are held in memory, and its entries a window at a time; all of it only where entries stand before the
-/// tables that they need.
+/// Its tables are in memory; its entries are read a window at a time. Only if entries precede
+/// tables that they need is the whole document in memory.
 pub struct JsonTrace {
-    /// The document's first bytes, its tables among them; plain text may stand before it, and behind.
+    /// Start of the document with its tables. Plain text may precede the document and follow it.
     head: Vec<u8>,
-    /// What follows the head.
+    /// Source of the bytes after the head.
     rest: Option<Box<dyn ReadAt>>,
-    /// Bytes that are read of it at once.
+    /// Bytes per read.
     window: usize,
     tick_rate: TickRate,
     tpoints: TpointTable,
     owners: Option<Vec<(String, String)>>,
-    /// Behind the bracket that opens `entries`.
+    /// Offset after the opening bracket of `entries`.
     entries: Option<usize>,
     problems: Problems,
 }
@@ -48,16 +48,17 @@ impl std::fmt::Debug for JsonTrace {
 }
 
 impl JsonTrace {
-    /// Whether the bytes are text rather than a raw trace file, which begins with an 8-byte number.
+    /// Returns whether the bytes are text rather than a raw trace file, which begins with an 8-byte
+    /// number.
     pub fn is_text(start: &[u8]) -> bool {
         let start = &start[..start.len().min(512)];
-        // The first bytes may end in the middle of a character.
+        // The first bytes may end within a character.
         let is_utf8 = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
         let is_printed = |&b: &u8| b >= 0x20 || matches!(b, b'\t' | b'\n' | b'\r');
         !start.is_empty() && is_utf8 && start.iter().all(is_printed)
     }
 
-    /// Finds the document in `text` and reads its tables; its entries are read by [`Self::for_each`].
+    /// Finds the document in `text` and reads its tables. [`Self::for_each`] reads its entries.
     pub fn parse(text: Vec<u8>) -> Result<Self, Error> {
         let mut trace = Self::empty();
         trace.read_head(&text, true)?;
@@ -65,13 +66,14 @@ impl JsonTrace {
         Ok(trace)
     }
 
-    /// The same of a source, of which no more is held in memory than needed. It is read from its first byte on, each range
-    /// behind the last one, and its length is not asked for; again from the entries on with each [`Self::for_each`].
+    /// Opens a document like [`Self::parse`], with no more of it in memory than needed. Reads the
+    /// source front to back and never asks for its length. Each [`Self::for_each`] reads again from
+    /// the entries on.
     pub fn open(source: Box<dyn ReadAt>) -> Result<Self, Error> {
         Self::open_by(source, WINDOW)
     }
 
-    /// The same, with N bytes read at once.
+    /// Opens a document with reads of `window` bytes.
     fn open_by(source: Box<dyn ReadAt>, window: usize) -> Result<Self, Error> {
         let mut head = Vec::new();
         loop {
@@ -79,7 +81,7 @@ impl JsonTrace {
             let mut trace = Self::empty();
             match trace.read_head(&head, is_end) {
                 Ok(()) => return Ok(Self { head, rest: (!is_end).then_some(source), window, ..trace }),
-                // It is cut off only by what was read of it.
+                // The text read so far may just be too short.
                 Err(_) if !is_end => {}
                 Err(error) => return Err(error),
             }
@@ -99,7 +101,7 @@ impl JsonTrace {
         }
     }
 
-    /// Reads all that stands before the entries. `is_end` says whether that is all the text.
+    /// Reads everything before the entries. `is_end` is set if `text` is the whole text.
     fn read_head(&mut self, text: &[u8], is_end: bool) -> Result<(), Error> {
         let start = find_document(text)?;
         let mut rate = None;
@@ -117,7 +119,7 @@ impl JsonTrace {
         Ok(())
     }
 
-    /// Reads all keys of the document. Entries that stand behind the tables that they need are not walked for this.
+    /// Reads all keys of the document. Entries after the tables they need are not scanned for this.
     fn tables(&mut self, text: &[u8], start: usize, is_end: bool, rate: &mut Option<u64>) -> Result<(), Broken> {
         let mut lexer = Lexer::new(text, start);
         lexer.expect(b'{', "a document")?;
@@ -137,7 +139,7 @@ impl JsonTrace {
                         return Ok(());
                     }
                     if let Err(cut) = lexer.skip() {
-                        // The iteration over the entries reaches the cut and reports it.
+                        // The iteration over the entries will reach the cut and report it.
                         return if is_end { Ok(()) } else { Err(cut) };
                     }
                 }
@@ -172,27 +174,28 @@ impl JsonTrace {
         }
     }
 
-    /// Ticks a second.
+    /// Returns the ticks per second.
     pub fn tick_rate(&self) -> TickRate {
         self.tick_rate
     }
 
-    /// The tracepoints.
+    /// Returns the tracepoints.
     pub fn tpoints(&self) -> &TpointTable {
         &self.tpoints
     }
 
-    /// The table of owners, id and description, if the document has one.
+    /// Returns the ids and descriptions of the owners; `None` if the document has no such table.
     pub fn owners(&self) -> Option<&[(String, String)]> {
         self.owners.as_deref()
     }
 
-    /// What of its tables could not be read.
+    /// Returns the damage found in the tables.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// Whether entries may carry annotations: the text has such a key. Reads all of it.
+    /// Returns whether entries may have annotations: the text contains that key. Reads the whole
+    /// text.
     pub fn is_annotated(&self) -> Result<bool, Error> {
         const KEY: &[u8] = b"\"annotations\"";
         let Some(entries) = self.entries else { return Ok(false) };
@@ -215,7 +218,7 @@ impl JsonTrace {
         }
     }
 
-    /// Gives every record to `each`, in the order of the document, until it breaks off; returns what could not be read.
+    /// Calls `each` with every record in document order, until it breaks; returns the damage found.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
         self.walk(&mut each)
     }
@@ -235,7 +238,7 @@ impl JsonTrace {
             window.extend_from_slice(&self.head[at..]);
         }
         while next.is_some() {
-            // Where the source can't be read any more, the document ends.
+            // The document ends where the source can no longer be read.
             let is_end =
                 window.len() > LONGEST_ENTRY || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
             next = walk.through(&window, 0, base, is_end, each);
@@ -248,8 +251,8 @@ impl JsonTrace {
     }
 }
 
-/// Reads a window more of a source behind what was read of it from `base` on, and at least as much again; says whether
-/// its end was reached.
+/// Appends at least `window` bytes from the source, which continues `text` at `base`, and at least
+/// doubles `text`. Returns whether the end was reached.
 fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) -> Result<bool, Error> {
     let (begin, more) = (text.len(), text.len().max(window));
     let at = FileOffset((base + begin) as u64);
@@ -268,7 +271,7 @@ fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) 
     Ok(is_end)
 }
 
-/// The value, or `None` and a step over it if it is of another kind.
+/// Returns the value, or skips it and returns `None` if it is of another kind.
 fn or_skip<'a, T>(
     lexer: &mut Lexer<'a>,
     read: impl FnOnce(&mut Lexer<'a>) -> Result<T, Broken>,
@@ -282,7 +285,8 @@ fn or_skip<'a, T>(
     Ok(None)
 }
 
-/// The first `{` that opens an object with a key: what stands before it is the tool's own talk.
+/// Returns the offset of the first `{` that opens an object with a key. Output of the tool may
+/// precede it.
 fn find_document(text: &[u8]) -> Result<usize, Error> {
     let mut candidates = memchr::memchr_iter(b'{', text);
     let found = candidates.find(|&at| {
@@ -305,7 +309,7 @@ fn describe(text: &[u8]) -> String {
     format!("the text begins with \"{line}\"")
 }
 
-/// One tracepoint's definition, `None` if something needed is missing or out of range.
+/// Parses the definition of a tracepoint; `None` if something required is missing or out of range.
 fn definition(lexer: &mut Lexer<'_>) -> Result<Option<Tpoint>, Broken> {
     let (mut name, mut id, mut new_object, mut args) = (None, None, false, Some(Vec::new()));
     lexer.expect(b'{', "a tracepoint")?;
@@ -415,7 +419,7 @@ mod tests {
         (records, format!("{:?} {:?}", trace.problems(), problems.iter().collect::<Vec<_>>()))
     }
 
-    /// However small the windows are.
+    /// Tests windows of every size.
     #[test]
     fn a_document_is_the_same_in_windows() {
         let tables = tables();

@@ -9,10 +9,11 @@ use crate::header::TpointTable;
 use crate::record::{ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related};
 use crate::units::{Lcore, Ticks};
 
-/// Arguments of an entry that are kept: as many as a relation can name. SPDK has room for 8.
+/// Limit on the arguments kept of an entry: as many as a relation can refer to. SPDK has room for
+/// 8.
 const MAX_ARGS: usize = 256;
 
-/// What an entry says, its strings still where they stand.
+/// The fields of an entry; strings are ranges of the text.
 #[derive(Default)]
 struct Fields {
     lcore: Option<u64>,
@@ -33,17 +34,17 @@ struct ObjectFields {
     time: Option<u64>,
 }
 
-/// What has to be remembered from one entry to the next.
+/// State kept between entries.
 #[derive(Default)]
 pub(super) struct EntryReader {
     args: Vec<ParsedArg>,
-    /// Strings that had escapes.
+    /// Unescaped strings.
     scratch: Vec<u8>,
     /// Ids of the objects created so far, by name: to find the argument that a relation came from.
     created: HashMap<ObjectName, u64, RandomState>,
 }
 
-/// Which of an entry's fields the owner column shows.
+/// The field of an entry that the owner column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnerColumn {
     /// `owner`: the document has a table of owners.
@@ -52,13 +53,13 @@ pub(super) enum OwnerColumn {
     Poller,
 }
 
-/// Why an entry is no record.
+/// Reason for which an entry is not a record.
 pub(super) enum NoRecord {
-    /// It is not JSON from here on.
+    /// The text is not JSON from here on.
     Broken(Broken),
-    /// It is JSON, but of another shape.
+    /// The entry is JSON, but of the wrong shape.
     Shape(&'static str),
-    /// Its tracepoint has no definition.
+    /// The tracepoint has no definition.
     UnknownTpoint,
 }
 
@@ -69,7 +70,7 @@ impl From<Broken> for NoRecord {
 }
 
 impl EntryReader {
-    /// Reads the entry at the lexer's place and moves the lexer behind it.
+    /// Reads the entry at the lexer's position, and moves the lexer past it.
     pub(super) fn read<'a, 't: 'a>(
         &'a mut self,
         lexer: &mut Lexer<'t>,
@@ -161,7 +162,8 @@ impl EntryReader {
                     let token = lexer.string()?;
                     self.unescaped(lexer.text, token)
                 }
-                // v21.07 writes null for an argument that was overwritten; those behind it are lost as well.
+                // v21.07 writes null for an overwritten argument; the following ones are lost as
+                // well.
                 Some(b'n') => {
                     while lexer.peek() != Some(b']') {
                         lexer.skip()?;
@@ -181,7 +183,7 @@ impl EntryReader {
         }
     }
 
-    /// A string where it stands, or in the scratch buffer if it had escapes.
+    /// Returns a string in place, or in the scratch buffer if it has escapes.
     #[inline]
     fn unescaped(&mut self, text: &[u8], token: StringToken) -> ParsedArg {
         if !token.escaped {
@@ -234,7 +236,8 @@ fn object(text: &[u8], fields: Option<&ObjectFields>) -> Object {
     let Some(fields) = fields else { return Object::None };
     match fields.id.and_then(|token| object_name(text, token)) {
         Some(name) => Object::Known { name, id: fields.value, age: fields.time.map(Ticks) },
-        // `spdk_trace` writes a NUL for the prefix of a tracepoint that creates objects of no type, which ends the text.
+        // For a tracepoint that creates objects of no type, `spdk_trace` writes a NUL as prefix,
+        // which ends the text.
         None if fields.id.is_some_and(|token| token.start == token.end) => {
             Object::Nameless { id: fields.value, age: fields.time.map(Ticks) }
         }

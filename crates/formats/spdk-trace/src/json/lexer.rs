@@ -1,15 +1,16 @@
-//! JSON tokens, parsed in place. Lenient where writers differ, strict where an error would be mistaken for data.
+//! JSON tokens, parsed in place. Lenient where writers differ, strict where an error would be
+//! mistaken for data.
 
 use std::borrow::Cow;
 
-/// Where the text stops being JSON, and what was expected there.
+/// A syntax error: its offset, and the token expected there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
 
-/// A string token: the range of its contents, and whether there are escapes in it.
+/// A string token: the range of its contents, and whether it has escapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StringToken {
     pub(super) start: usize,
@@ -32,7 +33,7 @@ impl<'a> Lexer<'a> {
         Err(Broken { at: self.pos, expected })
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// Returns the next byte that is not white space, without taking it.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.text.get(self.pos) {
@@ -79,7 +80,7 @@ impl<'a> Lexer<'a> {
         self.broken("the end of a string")
     }
 
-    /// A key and its colon.
+    /// Parses a key and its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Result<&'a [u8], Broken> {
         let key = self.string()?;
@@ -87,8 +88,8 @@ impl<'a> Lexer<'a> {
         Ok(&self.text[key.start..key.end])
     }
 
-    /// A number. One that is no `u64` is taken for what it is nearest to: `jq` rounds large numbers to doubles, and
-    /// some writers print a 4-byte -1 signed.
+    /// Parses a number. One outside `u64` becomes the nearest `u64`: `jq` rounds large numbers to
+    /// doubles, and some writers print a 4-byte -1 signed.
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Broken> {
         self.peek();
@@ -124,7 +125,7 @@ impl<'a> Lexer<'a> {
         Ok(float as u64)
     }
 
-    /// `true` or `false`.
+    /// Parses `true` or `false`.
     pub(super) fn boolean(&mut self) -> Result<bool, Broken> {
         self.peek();
         let rest = &self.text[self.pos..];
@@ -137,7 +138,7 @@ impl<'a> Lexer<'a> {
         self.broken("true or false")
     }
 
-    /// Passes over a value of any kind and says where it stood. Brackets are counted, not matched.
+    /// Skips a value of any kind, and returns its range. Brackets are counted, not matched.
     pub(super) fn skip(&mut self) -> Result<std::ops::Range<usize>, Broken> {
         let Some(first) = self.peek() else { return self.broken("a value") };
         let start = self.pos;
@@ -148,9 +149,10 @@ impl<'a> Lexer<'a> {
             b'{' | b'[' => self.skip_nested()?,
             b'}' | b']' | b',' | b':' => return self.broken("a value"),
             _ => {
-                // It ends before whatever begins or ends another token. Where strings and brackets begin must be the
-                // same for a reader that stands inside an entry and for one that passes over it: else a broken entry
-                // could be read on into the next ones, each of them up to the document's end.
+                // The value ends before any byte that begins or ends another token. Strings and
+                // brackets must begin at the same bytes for a reader within an entry and for one
+                // that skips it. Otherwise each broken entry could be read up to the document's
+                // end.
                 let rest = &self.text[self.pos..];
                 let end = rest.iter().position(|b| b" \n\r\t,:\"{}[]".contains(b));
                 self.pos += end.unwrap_or(rest.len());
@@ -179,7 +181,7 @@ impl<'a> Lexer<'a> {
         self.broken("the end of an object or array")
     }
 
-    /// Behind an item: whether another follows, or the closing `end` came.
+    /// Returns true if another item follows, false at the closing `end`.
     #[inline]
     pub(super) fn more(&mut self, end: u8) -> Result<bool, Broken> {
         if self.take(b',') {
@@ -190,7 +192,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The contents of a string token, unescaped. Half a surrogate pair becomes U+FFFD.
+/// Returns the unescaped contents of a string token. Half a surrogate pair becomes U+FFFD.
 pub(super) fn contents(text: &[u8], token: StringToken) -> Cow<'_, [u8]> {
     let raw = &text[token.start..token.end];
     if !token.escaped {

@@ -7,17 +7,17 @@ use crate::problems::{Problem, Problems};
 use crate::record::Each;
 use crate::units::FileOffset;
 
-/// A token that is cut off by the end of what was read is noticed no further before it: `false` is the longest that is
-/// compared as a whole.
+/// A token cut off by the end of the window is reported at most this far before the end: `false` is
+/// the longest one compared as a whole.
 const TOKEN: usize = 16;
 
-/// What a walk comes to next.
+/// The part of the text that a walk expects next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// An entry, or the end of none.
+    /// The first entry, or the end of an empty list.
     First,
     Entry,
-    /// What stands between two entries, or behind the last one.
+    /// A comma, or the end of the list.
     Separator,
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Walk<'a> {
     pub(super) problems: Problems,
 }
 
-/// What came of passing over an entry that is no record.
+/// Result of skipping an entry that is not a record.
 enum Passed {
-    /// It is behind us, and reported.
+    /// The entry was skipped and reported.
     Over,
-    /// The document ends in it.
+    /// The document ends within the entry.
     Cut(usize),
-    /// More of it must be read to know.
+    /// More text is needed to decide.
     More,
 }
 
@@ -46,8 +46,9 @@ impl<'a> Walk<'a> {
         Self { tpoints, column, reader, expected: Expected::First, problems }
     }
 
-    /// Walks on at `pos` of a window that begins at `base` of the document. Gives where to walk on when more of it was read,
-    /// unless it is over; `is_end` says that there is no more.
+    /// Continues at `pos` in a window that begins at offset `base` of the document. Returns the
+    /// position at which to continue with more text, or `None` at the end. `is_end` is set if there
+    /// is no more text.
     pub(super) fn through(
         &mut self,
         text: &[u8],
@@ -57,7 +58,7 @@ impl<'a> Walk<'a> {
         each: &mut Each<'_>,
     ) -> Option<usize> {
         let mut lexer = Lexer::new(text, pos);
-        // What seems to be wrong close to the end may only be cut off.
+        // An apparent error close to the window's end may only be a cut.
         let is_cut = |at: usize| !is_end && at + TOKEN >= text.len();
         loop {
             let start = lexer.peek().map_or(lexer.pos, |_| lexer.pos);

@@ -1,4 +1,5 @@
-//! Damaged headers, and files that are no traces: what is reported, and what is read all the same.
+//! Tests of damaged headers, and of files that are not traces: the reports, and the records that
+//! are still read.
 
 use crate::common::{lines, problems, read};
 use spdk_trace::{Error, RawTrace, TickRate};
@@ -7,7 +8,7 @@ use testkit::{Arg, Era, Record, Section, Tpoint, TraceBuilder, TraceFile};
 const A: u16 = 64;
 const ARGS: u16 = 65;
 
-/// Two rings of 8 slots with one record each, and where the era has owners, three of those.
+/// Creates two rings of 8 slots with one record each, and three owners if the era has them.
 fn trace(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(8);
     t.tpoint(Tpoint::new(A, "A").owner_type(1)).tpoint(Tpoint::new(ARGS, "ARGS").int("a", 8).ptr("b").str("c", 20));
@@ -75,7 +76,7 @@ fn a_file_cut_inside_its_header_says_so_where_its_era_is_known() {
             );
             assert_eq!(fails(&file.bytes[..len]), expected);
         }
-        // Before the first descriptor there is nothing that tells the era.
+        // Before the first descriptor nothing identifies the era.
         assert!(fails(&file.bytes[..file.layout.tpoint(A)]).contains("not a trace file"), "era {era:?}");
     }
 }
@@ -180,7 +181,7 @@ fn names_that_a_terminal_would_obey_are_escaped() {
         file.tpoint_mut(A)[..4].copy_from_slice(b"\x1b[1m");
         file.tpoint_mut(ARGS)[..2].copy_from_slice(b"\xff\n");
         file.tpoint_mut(ARGS)[30..31].copy_from_slice(b"\r");
-        // The bytes of a string argument are given as they are: whoever prints them escapes them.
+        // The bytes of a string argument are returned unchanged: the printer escapes them.
         shows(&file, &[], &["0 1000 \\x1b[1m", "3 1001 \\x1b[1m", "0 1005 \\xff\\x0aGS \\x0d=1 b=0x2 c='\u{1b}[2J'"]);
 
         if let Some(at) = file.layout.thread_name(3) {

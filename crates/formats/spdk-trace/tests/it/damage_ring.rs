@@ -1,4 +1,4 @@
-//! Damaged rings and histories: what is reported, and what is read all the same.
+//! Tests of damaged rings and histories: the reports, and the records that are still read.
 
 use crate::common::{lines, problems, read};
 use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
@@ -6,10 +6,10 @@ use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 const A: u16 = 64;
 const TEXT: u16 = 65;
 
-/// When the records are written: an hour after the machine was started.
+/// Time of the first record: an hour after the machine was started.
 const T: u64 = 9_360_000_000_000;
 
-/// Rings of 8 slots, and no owners, so that the last ring ends with the file.
+/// Creates rings of 8 slots, and no owners, so that the last ring ends with the file.
 fn trace(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(8);
     if era.spec().owners.is_some() {
@@ -25,7 +25,7 @@ fn plain(t: &mut TraceBuilder, lcore: u32, tscs: std::ops::RangeInclusive<u64>) 
     }
 }
 
-/// The lines, with the times since [`T`].
+/// Returns the lines, with times since [`T`].
 fn shown(file: &TraceFile) -> Vec<String> {
     let mut lines = lines(&read(&file.bytes));
     for line in &mut lines {
@@ -52,7 +52,7 @@ fn a_file_cut_inside_the_last_ring_has_the_slots_before_the_cut() {
     for era in Era::ALL {
         let mut t = trace(era);
         plain(&mut t, 127, 1..=8);
-        // Between two slots, and in the middle of one, which is lost as well.
+        // Between two slots, and within one, which is lost as well.
         for extra in [0, 1, 17, 31] {
             let mut file = t.build_file();
             let cut = file.layout.slot(127, 5) + extra;
@@ -163,7 +163,7 @@ fn a_history_on_another_ones_header_is_reported() {
         plain(&mut t, 0, 1..=8);
         t.lcore(5);
         let mut file = t.build_file();
-        // Something that looks like a history of lcore 5 lies in the counters of lcore 0.
+        // The counters of lcore 0 contain an apparent history of lcore 5.
         let at = file.layout.history(0) + 64;
         let num_entries = file.layout.num_entries(0) - file.layout.history(0);
         file.put(at, &5_u32.to_le_bytes());
@@ -233,10 +233,10 @@ fn a_ring_with_fewer_slots_than_it_had_gives_those_in_order() {
             plain(&mut t, 0, 1..=11);
             let mut file = t.build_file();
             file.set_u64(file.layout.num_entries(0), claimed);
-            // Slots 0 to 7 hold these.
+            // Contents of slots 0 to 7.
             let mut kept = [9, 10, 11, 4, 5, 6, 7, 8][..claimed as usize].to_vec();
             kept.sort_unstable();
-            // The cursor leads to the wrong slot, which may look as if the newest record was still being written.
+            // The cursor points to the wrong slot, so the newest record may look half-written.
             let shown = shown(&file);
             let half_written =
                 problems(read(&file.bytes).problems()).iter().any(|reported| reported.contains("HalfWritten x1"));
@@ -265,7 +265,7 @@ fn records_without_a_descriptor_are_left_out() {
         let mut t = trace(era);
         plain(&mut t, 0, 1..=6);
         let mut file = t.build_file();
-        // An id that no descriptor has, and one beyond all of them.
+        // An id without a descriptor, and one beyond all of them.
         file.slot_mut(0, 2)[8..10].copy_from_slice(&66_u16.to_le_bytes());
         file.slot_mut(0, 4)[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
         assert_eq!(shown(&file), all_of(0, [1, 2, 4, 6]), "era {era:?}");

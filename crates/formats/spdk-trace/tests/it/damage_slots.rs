@@ -1,4 +1,4 @@
-//! Damaged slots: lost and orphaned continuations, writers that were stopped, cursors that are wrong.
+//! Tests of damaged slots: lost and orphaned continuations, stopped writers, wrong cursors.
 
 use crate::common::{lines, problems, read};
 use spdk_trace::Lcore;
@@ -7,10 +7,10 @@ use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 const A: u16 = 64;
 const TEXT: u16 = 65;
 
-/// When the records are written: an hour after the machine was started.
+/// Time of the first record: an hour after the machine was started.
 const T: u64 = 9_360_000_000_000;
 
-/// Rings of 16 slots; a `TEXT` takes three of them.
+/// Creates rings of 16 slots; a `TEXT` takes three of them.
 fn trace(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(16);
     if era.spec().owners.is_some() {
@@ -30,7 +30,7 @@ fn text(tsc: u64) -> Record {
     Record::new(TEXT, T + tsc).int(tsc).str("thirty-nine bytes over three slots, all")
 }
 
-/// `tsc name [arguments]`, the times since [`T`].
+/// Returns the lines as `tsc name [arguments]`, with times since [`T`].
 fn shown(file: &TraceFile) -> Vec<String> {
     let without_t = |line: String| {
         let mut fields = line.splitn(3, ' ').skip(1);
@@ -55,7 +55,7 @@ fn a_record_whose_continuation_is_gone_is_shown_with_the_arguments_that_are_left
         let mut t = trace(era);
         t.record(0, Record::new(A, T + 1)).record(0, text(2)).record(0, Record::new(A, T + 3));
         let whole = t.build_file();
-        // Its continuations are in slots 2 and 3: another time, another id, or nothing at all.
+        // Its continuations in slots 2 and 3 get another time, another id, or only zeros.
         for slot in [2, 3] {
             for damage in ["time", "id", "nothing"] {
                 let mut file = whole.clone();
@@ -81,7 +81,7 @@ fn a_continuation_of_no_record_is_reported() {
         let mut t = trace(era);
         t.record(0, Record::new(A, T + 1)).record(0, text(2)).record(0, text(3));
         let mut file = t.build_file();
-        // The record of 2 becomes one of 1, so that its continuations belong to nobody.
+        // The record of 2 becomes one of 1, so that its continuations are orphaned.
         file.slot_mut(0, 1)[..8].copy_from_slice(&(T + 1).to_le_bytes());
         assert_eq!(shown(&file)[..2], ["1 A", "1 TEXT n=2"], "era {era:?}");
         tells(
@@ -205,7 +205,8 @@ fn what_was_finished_at_the_same_time_stays() {
 #[test]
 fn of_a_file_copied_while_it_was_written_all_but_the_newest_record_is_read() {
     for era in Era::ALL {
-        // The header, and the cursor with it, was copied when `cursor` slots were written, the ring afterwards.
+        // The header with the cursor was copied after `cursor` slots had been written, the ring
+        // later.
         for (cursor, written) in [(3, 9), (3, 16), (16, 18), (20, 24), (20, 27)] {
             let mut t = trace(era);
             plain(&mut t, 1..=written);
@@ -222,7 +223,8 @@ fn of_a_file_copied_while_it_was_written_all_but_the_newest_record_is_read() {
 #[test]
 fn a_late_record_next_to_the_cursor_is_not_taken_for_a_seam() {
     for era in Era::ALL {
-        // The newest record has the smallest tsc, and with a cursor that is behind, so has one of the newer part.
+        // The newest record has the smallest tsc; with a cursor that lags, a record of the newer
+        // part has it.
         let mut t = trace(era);
         plain(&mut t, 101..=120);
         t.record(0, Record::new(A, T + 90));
@@ -241,7 +243,7 @@ fn a_late_record_next_to_the_cursor_is_not_taken_for_a_seam() {
 #[test]
 fn a_time_that_can_not_be_is_left_out() {
     for era in Era::ALL {
-        // Enough records that the ends of the ring are not the whole of it.
+        // Enough records that the compared ends are only a part of the ring.
         let mut t = trace(era).slots(64);
         plain(&mut t, 1..=60);
         for wrong in [1, T - 60 * 2_600_000_000 - 1, T + 61, u64::MAX] {
@@ -250,7 +252,7 @@ fn a_time_that_can_not_be_is_left_out() {
             assert_eq!(shown(&file), all_of((1..=29).chain(31..=60)), "era {era:?}");
             tells(&file, &[format!("lcore 0: ImplausibleTime x1 at {:#x}", file.layout.slot(0, 29))]);
         }
-        // An unwritten slot among written ones is nothing to tell.
+        // An unwritten slot among written ones is not reported.
         let mut file = t.build_file();
         file.slot_mut(0, 29).fill(0);
         assert_eq!(shown(&file), all_of((1..=29).chain(31..=60)), "era {era:?}");

@@ -1,4 +1,5 @@
-//! Every header word damaged, and files cut everywhere: it always ends, never panics, and never takes much memory.
+//! Damages every header word, and truncates files everywhere: the reader always ends, never panics,
+//! and never takes much memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,7 +9,7 @@ use std::ops::ControlFlow;
 use spdk_trace::RawTrace;
 use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 
-/// Counts what each thread has allocated, and the most that it had at a time.
+/// Allocator that counts the bytes allocated by each thread, and their peak.
 struct Counting;
 
 thread_local! {
@@ -17,14 +18,14 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends has no counters any more; nothing is measured there.
+    // A thread that ends no longer has counters; nothing is measured there.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
     });
 }
 
-// SAFETY: every call goes to the system's allocator as it came; the counters don't allocate.
+// SAFETY: every call is passed unchanged to the system's allocator; the counters don't allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
@@ -42,7 +43,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Two rings with records of one slot and of three, relations, and owners where there are any.
+/// Creates two rings with records of one slot and of three, relations, and owners if the era has
+/// them.
 fn sample(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(16);
     if era == Era::F {
@@ -63,11 +65,12 @@ fn sample(era: Era) -> TraceBuilder {
     t
 }
 
-/// Bytes beyond the file's own that a reader may take for each byte of it, and in any case.
+/// Memory that a reader may take for each byte of the file; `EXTRA` bytes are allowed on top.
 const TIMES: isize = 3;
 const EXTRA: isize = 1 << 20;
 
-/// Reads the bytes and walks through all of it; gives the number of records, or `None` if nothing could be read.
+/// Reads the bytes and iterates over all records; returns their number, or `None` if nothing could
+/// be read.
 fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> Option<usize> {
     let before = NOW.get();
     PEAK.set(before);
@@ -88,7 +91,8 @@ fn survive(bytes: &[u8], what: &dyn Fn() -> String) -> Option<usize> {
     trace.is_ok().then_some(records)
 }
 
-/// The places of all words of header and histories that are not zero, and of some that are.
+/// Returns the offsets of all nonzero words of the header and the histories, and of some zero
+/// words.
 fn words(file: &TraceFile) -> Vec<usize> {
     let layout = &file.layout;
     let mut words: Vec<_> = (0..layout.header.size).step_by(8).collect();
@@ -119,13 +123,14 @@ fn damage_every_word(era: Era) {
         }
         damaged.set_u64(at, word);
     }
-    // One word decides over very little: only era F has some (its sections) without which nothing can be found.
+    // One word affects very little: only era F has some (its sections) without which nothing can be
+    // found.
     assert!(unread < if era == Era::F { 60 } else { 1 }, "era {era:?}: {unread} could not be read");
 }
 
 fn cut_everywhere(era: Era) {
     let file = sample(era).build_file();
-    // Era F's file is small; of the others, some 150 cuts will do.
+    // Era F's file is small; for the others, some 150 cuts suffice.
     let step = if era == Era::F { 97 } else { 97 * (1 + file.bytes.len() / (97 * 150)) };
     let mut most = 0;
     for len in (0..file.bytes.len()).step_by(step) {
@@ -175,7 +180,7 @@ fn counts_that_lie_take_no_memory() {
         }
         survive(&lying.bytes, &|| format!("era {era:?}, one offset and endless rings"));
     }
-    // Era F has its counts in the file.
+    // Era F's file holds the counts itself.
     let file = sample(Era::F).build_file();
     let mut lying = file.clone();
     for section in testkit::Section::ALL {

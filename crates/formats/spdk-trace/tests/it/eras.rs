@@ -1,4 +1,4 @@
-//! What the reader makes of a trace file of each era: the specification, by example.
+//! The specification by example: reads a trace file of each era.
 
 use crate::common::{lines, problems, read};
 use spdk_trace::{ArgKind, Lcore, OwnerLabel, RawTrace, TickRate, Ticks};
@@ -16,7 +16,7 @@ const IO: u16 = 192;
 const TEXT: u16 = 65;
 const OWNED: u16 = 339;
 
-/// Rings of 8 slots, and one tracepoint of each kind.
+/// Creates rings of 8 slots, and one tracepoint of each kind.
 fn trace(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(8);
     if with_owners(era) {
@@ -37,7 +37,7 @@ fn with_owners(era: Era) -> bool {
     era.spec().owners.is_some()
 }
 
-/// The reader's view of a trace that must be without a flaw.
+/// Reads a trace, and checks that no damage is reported.
 fn whole(t: &TraceBuilder) -> RawTrace {
     let trace = read(&t.build());
     assert_eq!(problems(trace.problems()), [""; 0], "era {:?}", t.era());
@@ -147,7 +147,7 @@ fn an_argument_may_lie_across_two_slots() {
 #[test]
 fn arguments_may_lie_across_the_end_of_the_ring() {
     for era in Era::ALL {
-        // Each takes three slots of eight: the third begins in slot 6 and ends in slot 0.
+        // Each record takes three slots of eight: the third begins in slot 6 and ends in slot 0.
         let mut t = trace(era);
         for n in 1..=3 {
             t.record(0, Record::new(TEXT, n).int(n).str(&format!("a name as long as may be, number {n}")));
@@ -202,7 +202,7 @@ fn objects_are_numbered_by_type_and_have_an_age() {
         t.record(0, Record::new(NEW, 100).object(0x10).ptr(0xaa));
         t.record(0, Record::new(NEW, 110).object(0x20).ptr(0xaa));
         t.record(0, Record::new(DONE, 150).object(0x10).int(0));
-        // The pointer is used again: that is another object.
+        // The reused pointer is a new object.
         t.record(0, Record::new(NEW, 160).object(0x10).ptr(0xbb));
         t.record(0, Record::new(DONE, 161).object(0x10).int(0));
         t.record(0, Record::new(DONE, 162).object(0x30).int(0));
@@ -242,7 +242,7 @@ fn the_first_relation_to_a_known_object_is_shown_from_era_b_on() {
         t.record(0, Record::new(NEW, 1).object(0x10).ptr(0));
         t.record(0, Record::new(IO, 2).object(0x99).int(0).ptr(0x10));
         t.record(0, Record::new(IO, 3).object(0x98).int(0).ptr(0x11));
-        // Here the first relation (to a bdev I/O) holds as well as the second.
+        // Here both the first relation (to a bdev I/O) and the second hold.
         t.record(0, Record::new(IO, 4).object(0x97).int(0x99).ptr(0x10));
         let related = |name: &'static str| if era == Era::A { "" } else { name };
         shows(
@@ -281,7 +281,7 @@ fn new_eras_describe_owners_that_were_registered_before_the_record() {
         shows(
             &t,
             &[
-                // The id belonged to somebody who is gone.
+                // The id belonged to an earlier owner.
                 "0 99 OWNED t256",
                 "0 100 OWNED t256",
                 "0 101 OWNED t256 <127.0.0.1:4420 qid:1>",

@@ -1,4 +1,4 @@
-//! In which order the reader gives the records of a trace file of each era, and from which thread.
+//! Tests of the order of records in a trace of each era, and of their threads' names.
 
 use crate::common::{lines, problems, read};
 use spdk_trace::{Lcore, RawTrace, Ticks};
@@ -9,7 +9,7 @@ const A: u16 = 64;
 const B: u16 = 65;
 const TEXT: u16 = 66;
 
-/// Rings of 8 slots.
+/// Creates rings of 8 slots.
 fn trace(era: Era) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(8);
     if era.spec().owners.is_some() {
@@ -93,7 +93,8 @@ fn late_records_of_one_time_stay_as_they_were_written() {
 #[test]
 fn a_record_older_than_all_that_a_wrapped_ring_still_holds_is_shown_first() {
     for era in Era::ALL {
-        // It was submitted when records were written that are overwritten by now: nothing of its time is left.
+        // It was submitted with records that have been overwritten by now: none of its time is
+        // left.
         let mut t = trace(era).slots(64);
         for tsc in 1_000..1_100 {
             t.record(0, Record::new(A, tsc));
@@ -113,7 +114,7 @@ fn a_ring_that_wrapped_may_begin_in_the_middle_of_a_record() {
             t.record(0, Record::new(TEXT, n).str(&format!("number {n}")));
         }
         t.record(0, Record::new(A, 6));
-        // Slot 2 was the record of number 2, slot 3 still is its continuation.
+        // Slot 2 was record number 2; slot 3 still is its continuation.
         let expected = ["0 3 TEXT s='number 3'", "0 4 TEXT s='number 4'", "0 5 TEXT s='number 5'", "0 6 A"];
         shows(&t.clone(), &expected);
     }

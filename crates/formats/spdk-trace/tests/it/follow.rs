@@ -1,4 +1,5 @@
-//! Following a trace: every record is given once, in the order of time, and what was missed is reported.
+//! Tests of following a trace: every record is returned once, in time order, and losses are
+//! reported.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use crate::common::racing::Racing;
 use spdk_trace::{Copied, Follower, Problem};
 use testkit::{Era, LiveTrace};
 
-/// What one look gives: lcore and tsc of each record.
+/// Returns the lcore and tsc of the records of one poll.
 fn look(follower: &mut Follower, racing: &Racing, all: bool) -> Vec<(u32, u64)> {
     let mut seen = Vec::new();
     let polled = follower.poll(racing, all, |record| {
@@ -21,8 +22,8 @@ fn look(follower: &mut Follower, racing: &Racing, all: bool) -> Vec<(u32, u64)> 
     seen
 }
 
-/// Follows over so many looks, with so many records written between two reads and between two looks; gives all that
-/// was given, and how many slots were missed.
+/// Polls `looks` times, with `burst` records written between two reads, and `pause` between two
+/// polls. Returns all records, and the number of lost slots.
 fn follow(racing: &mut Racing, written: u64, burst: u64, pause: u64, looks: u32) -> (Vec<(u32, u64)>, u64) {
     racing.write(written);
     let mut follower = Follower::new(racing).unwrap_or_else(|error| panic!("{error}"));
@@ -65,7 +66,7 @@ fn a_follower_that_is_too_slow_says_what_it_missed() {
             once.sort_unstable();
             once.dedup();
             assert_eq!(once.len(), seen.len(), "{what}: a record came twice");
-            // What was gone before the first look is nobody's loss.
+            // Records overwritten before the first poll don't count as lost.
             let first = seen.iter().map(|(_, tsc)| *tsc).min().unwrap_or(0).max(written);
             let gaps = (first..racing.next.get()).filter(|tsc| !seen.contains(&(racing.lcore_of(*tsc), *tsc))).count();
             assert!(gaps == 0 || missed > 0, "{what}: {gaps} records are missing, and nothing is reported");
@@ -77,7 +78,7 @@ fn a_follower_that_is_too_slow_says_what_it_missed() {
     }
 }
 
-/// A record says whether slots of its ring were lost before it, and since when.
+/// Each record states whether slots of its ring were lost before it, and since when.
 #[test]
 fn records_behind_a_loss_know_it() {
     let place = Place::new("follow-since");
@@ -86,7 +87,7 @@ fn records_behind_a_loss_know_it() {
     let mut follower = Follower::new(&file).unwrap();
     let mut tail = follower.tail();
     let mut seen = Vec::new();
-    // The second time lcore 0 writes more than its ring holds.
+    // The second time, lcore 0 writes more than its ring holds.
     for (number, (from, to)) in [(1, 20), (20, 400), (400, 420)].into_iter().enumerate() {
         for tsc in short_ones().skip_while(|tsc| *tsc < from).take_while(|tsc| *tsc < to) {
             writer.record(0, &record(tsc)).unwrap();
@@ -119,8 +120,8 @@ fn a_look_without_news_gives_nothing() {
     assert_eq!(look(&mut follower, &racing, false), []);
 }
 
-/// A record that is written with the time of an earlier moment is given in its place, if it is not later than what is
-/// held back.
+/// A record written with the time of an earlier moment is returned in its place, if it is within
+/// the hold time.
 #[test]
 fn a_late_record_waits_for_its_place() {
     let place = Place::new("follow-late");
@@ -147,7 +148,8 @@ fn a_late_record_waits_for_its_place() {
             ControlFlow::Continue(())
         });
     }
-    // The first look's newest was 108, the second one's 109; the last look has one that comes too late for its place.
+    // The newest time of the first poll was 108, of the second 109; the last poll has a record too
+    // late for its place.
     assert_eq!(seen, [100, 101, 102, 103, 104, 106, 108, 99, 109]);
     let _ = follower.give_all(|record| {
         seen.push(check_record(record).1);
@@ -157,7 +159,7 @@ fn a_late_record_waits_for_its_place() {
     assert_eq!((follower.late(), follower.losses().count()), (1, 0));
 }
 
-/// A reader that wants a part of a ring knows how much there was: of each poll the newest slots, the others counted.
+/// A reader of part of a ring gets the newest slots of each poll, and the number of the others.
 #[test]
 fn what_is_left_out_is_counted() {
     let place = Place::new("follow-newest");
@@ -195,12 +197,12 @@ fn what_is_left_out_is_counted() {
     assert_eq!(totals, [(8, 22), (0, 0)]);
 }
 
-/// Times of records that take one slot each: then a slot lost is a record lost.
+/// Returns times of records that take one slot each: then a lost slot is a lost record.
 fn short_ones() -> impl Iterator<Item = u64> {
     (1_u64..).filter(|tsc| !tsc.is_multiple_of(5) && !tsc.is_multiple_of(7))
 }
 
-/// However the two threads are scheduled: what is not given is counted.
+/// Missing records are counted, in any schedule of the two threads.
 #[test]
 fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
     const RECORDS: usize = 20_000;
@@ -213,7 +215,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
         let done = AtomicBool::new(false);
         let mut seen: [Vec<u64>; 2] = [Vec::new(), Vec::new()];
         let (mut newest, mut lost, mut late) = (0, 0, 0);
-        // What is overwritten before the first look is nobody's loss.
+        // Records overwritten before the first poll don't count as lost.
         tail.poll(&file, &mut Copied::default()).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -1,4 +1,5 @@
-//! What the fuzz targets found (fuzz/README.md), one test each: the smallest file that shows it.
+//! Regression tests for findings of the fuzz targets (fuzz/README.md): the smallest file that shows
+//! each.
 
 use std::cell::Cell;
 use std::io;
@@ -7,8 +8,8 @@ use std::ops::ControlFlow;
 use spdk_trace::{Finding, Follower, JsonTrace, Problem, RawTrace, ReadAt};
 use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 
-/// A file as the operating system gives it: `first`, and `later` from that read on. An offset that no file can have is
-/// an error.
+/// A file like the operating system's: `first`, and `later` from a certain read on. An impossible
+/// offset is an error.
 struct Changing {
     first: Vec<u8>,
     later: Vec<u8>,
@@ -38,7 +39,7 @@ impl ReadAt for Changing {
     }
 }
 
-/// A ring of one lcore, `slots` long, in which so many plain records were written.
+/// Creates the ring of one lcore, with `slots` slots and `records` plain records.
 fn plain(slots: usize, records: u64) -> TraceFile {
     let mut trace = TraceBuilder::new(Era::C).slots(slots);
     trace.tpoint(Tpoint::new(1, "PLAIN"));
@@ -48,7 +49,7 @@ fn plain(slots: usize, records: u64) -> TraceFile {
     trace.build_file()
 }
 
-/// The times of a trace's records, in the order in which they are reported.
+/// Returns the times of a trace's records, in the order in which they are reported.
 fn times(trace: &RawTrace) -> Vec<u64> {
     let mut times = Vec::new();
     trace.for_each(|record| {
@@ -58,7 +59,7 @@ fn times(trace: &RawTrace) -> Vec<u64> {
     times
 }
 
-/// Late records that have continuations: each stretch to be sorted reaches back over them to the one before.
+/// Late records with continuations: each run to be sorted extends back over the one before.
 #[test]
 fn late_records_with_continuations_are_sorted() {
     let mut trace = TraceBuilder::new(Era::C).slots(16);
@@ -70,7 +71,8 @@ fn late_records_with_continuations_are_sorted() {
     assert_eq!(times(&trace), [1_000, 1_060, 1_070, 1_080, 1_090]);
 }
 
-/// A file that is cut while its ring is read: what was read before is reported, the rest is missed. At any read.
+/// A file is truncated while its ring is read, at any read: earlier records are reported, the rest
+/// is missing.
 #[test]
 fn a_file_may_shrink_while_it_is_read() {
     for (records, reads_left) in [16_384, 24_576].into_iter().flat_map(|n| (0..16).map(move |left| (n, left))) {
@@ -84,7 +86,8 @@ fn a_file_may_shrink_while_it_is_read() {
     }
 }
 
-/// A cursor that jumps to the largest number there is: the writer is ahead of all slots, and none can be trusted.
+/// The cursor jumps to the largest number: the writer is ahead of all slots, and none can be
+/// trusted.
 #[test]
 fn a_cursor_may_jump_anywhere_while_it_is_read() {
     let file = plain(64, 96);
@@ -99,7 +102,7 @@ fn a_cursor_may_jump_anywhere_while_it_is_read() {
     }
 }
 
-/// A cursor that points anywhere costs the newest record at most, which it may say is being written.
+/// A wrong cursor costs at most the newest record, which may be taken for half-written.
 #[test]
 fn a_wrong_cursor_loses_no_records() {
     for slots in [8, 64, 128] {
@@ -115,7 +118,7 @@ fn a_wrong_cursor_loses_no_records() {
     }
 }
 
-/// A ring that claims to be larger than any file is followed as far as it goes.
+/// A ring that claims to be larger than any file is followed to the end of the file.
 #[test]
 fn a_ring_without_end_can_be_followed() {
     let mut file = plain(64, 96);
@@ -133,7 +136,7 @@ fn a_ring_without_end_can_be_followed() {
     }
 }
 
-/// An offset that no file can have is one more that lies outside, not a failure of the operating system.
+/// An impossible offset counts as outside of the file, not as an error of the operating system.
 #[test]
 fn an_offset_that_no_file_can_have_is_left_out() {
     for era in Era::ALL {
@@ -150,7 +153,7 @@ fn an_offset_that_no_file_can_have_is_left_out() {
     }
 }
 
-/// Rings that claim more slots than there are numbers, all together.
+/// Rings that together claim more slots than a `u64` can count.
 #[test]
 fn what_is_missing_may_be_more_than_can_be_counted() {
     let mut trace = TraceBuilder::new(Era::C).slots(16);
@@ -164,7 +167,7 @@ fn what_is_missing_may_be_more_than_can_be_counted() {
     assert_eq!(trace.problems().count(Problem::SlotsMissing), u64::MAX);
 }
 
-/// The most lcores that a file can claim, all on one history: reported one by one, in no more time than that takes.
+/// The maximum number of lcores, all with one history: reported one by one, in linear time.
 #[test]
 fn a_problem_of_every_lcore_is_found_fast() {
     let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(1).lcore_count(65_535);
@@ -177,11 +180,11 @@ fn a_problem_of_every_lcore_is_found_fast() {
     }
     let trace = RawTrace::read(&file.bytes).unwrap();
     assert_eq!(times(&trace), [1_000]);
-    // The history says that it is lcore 0's.
+    // The history belongs to lcore 0.
     assert_eq!(trace.problems().count(Problem::HistoryOutside), 65_534);
 }
 
-/// As many owners as a file can have: the last id is the largest but one that there is.
+/// The maximum number of owners: the last id is the largest but one.
 #[test]
 fn the_last_of_all_owners_is_reported() {
     let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(65_535).owner_description_size(2);
@@ -190,7 +193,8 @@ fn the_last_of_all_owners_is_reported() {
     assert_eq!(trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(), [65_534]);
 }
 
-/// Entries that seem to go on into the next one: looked at up to the end of the document each, they would take minutes.
+/// Entries that seem to continue into the next one: reading each up to the end of the document
+/// would take minutes.
 #[test]
 fn a_broken_entry_does_not_reach_into_the_next() {
     let entries = r#"{":K":x","b},"#.repeat(50_000);
@@ -201,7 +205,7 @@ fn a_broken_entry_does_not_reach_into_the_next() {
     assert_eq!(problems.iter().filter(broken).map(|finding| finding.count).sum::<u64>(), 50_001);
 }
 
-/// More arguments than SPDK has room for: what is behind the 256th has no index.
+/// More arguments than SPDK has room for: those after the 256th have no index.
 #[test]
 fn a_relation_names_the_right_argument_or_none() {
     for (at, named) in [(0, Some(0)), (255, Some(255)), (256, None), (257, None)] {

@@ -1,4 +1,4 @@
-//! What is read of the JSON that `spdk_trace -j` and others write, and of what is left of it.
+//! Tests of the JSON that `spdk_trace -j` and others write, also damaged.
 
 use crate::common::json::read_json;
 use crate::common::line::problems;
@@ -27,7 +27,7 @@ fn entries(entries: &[&str]) -> String {
     format!("\"entries\":[{}]", entries.join(","))
 }
 
-/// A document of these entries.
+/// Creates a document of these entries.
 fn document(these: &[&str]) -> String {
     format!("{{{RATE},{TPOINTS},{}}}", entries(these))
 }
@@ -39,7 +39,8 @@ fn shows(text: &str, expected: &[&str], reported: &[&str]) {
     assert_eq!(problems(&found), reported, "{text}");
 }
 
-/// One entry between two good ones is no record, for that reason; the two are read.
+/// Checks that an entry between two good ones is left out for this reason, and that the two are
+/// read.
 #[track_caller]
 fn is_left_out(entry: &str, why: &str) {
     let text = document(&[ENTRIES[0], entry, ENTRIES[3]]);
@@ -47,7 +48,7 @@ fn is_left_out(entry: &str, why: &str) {
     shows(&text, &[LINES[0], LINES[3]], &[&format!("{why} x1 at {at:#x}")]);
 }
 
-/// `spdk_trace` up to v23.05 writes so of an object whose type has no prefix.
+/// `spdk_trace` up to v23.05 writes this for an object whose type has no prefix.
 #[test]
 fn an_objects_name_may_be_empty() {
     let entry = r#"{"lcore":0,"tpoint":321,"tsc":120,"object":{"id":"","value":5,"time":10},"args":[7,"s"]}"#;
@@ -265,7 +266,7 @@ fn nesting_is_not_followed() {
     is_left_out(&closed, "BrokenEntry(\"an entry\")");
     let entry = format!("{{\"x\":{closed},{}", &ENTRIES[0][1..]);
     shows(&document(&[&entry]), &[LINES[0]], &[]);
-    // And where it is never closed.
+    // The nesting is never closed.
     let (lines, found) = read_json(format!("{{{RATE},{TPOINTS},\"entries\":[{},{deep}", ENTRIES[0]));
     assert_eq!((lines, found.count(spdk_trace::Problem::DocumentCut)), (vec![LINES[0].to_owned()], 1));
     assert!(JsonTrace::parse(deep.into_bytes()).is_err());

@@ -1,4 +1,4 @@
-//! JSON documents that are cut off: all whole entries before the cut are given, and the cut is reported.
+//! Tests of truncated JSON documents: all complete entries are returned, and the cut is reported.
 
 use crate::common::json::read_json;
 use crate::common::line::problems;
@@ -46,11 +46,11 @@ fn where_the_entries_come_first_a_cut_takes_the_tracepoints_with_it() {
     let text = format!("{{\"entries\":[{}],{}", ENTRIES.join(","), &TABLES[1..TABLES.len() - 12]);
     let whole = format!("{text}}}");
     assert_eq!(read_json(whole).0, LINES);
-    // Cut within the entries: nothing says what they mean, and the cut is reported once.
+    // Cut within the entries: their tables are missing, and the cut is reported once.
     let (lines, found) = read_json(&text[..60]);
     assert_eq!(lines, [""; 0]);
     assert_eq!(found.count(spdk_trace::Problem::DocumentCut), 1, "{:?}", problems(&found));
-    // Cut within the owners or behind them.
+    // Cut within the owners or after them.
     let (lines, found) = read_json(text.as_str());
     assert_eq!(
         (lines, problems(&found)),
@@ -65,7 +65,7 @@ fn every_byte_may_be_wrong() {
         for byte in *b"\"\\{}[],:x0\n \xff\0-" {
             let mut bytes = text.clone().into_bytes();
             bytes[at] = byte;
-            // Whatever it is now, it ends, and gives no more entries than there are places for.
+            // The reader ends, and returns at most as many entries as there are places.
             if let Ok(trace) = JsonTrace::parse(bytes) {
                 let mut count = 0;
                 trace.for_each(|_| {

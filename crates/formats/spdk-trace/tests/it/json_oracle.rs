@@ -1,4 +1,4 @@
-//! Arbitrary documents of entries, right ones and wrong ones, read as serde_json reads them.
+//! Compares arbitrary documents, with valid and invalid entries, with serde_json.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ fn tables() -> [String; 3] {
     ]
 }
 
-/// What an entry must show; `None` if it is left out.
+/// Returns the expected line of an entry; `None` if it is left out.
 fn expected(entry: &Value) -> Option<String> {
     let entry = entry.as_object()?;
     let number_or = |value: Option<&Value>, or: u64| value.map_or(Some(or), number);
@@ -132,7 +132,7 @@ fn any_text() -> impl Strategy<Value = Value> {
     .prop_map(Value::from)
 }
 
-/// Anything at all: where a field of a certain kind belongs, this is mostly wrong.
+/// Generates any value, which is mostly wrong for a field.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), any_number(), any_text()];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -143,7 +143,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A field that is mostly there and mostly right.
+/// Generates a field that is mostly present and mostly valid.
 fn field(right: impl Strategy<Value = Value> + 'static, there: u32) -> impl Strategy<Value = Option<Value>> {
     prop_oneof![
         there => right.prop_map(Some),
@@ -181,12 +181,12 @@ fn any_entry() -> impl Strategy<Value = Value> {
     prop_oneof![30 => entry, 1 => any_value()]
 }
 
-/// How a document is written.
+/// Formatting of a document.
 #[derive(Clone, Copy, Debug)]
 enum Style {
     Compact,
     Pretty,
-    /// Everything that is not ASCII as `\uNNNN`.
+    /// All characters outside of ASCII as `\uNNNN`.
     Ascii,
 }
 
@@ -227,7 +227,7 @@ proptest! {
         before in prop::sample::select(vec!["", "Using newest trace file\n", "Trace Size of lcore (0): 5 {\n"]),
     ) {
         let text = written(&entries, style, order);
-        // What was written is what the oracle reads.
+        // The oracle reads the same text.
         let document: Value = serde_json::from_str(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let entries = document["entries"].as_array().cloned().unwrap_or_default();
         let expected: Vec<_> = entries.iter().filter_map(expected).collect();

@@ -1,4 +1,5 @@
-//! Rings that are written to while they are read: nothing that is read was not written.
+//! Tests of rings being written to while they are read: the reader returns only records that were
+//! written.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -9,19 +10,20 @@ use crate::common::racing::Racing;
 use spdk_trace::{Problem, RawTrace, Ticks};
 use testkit::{Era, LiveTrace, Survivor};
 
-/// Checks each record that was read, the order, and where records are missing; gives the (lcore, tsc) of all of them. Each time has
-/// a record, written by the lcore that `lcore_of` gives.
+/// Checks each record, the order, and the gaps; returns the (lcore, tsc) of all records. Each time
+/// has a record, written by the lcore that `lcore_of` returns.
 fn check(trace: &RawTrace, lcore_of: impl Fn(u64) -> u32) -> BTreeSet<(u32, u64)> {
     let mut seen = BTreeSet::new();
     let (mut last, mut cut) = ((0, 0), 0);
-    // By lcore: the time of its last record, whether that is whole, and the time of the one before the last hole.
+    // By lcore: the time of its last record, whether that is complete, and the time of the one
+    // before the last gap.
     let mut lanes: HashMap<u32, (u64, bool, Option<Ticks>)> = HashMap::new();
     trace.for_each(|record| {
         let (lcore, tsc, whole) = check_record(record);
         assert!((tsc, lcore) > last, "{tsc} on lcore {lcore} comes after {last:?}");
         last = (tsc, lcore);
         let (before, was_whole, lost_since) = lanes.entry(lcore).or_insert((tsc, true, None));
-        // If arguments are lost, records may be: which slots they had is not known.
+        // If arguments are lost, records may be too: their slots are unknown.
         if !*was_whole || (*before + 1..tsc).any(|missing| lcore_of(missing) == lcore) {
             *lost_since = Some(Ticks(*before));
         }
@@ -35,13 +37,14 @@ fn check(trace: &RawTrace, lcore_of: impl Fn(u64) -> u32) -> BTreeSet<(u32, u64)
     seen
 }
 
-/// Reads once while it is written; gives how many slots were lost.
+/// Reads once during writes; returns the number of lost slots.
 fn read_racing(racing: &Racing) -> u64 {
     let first_new = racing.next.get();
     let trace = RawTrace::read(racing).unwrap_or_else(|error| panic!("{error}"));
     let seen = check(&trace, |tsc| racing.lcore_of(tsc));
-    // What was there before and is there still was never touched, and so must have been read. The reader leaves out
-    // what the writer may be about to overwrite: as many slots as the longest record takes.
+    // Records written before and still there were never touched, and so must have been read. The
+    // reader leaves out the slots that the writer may be about to overwrite: as many as the longest
+    // record takes.
     let survivors = racing.writer.borrow().survivors();
     for lcore in 0..racing.lcores {
         let is_old = |record: &&Survivor| record.lcore == lcore && record.tsc < first_new && record.finished;
@@ -57,7 +60,7 @@ fn read_racing(racing: &Racing) -> u64 {
         };
         assert!(expected, "{finding}");
     }
-    // What was not finished when the reading ended can't have been read.
+    // Records unfinished at the end of the read can't have been read.
     let next = racing.next.get();
     assert!(seen.iter().all(|(_, tsc)| *tsc < next), "a half-written record was given");
     trace.problems().count(Problem::Overwritten)
@@ -100,8 +103,8 @@ fn a_writer_that_is_stopped_within_a_record() {
     let place = Place::new("stopped");
     for era in [Era::B, Era::E, Era::F] {
         for burst in [0, 1, 3, 20] {
-            // From the second record of each lcore on: the first, with a cursor of 0, might be one of a writer who does
-            // not keep it.
+            // From the second record of each lcore on: with a cursor of 0, the first might be from
+            // a writer that does not update it.
             for written in [3, 4, 29, 30, 31, 64, 65, 150, 151, 152, 153, 154, 155, 156] {
                 let mut racing = Racing::new(&place, era, 64, 2);
                 racing.write(written);
@@ -115,7 +118,8 @@ fn a_writer_that_is_stopped_within_a_record() {
 #[test]
 #[ignore = "deep soak: eight large rings that are overwritten while they are read take long"]
 fn a_large_ring_that_is_overwritten_from_its_oldest_slot_on() {
-    // More than the reader copies in one go, so that one part is whole when the writer reaches the next.
+    // More than the reader copies at once, so that one part is complete when the writer reaches the
+    // next.
     let place = Place::new("large");
     for written in [20_000, 31_000] {
         for (burst, stops_within) in [(500, false), (2_000, true), (5_000, true), (9_000, false)] {
@@ -144,7 +148,7 @@ fn a_writer_in_its_own_thread() {
                     }
                 }
             });
-            // Stops the writer also when a check fails, which would wait for it otherwise.
+            // Also stops the writer if a check fails, which would otherwise wait for it.
             let stopped = StopWhenDropped(&stop);
             let (mut reads, mut has_records) = (0, false);
             // The writer may not get a CPU at first.

@@ -1,4 +1,4 @@
-//! Tests of the reader of traces, against written and damaged ones.
+//! Tests of the reader with generated and damaged traces.
 
 mod common;
 mod damage_header;

@@ -1,4 +1,4 @@
-//! Traces of real targets: the raw file and the JSON that its own SPDK made of it tell the same.
+//! Tests with traces of real targets: the raw file and its own SPDK's JSON must agree.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::common::line::{line, problems};
 use spdk_trace::{JsonTrace, Object, RawTrace, Record, Ticks, Trace};
 
-/// The versions whose printer leaves out what is older than the lcore that began last only if a ring wrapped.
+/// Versions whose printer omits records from before the newest lcore's start only if a ring
+/// wrapped.
 const KEEPS_ALL_UNLESS_WRAPPED: [&str; 1] = ["v26.09-pre"];
 
-/// Every `.trace` that has a `.json` next to it, or all of them.
+/// Returns every `.trace`, or only those with a `.json` next to them.
 fn traces(with_json: bool) -> Vec<PathBuf> {
     let mut found = testkit::real_traces();
     found.retain(|file| !with_json || file.with_extension("json").exists());
@@ -24,7 +25,7 @@ fn raw(path: &Path) -> RawTrace {
     RawTrace::read(&bytes(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What SPDK's printer leaves out: from when on it shows records.
+/// Returns the time from which SPDK's printer shows records.
 fn shown_from(path: &Path, trace: &RawTrace) -> Ticks {
     if KEEPS_ALL_UNLESS_WRAPPED.iter().any(|version| path.to_string_lossy().contains(version)) {
         return trace.common_start();
@@ -32,7 +33,7 @@ fn shown_from(path: &Path, trace: &RawTrace) -> Ticks {
     trace.rings().filter_map(|ring| ring.span).map(|(first, _)| first).max().unwrap_or_default()
 }
 
-/// The record as `spdk_trace -j` has it.
+/// Returns the record as `spdk_trace -j` represents it.
 fn as_json<'a>(record: &Record<'a>, with_owners: bool) -> Record<'a> {
     let object = match record.object {
         Object::Untyped(id) | Object::Unseen(id) => Object::ValueOnly(id),

@@ -1,4 +1,4 @@
-//! Whatever is recorded is read back: arbitrary traces of each era, and a realistic load, against a slow model.
+//! Reads back arbitrary traces of each era, and a realistic load, and compares with a slow model.
 
 use crate::common::model::Model;
 use crate::common::{lines, problems, read};
@@ -45,7 +45,8 @@ every_trace_is_read_back! {
     any_trace_of_era_f F,
 }
 
-/// The descriptors of a load are not reported by its generator; the reader's own are taken, which other tests check.
+/// Returns the descriptors as the reader has them, which other tests check: the generator of the
+/// load does not report its own.
 fn declared(tpoint: &Tpoint) -> testkit::Tpoint {
     let mut declared = testkit::Tpoint::new(tpoint.id, tpoint.name.clone());
     declared = declared.owner_type(tpoint.owner_type).object_type(tpoint.object_type);

@@ -2,12 +2,12 @@
 
 use crate::parquet::text::Texts;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Whole numbers of 64 bits with a sign.
+    /// Signed 64-bit integers.
     Int,
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Text in UTF-8.
     Text,
@@ -16,15 +16,16 @@ pub enum Kind {
 /// A column of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of the column.
     pub kind: Kind,
-    /// Whether values may be missing.
+    /// True if values may be missing.
     pub optional: bool,
 }
 
-/// The values of one column. Of a missing one there is 0, so that all have as many as there are rows.
+/// The values of one column. A missing value is stored as 0, so that all columns have the same
+/// length.
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
     Ints(Vec<i64>),
@@ -36,11 +37,11 @@ pub(crate) enum Values {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) values: Values,
-    /// Which are there, if they may be missing.
+    /// Flags of the values that are present, if any may be missing.
     pub(crate) present: Option<Vec<bool>>,
 }
 
-/// Rows that are collected, by column.
+/// Collected rows, by column.
 #[derive(Clone, Debug)]
 pub struct Columns {
     pub(crate) columns: Vec<Column>,
@@ -48,7 +49,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// No rows yet.
+    /// Creates columns without rows.
     pub fn new(fields: &[Field]) -> Self {
         let values = |kind| match kind {
             Kind::Int => Values::Ints(Vec::new()),
@@ -60,8 +61,9 @@ impl Columns {
         Self { columns: fields.iter().map(column).collect(), text_bytes: 0 }
     }
 
-    /// Adds a number to a column of numbers; one that is missing, if it may be. Every column must get a value of its kind for
-    /// each row: what is of another kind is not added, and the group then can't be written.
+    /// Adds a number to a column of numbers, or a missing one if the column allows it. Every column
+    /// must get a value of its type for each row: a value of another type is not added, and the
+    /// group then can't be written.
     #[inline]
     pub fn int(&mut self, column: usize, value: Option<i64>) {
         let Some(Column { values: Values::Ints(ints), present }) = self.columns.get_mut(column) else { return };
@@ -71,7 +73,7 @@ impl Columns {
         }
     }
 
-    /// The same of truth values.
+    /// Adds a boolean: see [`Self::int`].
     #[inline]
     pub fn bool(&mut self, column: usize, value: Option<bool>) {
         let Some(Column { values: Values::Bools(bools), present }) = self.columns.get_mut(column) else { return };
@@ -81,7 +83,7 @@ impl Columns {
         }
     }
 
-    /// The same of text.
+    /// Adds a text: see [`Self::int`].
     #[inline]
     pub fn text(&mut self, column: usize, value: Option<&str>) {
         let Some(Column { values: Values::Texts { numbers, texts }, present }) = self.columns.get_mut(column) else {
@@ -95,17 +97,17 @@ impl Columns {
         }
     }
 
-    /// How many rows there are, by the first column.
+    /// Returns the number of rows, by the first column.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, Column::len)
     }
 
-    /// Bytes of the different texts, which are the only values without a fixed size.
+    /// Returns the total size of the distinct texts, in bytes. Only texts have no fixed size.
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// Forgets all rows, and keeps the memory for the next.
+    /// Removes all rows, and keeps the memory.
     pub fn clear(&mut self) {
         self.text_bytes = 0;
         for column in &mut self.columns {
@@ -121,8 +123,8 @@ impl Columns {
         }
     }
 
-    /// Sorts the rows by these columns, the first one first; what is missing counts as 0 or no text. Rows that are equal there
-    /// keep their order.
+    /// Sorts the rows by these columns, the first one first. A missing value counts as 0 or as
+    /// empty text. The sort is stable.
     pub fn sort_by(&mut self, keys: &[usize]) {
         let keys: Vec<Vec<i64>> = keys.iter().filter_map(|key| self.columns.get(*key)).map(Column::order).collect();
         let rows = self.rows();
@@ -148,7 +150,7 @@ impl Column {
         }
     }
 
-    /// Numbers in the order of its values.
+    /// Returns numbers that sort like the values.
     fn order(&self) -> Vec<i64> {
         match &self.values {
             Values::Ints(ints) => ints.clone(),

@@ -2,16 +2,17 @@
 
 use crate::parquet::thrift::{varint, zigzag};
 
-/// Values of a block and of a part of it that has one bit width. A block has a multiple of 128, a part one of 32.
+/// Number of values in a block, a multiple of 128.
 const BLOCK: usize = 128;
+/// Number of values in a part of a block with its own bit width, a multiple of 32.
 const PART: usize = 32;
 
-/// Bits that a number needs.
+/// Returns the number of bits that a number needs.
 pub(crate) fn bits(largest: u64) -> u32 {
     u64::BITS - largest.leading_zeros()
 }
 
-/// Numbers as packed differences: `DELTA_BINARY_PACKED`.
+/// Encodes numbers as packed differences: `DELTA_BINARY_PACKED`.
 pub(crate) fn delta(out: &mut Vec<u8>, values: &[i64]) {
     varint(out, BLOCK as u64);
     varint(out, (BLOCK / PART) as u64);
@@ -37,7 +38,7 @@ fn delta_block(out: &mut Vec<u8>, deltas: &[i64]) {
         *packed = delta.wrapping_sub(least) as u64;
     }
     let parts = packed.chunks(PART);
-    // Behind the last delta: parts without one have no bits at all.
+    // Parts after the last delta have no bits at all.
     let widths = parts.clone().map(|part| bits(part.iter().fold(0, |all, one| all | one)));
     out.extend(widths.clone().map(|width| width as u8));
     for (part, width) in parts.zip(widths).take(deltas.len().div_ceil(PART)) {
@@ -45,7 +46,8 @@ fn delta_block(out: &mut Vec<u8>, deltas: &[i64]) {
     }
 }
 
-/// Numbers of that width in bits, one after another from the lowest bit on. A multiple of 8 of them fills whole bytes.
+/// Packs numbers of this bit width, from the lowest bit on. A multiple of 8 of them fills whole
+/// bytes.
 fn pack(out: &mut Vec<u8>, values: &[u64], width: u32) {
     let (mut waiting, mut filled) = (0u128, 0);
     for value in values {
@@ -61,14 +63,15 @@ fn pack(out: &mut Vec<u8>, values: &[u64], width: u32) {
     out.extend_from_slice(&waiting.to_le_bytes()[..bytes]);
 }
 
-/// Numbers of at most that width as runs of equal ones, and packed ones between these: `RLE`.
+/// Encodes numbers of at most this bit width as runs of equal ones, and packed ones between these:
+/// `RLE`.
 pub(crate) fn runs(out: &mut Vec<u8>, values: &[u32], width: u32) {
     let mut at = 0;
-    // Where those begin that are not written yet: a multiple of 8 of them can be packed.
+    // Start of the values not written yet: a multiple of 8 of them can be packed.
     let mut packed_from = 0;
     while at < values.len() {
         let run = values[at..].iter().take_while(|value| **value == values[at]).count();
-        // Before a run, packed values are a multiple of 8: the run lends them what is missing.
+        // Packed values before a run must be a multiple of 8: the run lends the missing ones.
         let lent = (packed_from..at).len().next_multiple_of(8) - (at - packed_from);
         if run >= lent + 8 {
             packed_groups(out, &values[packed_from..at + lent], width);
@@ -83,7 +86,7 @@ pub(crate) fn runs(out: &mut Vec<u8>, values: &[u32], width: u32) {
     packed_groups(out, &values[packed_from..], width);
 }
 
-/// Groups of 8; the last one may be padded.
+/// Packs groups of 8; the last one may be padded.
 fn packed_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
     if values.is_empty() {
         return;
@@ -96,7 +99,7 @@ fn packed_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
     }
 }
 
-/// Truth values, from the lowest bit on: `PLAIN`.
+/// Encodes booleans, from the lowest bit on: `PLAIN`.
 pub(crate) fn truths(out: &mut Vec<u8>, values: impl Iterator<Item = bool>) {
     let values: Vec<bool> = values.collect();
     out.extend(values.chunks(8).map(|group| group.iter().rev().fold(0, |byte, value| byte << 1 | u8::from(*value))));
@@ -125,7 +128,7 @@ mod tests {
         let mut out = Vec::new();
         delta(&mut out, &[7, 5, 3, 1, 2, 3, 4, 5]);
         assert_eq!(out[..5], [0x80, 1, 4, 8, 14]);
-        // The least is -2, and the widths are 2, 0, 0, 0.
+        // The minimum is -2, and the widths are 2, 0, 0, 0.
         assert_eq!(out[5..10], [3, 2, 0, 0, 0]);
         assert_eq!(out[10..], [0b1100_0000, 0b0011_1111, 0, 0, 0, 0, 0, 0]);
     }

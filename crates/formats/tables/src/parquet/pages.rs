@@ -1,4 +1,5 @@
-//! The pages of one column of a row group: a dictionary, if that is shorter, and one page of values.
+//! The pages of one column of a row group: a dictionary, if that is shorter, and one page of
+//! values.
 
 use std::collections::HashMap;
 
@@ -9,9 +10,9 @@ use crate::parquet::encode::{bits, delta, runs, truths};
 use crate::parquet::text::Texts;
 use crate::parquet::thrift::Struct;
 
-/// Numbers that differ in more values than this are no dictionary.
+/// Limit on distinct numbers in a dictionary.
 const MOST_NUMBERS: usize = 4_096;
-/// Texts of which statistics have the least and the greatest have at most this length; of longer ones there is none.
+/// Limit on the length of texts in statistics, in bytes; longer ones are left out.
 const MOST_OF_TEXT: usize = 256;
 
 /// Numbers of the format (`parquet.thrift`): encodings, codecs and kinds of pages.
@@ -24,23 +25,23 @@ const LZ4_RAW: i32 = 7;
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
 
-/// What the footer has of a column of a group.
+/// Footer data of a column of a group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) encoding: i32,
     pub(crate) codec: i32,
     pub(crate) rows: i64,
-    /// Bytes of its pages with their headers, as they are and as they would be if they were not compressed.
+    /// Size of its pages with their headers, compressed, in bytes.
     pub(crate) compressed: i64,
     pub(crate) uncompressed: i64,
-    /// Bytes of the dictionary's page with its header, if there is one.
+    /// Size of the dictionary's page with its header, if there is one, in bytes.
     pub(crate) dictionary: Option<i64>,
     pub(crate) nulls: i64,
-    /// The least and the greatest value, as `PLAIN` has them without a length.
+    /// Minimum and maximum, encoded as `PLAIN` without a length.
     pub(crate) bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A page before it is compressed.
+/// A page before compression.
 struct Page {
     kind: i32,
     values: usize,
@@ -64,7 +65,8 @@ pub(crate) fn write(out: &mut Vec<u8>, column: &Column) -> Chunk {
     let packed: Vec<Vec<u8>> = pages.iter().map(|page| lz4_flex::block::compress(&page.bytes)).collect();
     let (before, after): (usize, usize) =
         (pages.iter().map(|page| page.bytes.len()).sum(), packed.iter().map(Vec::len).sum());
-    // All pages of a chunk have one codec. What hardly becomes shorter is faster to read as it is.
+    // All pages of a chunk share one codec. Data that hardly shrinks is faster to read
+    // uncompressed.
     chunk.codec = if after * 20 < before * 19 { LZ4_RAW } else { UNCOMPRESSED };
     for (page, packed) in pages.iter().zip(&packed) {
         let bytes = if chunk.codec == LZ4_RAW { packed } else { &page.bytes };
@@ -81,7 +83,7 @@ pub(crate) fn write(out: &mut Vec<u8>, column: &Column) -> Chunk {
     chunk
 }
 
-/// Which values are there: definition levels, with their length before them.
+/// Encodes the presence of values: definition levels, preceded by their length.
 fn levels(out: &mut Vec<u8>, present: &[bool]) {
     let levels: Vec<u32> = present.iter().map(|it| u32::from(*it)).collect();
     let start = out.len();
@@ -91,7 +93,7 @@ fn levels(out: &mut Vec<u8>, present: &[bool]) {
     out[start..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// The values that are there; if they are numbers of a dictionary, the number of its values and their bytes.
+/// Encodes the present values. For a dictionary, returns the number of its values and their bytes.
 fn values(out: &mut Vec<u8>, column: &Column, has_nulls: bool, chunk: &mut Chunk) -> Option<(usize, Vec<u8>)> {
     let present = column.present.as_deref().filter(|_| has_nulls);
     match &column.values {
@@ -108,7 +110,7 @@ fn values(out: &mut Vec<u8>, column: &Column, has_nulls: bool, chunk: &mut Chunk
     }
 }
 
-/// Those that are there.
+/// Returns the present values.
 fn those<'a, T: Copy>(all: &'a [T], present: Option<&[bool]>) -> std::borrow::Cow<'a, [T]>
 where
     [T]: ToOwned<Owned = Vec<T>>,
@@ -134,7 +136,8 @@ fn ints(out: &mut Vec<u8>, values: &[i64], chunk: &mut Chunk) -> Option<(usize, 
     None
 }
 
-/// The numbers of values in a dictionary, and that; `None` if there are too many for one, or it would have hardly fewer.
+/// Returns dictionary indices and a dictionary; `None` if it would have too many values, or save
+/// too little.
 fn few(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
     let most = MOST_NUMBERS.min(values.len() / 4);
     let mut known: HashMap<i64, u32, RandomState> = HashMap::default();
@@ -158,7 +161,7 @@ fn few(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
 }
 
 fn text(out: &mut Vec<u8>, numbers: &[u32], texts: &Texts, chunk: &mut Chunk) -> Option<(usize, Vec<u8>)> {
-    // Missing ones left their mark among the texts, and so did rows that went into another group.
+    // Missing values have an entry among the texts, and so do rows of earlier groups.
     let (mut place, mut different) = (vec![u32::MAX; texts.len()], Vec::new());
     let mut renumbered = Vec::with_capacity(numbers.len());
     for number in numbers {
@@ -197,7 +200,7 @@ fn plain_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Numbers of a dictionary's values, with their width before them.
+/// Encodes dictionary indices, preceded by their bit width.
 fn indices(out: &mut Vec<u8>, numbers: &[u32], different: usize) {
     let width = bits(different.saturating_sub(1) as u64);
     out.push(width as u8);

@@ -1,4 +1,4 @@
-//! Texts of a column, each kept once.
+//! The distinct texts of a column.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
@@ -6,23 +6,23 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-/// Places of a table that remembers where texts came from.
+/// Size of the cache of text addresses.
 const REMEMBERED: usize = 256;
 
-/// All different texts.
+/// All distinct texts.
 #[derive(Clone, Debug)]
 pub(crate) struct Texts {
     bytes: String,
-    /// Where each ends.
+    /// End of each text in `bytes`.
     ends: Vec<usize>,
-    /// By hash: the first with it. Others of the same hash are found one after another.
+    /// Numbers of the texts with each hash.
     known: HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
-    /// By the address of a text: what it was when it was seen there. The same text comes again and again.
+    /// Cache by address: the text last seen there. The same text recurs often.
     remembered: Box<[Remembered; REMEMBERED]>,
 }
 
-/// A text that was seen at an address: where it is among all, and its number.
+/// A text seen at an address: its range in the texts, and its number.
 #[derive(Clone, Copy, Debug)]
 struct Remembered {
     start: usize,
@@ -30,7 +30,8 @@ struct Remembered {
     number: u32,
 }
 
-/// No text was seen there: a number that no text has, since an empty text would be equal to any nothing.
+/// An empty cache entry. Its number belongs to no text, since an empty text would match any range
+/// of length 0.
 const NOTHING: Remembered = Remembered { start: 0, len: 0, number: u32::MAX };
 
 impl Default for Texts {
@@ -46,10 +47,10 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// The number of a text.
+    /// Returns the number of a text, and adds new ones.
     #[inline]
     pub(crate) fn number(&mut self, text: &str) -> u32 {
-        // Whatever lies at an address now: it is compared, as bytes, since this is done for each value of each row.
+        // The cached text is compared byte by byte, since this runs for each value of each row.
         let place = (text.as_ptr() as usize ^ (text.as_ptr() as usize >> 8)) % REMEMBERED;
         let last = self.remembered[place];
         if last.len == text.len()
@@ -65,7 +66,7 @@ impl Texts {
         self.look_up(text, place)
     }
 
-    /// The same of one that was not seen at that place.
+    /// Returns the number of a text not found in the cache.
     #[cold]
     fn look_up(&mut self, text: &str, place: usize) -> u32 {
         let number = self.find(text);
@@ -85,7 +86,7 @@ impl Texts {
         })
     }
 
-    /// The text of that number.
+    /// Returns the text with this number.
     pub(crate) fn get(&self, number: u32) -> &str {
         self.bytes.get(self.range(number as usize)).unwrap_or_default()
     }
@@ -95,12 +96,12 @@ impl Texts {
         start..self.ends[number]
     }
 
-    /// How many there are.
+    /// Returns the number of texts.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// All bytes together.
+    /// Returns the total size, in bytes.
     pub(crate) fn total(&self) -> usize {
         self.bytes.len()
     }
@@ -112,7 +113,7 @@ impl Texts {
         self.remembered.fill(NOTHING);
     }
 
-    /// The place of each among all in their order.
+    /// Returns the rank of each text in sorted order.
     pub(crate) fn ranks(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         order.sort_unstable_by(|a, b| self.get(*a).cmp(self.get(*b)));
@@ -122,7 +123,8 @@ impl Texts {
     }
 }
 
-/// Whether two slices of one length are equal: most have a few words, for which a call of the C library would take longer.
+/// Returns whether two slices of one length are equal: most have a few words, for which a call of
+/// the C library would take longer.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (words, rest) = one.as_chunks::<8>();

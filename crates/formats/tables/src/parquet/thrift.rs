@@ -1,6 +1,6 @@
-//! Thrift's compact protocol, as far as Parquet's headers and its footer need it.
+//! Thrift's compact protocol, as far as Parquet's headers and footer need it.
 
-/// Numbers of types in the headers of fields and lists.
+/// Type numbers in the headers of fields and lists.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 pub(crate) const I32: u8 = 5;
@@ -9,7 +9,7 @@ pub(crate) const BINARY: u8 = 8;
 const LIST: u8 = 9;
 pub(crate) const STRUCT: u8 = 12;
 
-/// Writes one struct; others inside of it are written by [`Self::structure`].
+/// Writer of one struct; [`Self::structure`] writes nested ones.
 #[derive(Debug)]
 pub(crate) struct Struct<'a> {
     out: &'a mut Vec<u8>,
@@ -24,7 +24,7 @@ impl<'a> Struct<'a> {
         this.out.push(0);
     }
 
-    /// The header of a field: fields come in the order of their numbers.
+    /// Writes the header of a field. Fields must come in the order of their numbers.
     fn field(&mut self, id: i16, kind: u8) {
         if let Ok(step @ 1..=15) = u8::try_from(id - self.last) {
             self.out.push(step << 4 | kind);
@@ -59,7 +59,7 @@ impl<'a> Struct<'a> {
         Struct::write(self.out, fields);
     }
 
-    /// A list of elements of one type, each written by `write`.
+    /// Writes a list of elements of one type; `write` writes each element.
     pub(crate) fn list<T>(
         &mut self,
         id: i16,
@@ -78,18 +78,18 @@ impl<'a> Struct<'a> {
     }
 }
 
-/// An element of a list of numbers.
+/// Writes a number as a list element.
 pub(crate) fn number(out: &mut Vec<u8>, value: i32) {
     varint(out, zigzag(value.into()));
 }
 
-/// An element of a list of texts.
+/// Writes a text as a list element.
 pub(crate) fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-/// A number in groups of 7 bits, the lowest first.
+/// Writes a number in groups of 7 bits, lowest first.
 pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -98,7 +98,7 @@ pub(crate) fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Numbers near 0 of either sign become small ones.
+/// Maps numbers near 0 of either sign to small unsigned ones.
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

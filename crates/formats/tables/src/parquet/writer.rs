@@ -1,4 +1,4 @@
-//! A file: groups of rows, then the footer that says where they are.
+//! A file: row groups, then the footer with their positions.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,23 @@ use crate::parquet::columns::{Columns, Field, Kind};
 use crate::parquet::pages::{self, Chunk, PLAIN, RLE};
 use crate::parquet::thrift::{self, BINARY, I32, STRUCT, Struct};
 
-/// The first and the last bytes of a file.
+/// First and last bytes of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Numbers of the format (`parquet.thrift`): types, and that of text.
+/// Type numbers of the format (`parquet.thrift`), and that of text.
 const BOOLEAN: i32 = 0;
 const INT64: i32 = 2;
 const BYTE_ARRAY: i32 = 6;
 const UTF8: i32 = 0;
 
-/// Writes a file of these columns.
+/// Writer of a file with these columns.
 ///
-/// Memory is needed for one group of rows, as bytes, and some for each group that was written.
+/// Memory is needed for the encoded bytes of one row group, and a little for each group written.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     fields: Vec<Field>,
     sorted_by: Vec<usize>,
-    /// Bytes that were written.
+    /// Number of bytes written.
     at: u64,
     rows: i64,
     groups: Vec<Group>,
@@ -37,7 +37,8 @@ struct Group {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file. `sorted_by` are the columns by which the rows of each group are sorted, upwards: that is noted for engines.
+    /// Begins a file. `sorted_by` are the columns by which the rows of each group are sorted, in
+    /// ascending order; this is recorded for engines.
     pub fn new(mut out: W, fields: &[Field], sorted_by: &[usize]) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         let at = MAGIC.len() as u64;
@@ -45,11 +46,11 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, fields, sorted_by, at, rows: 0, groups: Vec::new(), buffer: Vec::new() })
     }
 
-    /// Writes the rows that were collected as a group, sorted; and forgets them.
+    /// Sorts the collected rows, writes them as a group, and removes them.
     ///
     /// # Errors
     ///
-    /// Those of the output; and if a column has not as many values as the first.
+    /// Returns an error of the output, or an error if the columns differ in length.
     pub fn group(&mut self, columns: &mut Columns) -> io::Result<()> {
         let rows = columns.rows();
         if columns.columns.len() != self.fields.len() || columns.columns.iter().any(|column| column.len() != rows) {
@@ -72,12 +73,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Bytes of the groups that were written.
+    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.at
     }
 
-    /// Ends the file with its footer: `notes` are names with values that are kept in it. Gives the output back, flushed.
+    /// Ends the file with its footer, which contains `notes` as names and values. Returns the
+    /// flushed output.
     pub fn finish(mut self, notes: &[(&str, &str)]) -> io::Result<W> {
         let mut footer = Vec::new();
         self.footer(&mut footer, notes);
@@ -103,7 +105,8 @@ impl<W: Write> Writer<W> {
                 });
             });
             it.binary(6, concat!("dptrace version ", env!("CARGO_PKG_VERSION")).as_bytes());
-            // Values of each column are in the order of their type: without that, engines ignore their bounds.
+            // States that values of each column are in the order of their type; otherwise engines
+            // ignore their bounds.
             it.list(7, STRUCT, self.fields.iter(), |out, _| {
                 Struct::write(out, |it| it.structure(1, |_| ()));
             });
@@ -138,7 +141,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The root, which has the number of columns, or a column.
+/// Writes the schema's root, which has the number of columns, or a column.
 fn schema_element(out: &mut Vec<u8>, field: Option<&Field>, columns: usize) {
     Struct::write(out, |it| {
         let Some(field) = field else {
@@ -151,7 +154,7 @@ fn schema_element(out: &mut Vec<u8>, field: Option<&Field>, columns: usize) {
         it.binary(4, field.name.as_bytes());
         if field.kind == Kind::Text {
             it.i32(6, UTF8);
-            // The same as a logical type: STRING.
+            // The logical type STRING, equivalent to UTF8.
             it.structure(10, |it| it.structure(1, |_| ()));
         }
     });

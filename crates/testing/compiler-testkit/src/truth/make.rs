@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::tree::{Expr, Question, State, Stmt, Text};
 use super::value::{IntTy, OPERATORS, Value};
 
-/// How many variables, maps and parts of a tuple there are: one of each type of integer.
+/// Number of variables, maps and parts of a tuple: one for each type of integer.
 const KINDS: usize = IntTy::ALL.len();
-/// Written numbers at which something changes.
+/// Literals at which behaviour changes.
 const NUMBERS: [u64; 18] = [
     0,
     1,
@@ -28,11 +28,12 @@ const NUMBERS: [u64; 18] = [
     1 << 63,
     u64::MAX,
 ];
-/// Strings that are parts of each other, as long as words and a byte more or less, and longer than the stack's room.
+/// Strings that are parts of each other, that have the length of words and a byte more or less, or
+/// that exceed the room on the stack.
 const TEXTS: [&str; 9] =
     ["", "a", "ab", "b", "abababa", "abababab", "ababababa", "x and more than sixteen", "more than six"];
 
-/// Makes programs.
+/// Generator of programs.
 pub(crate) struct Maker {
     state: u64,
     loops: usize,
@@ -44,7 +45,7 @@ impl Maker {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, loops: 0, whiles: 0 }
     }
 
-    /// A number below another one (xorshift64).
+    /// Returns a random number below `limit` (xorshift64).
     fn below(&mut self, limit: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -65,7 +66,7 @@ impl Maker {
         }
     }
 
-    /// What variables and maps begin with, and the statements that set them.
+    /// Returns the initial values of variables and maps, and the statements that set them.
     pub(crate) fn beginning(&mut self) -> (State, String) {
         let (mut state, mut text) = (State::default(), String::new());
         let mut parts = Vec::new();
@@ -74,7 +75,8 @@ impl Maker {
             let (name, of) = (ty.name(), |number: u64| Value::int(i128::from(number), ty));
             state.maps.push(of(map));
             state.parts.push(of(part));
-            // Through a map, for the verifier not to know it: it would go through each turn of loops by itself.
+            // The value goes through a map, so that the verifier does not know it: otherwise it
+            // would go through each turn of a loop.
             state.vars.push(Value::int(of(map).number + i128::from(more), ty));
             let _ = writeln!(text, "@m{index} = ({name}){map}; let $v{index}: {name} = ({name})(@m{index} + {more});");
             let part_text = format!("({name}){part}");
@@ -89,7 +91,7 @@ impl Maker {
         (state, text)
     }
 
-    /// Statements.
+    /// Generates statements.
     pub(crate) fn stmts(&mut self, count: usize, deep: usize, in_loop: bool) -> Vec<Stmt> {
         (0..count).map(|_| self.stmt(deep, in_loop)).collect()
     }
@@ -128,7 +130,7 @@ impl Maker {
                 Stmt::For(depth, start, start + self.below(5) as i128 - 1, body)
             }
             9 => Stmt::Unroll(1 + self.below(3) as u32, self.body(deep, true)),
-            // A statement behind one that leaves is a mistake that is reported.
+            // A statement after one that leaves is an error, which is reported.
             _ => {
                 let leave = match self.below(8) {
                     0 => Stmt::Return,
@@ -145,7 +147,7 @@ impl Maker {
         Box::new(self.ex(deep))
     }
 
-    /// An expression that nests so deep at most.
+    /// Generates an expression of limited depth.
     pub(crate) fn ex(&mut self, deep: usize) -> Expr {
         if deep == 0 || self.below(5) == 0 {
             return self.leaf();
@@ -156,7 +158,7 @@ impl Maker {
             2 => Expr::Cast(None, self.boxed(deep)),
             3 => Expr::Unary("!", self.boxed(deep)),
             4 | 5 => {
-                // A truth value has no sign to turn.
+                // A boolean has no sign to invert.
                 let inner = Expr::Cast(Some(self.pick(&IntTy::ALL)), self.boxed(deep));
                 Expr::Unary(self.pick(&["-", "~"]), Box::new(inner))
             }

@@ -1,5 +1,5 @@
-//! What programs work out, beside what they should: random expressions and statements with the values that rules of our own
-//! give them, to be compared with what a compiled program prints.
+//! Compares the results of programs with the expected ones: random expressions and statements,
+//! whose values follow from independently written rules.
 
 mod make;
 mod tree;
@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 use make::Maker;
 use tree::{Expr, Stmt, run};
 
-/// How many expressions a program has.
+/// Number of expressions in a program.
 const EXPRESSIONS: usize = 20;
-/// The lines that set variables.
+/// Number of lines that set variables.
 const HEAD_LINES: usize = value::IntTy::ALL.len() + 1 + 3;
 
-/// What a program is made of.
+/// Contents of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Expressions, each printed.
@@ -24,19 +24,19 @@ pub enum Kind {
     Statements,
 }
 
-/// A random program, and what it is to print.
+/// A random program and its expected output.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// What it was made of.
+    /// Seed of the program.
     pub seed: u64,
-    /// Its statements, a line each.
+    /// Statements, one per line.
     pub body: String,
-    /// The lines that it prints.
+    /// Expected lines of output.
     pub lines: Vec<String>,
 }
 
 impl Truth {
-    /// The program of this number.
+    /// Generates the program for this seed.
     pub fn new(kind: Kind, seed: u64) -> Self {
         let mut maker = Maker::new(seed);
         let (mut state, mut body) = maker.beginning();
@@ -51,12 +51,13 @@ impl Truth {
         Self { seed, body, lines: state.lines }
     }
 
-    /// The script.
+    /// Returns the script.
     pub fn script(&self) -> String {
         format!("begin {{\n{}}}", self.body)
     }
 
-    /// The first line that differs, with what prints it if that is a statement of its own. Nothing if there is none.
+    /// Returns the first line that differs, with the statement that prints it if that is separate.
+    /// `None` if all are equal.
     pub fn difference(&self, events: &[String]) -> Option<String> {
         let most = self.lines.len().max(events.len());
         let line = (0..most).find(|line| self.lines.get(*line) != events.get(*line))?;

@@ -1,10 +1,10 @@
-//! Expressions and statements as trees: their text, and what they do.
+//! Expressions and statements as trees: their text and effects.
 
 use std::fmt;
 
 use super::value::{I64, IntTy, U64, Value, binary, unary};
 
-/// What a program's state is.
+/// State of a program.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct State {
     /// `$v0`, `$v1`...
@@ -15,9 +15,9 @@ pub(crate) struct State {
     pub(crate) parts: Vec<Value>,
     /// `$s0`, `$s1`...
     pub(crate) texts: Vec<String>,
-    /// `$f0`, `$f1`...: loops' variables, by how deep they are.
+    /// `$f0`, `$f1`...: variables of loops, by depth.
     pub(crate) loops: Vec<i128>,
-    /// What was printed.
+    /// Printed lines.
     pub(crate) lines: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// A question about strings.
+/// A comparison of strings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
     Same,
@@ -63,13 +63,13 @@ pub(crate) enum Expr {
     Map(usize),
     Part(usize),
     Loop(usize),
-    /// To an integer, or to a truth value.
+    /// A cast to an integer, or to a boolean if `None`.
     Cast(Option<IntTy>, Box<Expr>),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// `&&` or `||`.
     Logic(bool, Box<Expr>, Box<Expr>),
-    /// `?:`, without a middle where that is none.
+    /// `?:`, with or without a middle part.
     Choose(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
     /// `++` and `--` of a variable.
     Step {
@@ -88,7 +88,7 @@ pub(crate) enum Expr {
 }
 
 impl Expr {
-    /// Whether the compiler knows the value.
+    /// Returns whether the compiler knows the value.
     fn known(&self) -> bool {
         match self {
             Self::Literal(_) | Self::Texts(_, Text::Literal(_), Text::Literal(_)) | Self::Length(Text::Literal(_)) => {
@@ -111,7 +111,7 @@ impl Expr {
         }
     }
 
-    /// Its value, and what it does to the state.
+    /// Returns the value, and applies side effects to the state.
     pub(crate) fn value(&self, state: &mut State) -> Value {
         match self {
             Self::Literal(number) => Value::int(i128::from(*number), IntTy::of_literal(i128::from(*number))),
@@ -123,7 +123,7 @@ impl Expr {
             Self::Cast(Some(ty), inner) => Value::int(inner.value(state).number, *ty),
             Self::Unary("!", inner) => Value::truth(!inner.value(state).is_true()),
             Self::Unary(op, inner) => {
-                // The rule for what is written out holds for numbers, not for truth values.
+                // The rule for literals applies to numbers, not to booleans.
                 let value = inner.value(state);
                 unary(op, value, inner.known() && value.ty.is_some())
             }
@@ -160,7 +160,8 @@ impl Expr {
         }
     }
 
-    /// A choice has one type, whatever is chosen; but if the compiler knows which, it is that one's.
+    /// Evaluates a choice. It has one type for both results, unless the compiler knows which one is
+    /// chosen.
     fn choose(cond: &Self, then: Option<&Self>, otherwise: &Self, state: &mut State) -> Value {
         let which = cond.value(state);
         let then_value = |state: &mut State| then.map_or(which, |then| then.value(state));
@@ -208,7 +209,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Sets a variable; its type stays.
+/// Sets a variable, keeping its type.
 fn set(var: usize, value: &Expr, state: &mut State) {
     let number = value.value(state).number;
     state.vars[var].number = state.vars[var].ty.unwrap_or(U64).wrap(number);
@@ -216,13 +217,13 @@ fn set(var: usize, value: &Expr, state: &mut State) {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Stmt {
-    /// A tuple of values.
+    /// Prints a tuple of values.
     Print(Vec<Expr>),
-    /// The value is cast to the variable's type.
+    /// Sets a variable; the value is cast to its type.
     Set(usize, Expr),
     SetMap(usize, Expr),
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// A loop with the number of its counter, and how often it turns.
+    /// A loop with the number of its counter, and the number of turns.
     While(usize, u32, Vec<Stmt>),
     For(usize, i128, i128, Vec<Stmt>),
     Unroll(u32, Vec<Stmt>),
@@ -231,7 +232,7 @@ pub(crate) enum Stmt {
     Return,
 }
 
-/// How a statement ends.
+/// Flow of control after a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Next,
@@ -250,7 +251,7 @@ pub(crate) fn run(stmts: &[Stmt], state: &mut State) -> Flow {
     Flow::Next
 }
 
-/// Runs a loop's body once; says whether the loop ends, and how.
+/// Runs a loop's body once. Returns the flow after the loop, if it ends.
 fn turn(body: &[Stmt], state: &mut State) -> Option<Flow> {
     match run(body, state) {
         Flow::Next | Flow::Continue => None,
@@ -294,7 +295,7 @@ impl Stmt {
     }
 }
 
-/// Statements between braces.
+/// Statements in braces.
 struct Body<'s>(&'s [Stmt]);
 
 impl fmt::Display for Body<'_> {

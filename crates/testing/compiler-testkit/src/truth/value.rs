@@ -1,10 +1,12 @@
-//! Numbers and what operators make of them: the language's rules, written a second time, on numbers without a width.
+//! Numbers and operators: the language's rules, implemented a second time, on numbers of unlimited
+//! width.
 //!
-//! The rules are those of bpftrace 0.26's manual ("Integers", "Arithmetic Operators"): work is done in 64 bits, with a sign if
-//! either side has one, and a difference always has one. Where that manual leaves something undefined (division and right
-//! shift of negative numbers), they are C's. A distance of a shift counts by its low six bits, as the machine has it.
+//! The rules are those of bpftrace 0.26's manual ("Integers", "Arithmetic Operators"): operations
+//! use 64 bits, signed if either side is, and a difference is always signed. Cases that the manual
+//! leaves undefined (division and right shift of negative numbers) follow C. A shift distance
+//! counts by its low six bits, as on the machine.
 
-/// An integer's type.
+/// Type of an integer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IntTy {
     pub(crate) bits: u32,
@@ -26,7 +28,7 @@ impl IntTy {
         format!("{}int{}", if self.signed { "" } else { "u" }, self.bits)
     }
 
-    /// The number of this type that has the same low bits.
+    /// Returns the number of this type with the same low bits.
     pub(crate) fn wrap(self, number: i128) -> i128 {
         let whole = 1_i128 << self.bits;
         let low = number.rem_euclid(whole);
@@ -37,14 +39,14 @@ impl IntTy {
         self.wrap(number) == number
     }
 
-    /// The smallest type of these that a written number fits.
+    /// Returns the smallest type that holds a literal.
     pub(crate) fn of_literal(number: i128) -> Self {
         let signed = number < 0;
         let fits = |bits: &u32| Self { bits: *bits, signed }.holds(number);
         Self { bits: [8, 16, 32].into_iter().find(fits).unwrap_or(64), signed }
     }
 
-    /// The type of a value that may be of either.
+    /// Returns the type for a value of either type.
     fn join(self, other: Self) -> Self {
         if self.signed == other.signed {
             return Self { bits: self.bits.max(other.bits), ..self };
@@ -58,7 +60,7 @@ impl IntTy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Value {
     pub(crate) number: i128,
-    /// None for a truth value.
+    /// Type; `None` for a boolean.
     pub(crate) ty: Option<IntTy>,
 }
 
@@ -79,7 +81,7 @@ impl Value {
         self.ty.is_some_and(|ty| ty.signed)
     }
 
-    /// The type of a choice between this and another value.
+    /// Returns the type of a choice between this value and another; `None` for booleans.
     pub(crate) fn joined(self, other: Self) -> Option<IntTy> {
         match (self.ty, other.ty) {
             (Some(a), Some(b)) => Some(a.join(b)),
@@ -92,14 +94,14 @@ impl Value {
     }
 }
 
-/// The operators between two numbers.
+/// The operators on two numbers.
 pub(crate) const OPERATORS: [&str; 16] =
     ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">="];
 
-/// What an operator makes of two numbers.
+/// Applies an operator to two numbers.
 pub(crate) fn binary(op: &str, left: Value, right: Value) -> Value {
     let signed = left.signed() || right.signed() || op == "-";
-    // Both sides as numbers of one type of 64 bits.
+    // Both sides as numbers of one 64-bit type.
     let ty = IntTy { bits: 64, signed };
     let (l, r) = (ty.wrap(left.number), ty.wrap(right.number));
     let own = IntTy { bits: 64, signed: left.signed() };
@@ -126,7 +128,7 @@ pub(crate) fn binary(op: &str, left: Value, right: Value) -> Value {
     }
 }
 
-/// `-` and `~`. Of a written number `~` has no sign.
+/// Applies `-` or `~`. The result of `~` on a literal is unsigned.
 pub(crate) fn unary(op: &str, value: Value, known: bool) -> Value {
     match op {
         "-" if known => {

@@ -15,34 +15,35 @@ struct Args {
     /// Slots of all rings together; each lcore's share must be a power of two.
     #[arg(long, default_value_t = 65_536)]
     records: usize,
-    /// Lcores that record.
+    /// Number of lcores that record.
     #[arg(long, default_value_t = 2)]
     lcores: u32,
-    /// Connections at a time.
+    /// Number of simultaneous connections.
     #[arg(long, default_value_t = 8)]
     qpairs: u32,
-    /// Connections in all, one after another.
+    /// Total number of connections, one after another.
     #[arg(long)]
     connections: Option<u32>,
     /// Requests in flight on each connection.
     #[arg(long, default_value_t = 16)]
     queue_depth: u32,
-    /// How often the rings are written, in percent: more than 100 wraps them.
+    /// Records to write, in percent of the slots: more than 100 wraps the rings.
     #[arg(long, default_value_t = 125)]
     fill: u64,
-    /// Decides everything that is left to chance.
+    /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Leave out the bdev layer's records, which take several slots: then every record takes one.
     #[arg(long)]
     no_bdev: bool,
-    /// Write the sample that dptrace carries, whatever else was asked for. It is carried packed: `gzip -9 -n`.
+    /// Write the sample that dptrace contains, ignoring all other options. Store it packed:
+    /// `gzip -9 -n`.
     #[arg(long)]
     sample: bool,
-    /// Where the trace file goes.
+    /// Path of the trace file.
     #[arg(long)]
     out: PathBuf,
-    /// Where the recording of the qpair probes goes.
+    /// Path of the recording of the qpair probes.
     #[arg(long)]
     recording: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
-//! Writes into live trace files at the rate of real reactors, for benchmarks and tests of what reads along: counted
-//! records, a request's worth of them before each look at the clock.
+//! Writes into live trace files at the rate of real reactors, for benchmarks and tests of
+//! concurrent readers. The records are numbered, and a request's worth of them is written between
+//! two reads of the clock.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,13 +12,13 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use spdk_trace_writer::{Era, LiveTrace, Tpoint, TraceBuilder};
 
-/// Write into a raw trace file at a given rate; print how many records each lcore wrote.
+/// Write into a raw trace file at a given rate; print the number of records written on each lcore.
 #[derive(Clone, Debug, Parser)]
 struct Args {
-    /// Requests a second, of all lcores together; 0 is as many as possible.
+    /// Requests per second on all lcores together; 0 is as many as possible.
     #[arg(long, default_value_t = 250_000)]
     rate: u64,
-    /// Records of a request.
+    /// Records per request.
     #[arg(long, default_value_t = 12)]
     records: usize,
     /// Lcores; each is a thread.
@@ -26,33 +27,34 @@ struct Args {
     /// Slots of each lcore's ring.
     #[arg(long, default_value_t = 32_768)]
     slots: usize,
-    /// For how many milliseconds.
+    /// Duration of writing, in milliseconds.
     #[arg(long, default_value_t = 3_000)]
     millis: u64,
-    /// For how many milliseconds the file is there before anything is written.
+    /// Time that the file exists before anything is written, in milliseconds.
     #[arg(long, default_value_t = 500)]
     before: u64,
-    /// Where the file goes; it is removed at the end.
+    /// Path of the file; it is removed at the end.
     #[arg(long)]
     out: PathBuf,
 }
 
-/// The tracepoint of all records: its argument counts them.
+/// The tracepoint of all records, whose argument numbers them.
 const TICK: u16 = 64;
-/// Bytes of a slot.
+/// Size of a slot, in bytes.
 const SLOT: usize = 32;
 
-/// One lcore's thread.
+/// The thread of one lcore.
 struct Writer {
     file: File,
     args: Args,
-    /// Where slot 0 and the cursor are.
+    /// Offset of slot 0.
     ring: u64,
+    /// Offset of the cursor.
     cursor: u64,
 }
 
 impl Writer {
-    /// Writes until the time is over; gives how many records.
+    /// Writes until the time is over, and returns the number of records.
     fn run(&self, start: Instant) -> io::Result<u64> {
         let (records, slots) = (self.args.records as u64, self.args.slots as u64);
         let each = Duration::from_nanos(
@@ -71,7 +73,7 @@ impl Writer {
                 break;
             }
             for (number, slot) in (written..).zip(bytes.chunks_exact_mut(SLOT)) {
-                // The clock starts at a second: a time of 0 is no record's.
+                // The clock starts at one second: a record can't have time 0.
                 let tsc = 1_000_000_000 + now.as_nanos() as u64;
                 slot[..8].copy_from_slice(&tsc.to_le_bytes());
                 slot[8..10].copy_from_slice(&TICK.to_le_bytes());
@@ -95,7 +97,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let done = write(&args);
-    // It may never have been there.
+    // The file may not exist.
     let _ = std::fs::remove_file(&args.out);
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,39 +5,40 @@ use std::fmt::Write;
 use spdk_trace_writer::Rng;
 use spdk_trace_writer::nvmf::Transport;
 
-/// One qpair, from its add probe to its remove probe: what an annotation must say of a record in between.
+/// One qpair, from its add probe to its remove probe: the expected annotation of a record in
+/// between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Its pointer; the same one may belong to another connection later.
+    /// Pointer; another connection may reuse it later.
     pub qpair: u64,
     /// Id of the thread that polls it.
     pub thread: u64,
-    /// Its number within the controller.
+    /// Number within the controller.
     pub qid: u16,
     /// NQN of the subsystem.
     pub subnqn: String,
     /// NQN of the host.
     pub hostnqn: String,
-    /// How it came.
+    /// Transport of the connection.
     pub transport: Transport,
     /// The lcore that records for it.
     pub lcore: u32,
-    /// Its owner id in the eras with owners, `qid` in the others.
+    /// Owner id in the eras with owners, `qid` in the others.
     pub owner: u16,
-    /// When `nvmf_poll_group_add_qpair` was hit, in ticks.
+    /// Time of the hit of `nvmf_poll_group_add_qpair`, in ticks.
     pub added: u64,
-    /// When `nvmf_ctrlr_add_qpair` was hit, in ticks.
+    /// Time of the hit of `nvmf_ctrlr_add_qpair`, in ticks.
     pub named: u64,
-    /// When `nvmf_poll_group_remove_qpair` was hit, in ticks, if it was.
+    /// Time of the hit of `nvmf_poll_group_remove_qpair`, in ticks, if any.
     pub removed: Option<u64>,
 }
 
 impl Connection {
-    /// What SPDK writes as the owner's description (`with_listener`: from v26.05 on).
+    /// Returns the owner's description as SPDK writes it (`with_listener`: from v26.05 on).
     pub(super) fn description(&self, port: u64, with_listener: bool) -> String {
         let mut text = format!("127.0.0.1:{port} {}", self.subnqn);
         if with_listener {
-            // SANITY: writing to a String does not fail, so the result says nothing.
+            // SANITY: writing to a String does not fail.
             let _ = write!(text, " 127.0.0.1:4420 qid:{}", self.qid);
         }
         text
@@ -57,7 +58,8 @@ impl Connection {
     }
 }
 
-/// The recording as bpftrace prints it: nearly in order, since it reads one buffer a CPU after another.
+/// Returns the recording as bpftrace prints it: nearly in order, since it reads one per-CPU buffer
+/// after another.
 pub(super) fn recording(connections: &[Connection], rng: &mut Rng) -> String {
     let mut hits: Vec<_> = connections.iter().flat_map(Connection::hits).collect();
     hits.sort();

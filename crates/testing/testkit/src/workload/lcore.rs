@@ -1,5 +1,5 @@
-//! One lcore of the workload: its connections, the requests in flight on them, and a clock that runs from event to
-//! event. Lcores share nothing but the time at which they start.
+//! One lcore of the workload: its connections, the requests in flight on them, and a clock that
+//! runs from event to event. Lcores share nothing but the time at which they start.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,28 +10,30 @@ use spdk_trace_writer::{Record, Rng};
 use super::connection::Connection;
 use super::{Recorder, START, Workload};
 
-/// Where qpairs, requests and bdev I/Os lie; the lcore makes the bits from 32 on.
+/// Start of the addresses of qpairs; the lcore adds the bits from 32 on.
 const QPAIRS: u64 = 0x7f00_0000_0000;
+/// Start of the addresses of requests, which follow from those of their qpairs.
 const REQUESTS: u64 = 0x5500_0000_0000;
+/// Start of the addresses of bdev I/Os; the lcore adds the bits from 32 on.
 const BDEV_IOS: u64 = 0x2000_0000_0000;
-/// Bytes of a qpair, and of a request.
+/// Size of a qpair and of a request, in bytes.
 const QPAIR_SIZE: u64 = 0x630;
 
-/// What happens next, and where.
+/// The next event, and the index of its seat or request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Open(usize),
     Stage(usize),
 }
 
-/// A place for one connection after another.
+/// A sequence of connections, one at a time.
 #[derive(Debug, Clone, Default)]
 struct Seat {
-    /// Index of its connection, while it has one.
+    /// Index of its current connection.
     connection: usize,
-    /// Connections that are still to come.
+    /// Number of connections still to come.
     generations: u64,
-    /// Requests that this connection has still to send.
+    /// Number of requests that this connection still has to send.
     to_send: u64,
     in_flight: u64,
 }
@@ -39,7 +41,7 @@ struct Seat {
 #[derive(Debug, Clone)]
 struct Request {
     seat: usize,
-    /// Its pointer, reused by the next request of this place in the queue.
+    /// Pointer, reused by the next request of this position in the queue.
     pointer: u64,
     write: bool,
     stage: usize,
@@ -65,7 +67,7 @@ pub(super) struct LcoreRun<'a> {
     free_qpairs: Vec<u64>,
     free_owners: VecDeque<u16>,
     free_bdev_ios: Vec<u64>,
-    /// The next one where none is free.
+    /// Next bdev I/O to use if none is free.
     fresh_bdev_io: u64,
     bdev_depth: [u64; BDEVS.len()],
 }
@@ -134,7 +136,8 @@ impl<'a> LcoreRun<'a> {
         }
     }
 
-    /// The request of that place in the seat's queue; requests of the connection before are over.
+    /// Returns the request for this position in the seat's queue; requests of the previous
+    /// connection are over.
     fn place_for(&mut self, seat: usize, place: u64) -> usize {
         let qpair = self.connections[self.seats[seat].connection].qpair;
         let first = REQUESTS + (qpair - QPAIRS) * u64::from(self.workload.queue_depth);
@@ -195,7 +198,7 @@ impl<'a> LcoreRun<'a> {
         }
     }
 
-    /// Records that the seat's connection came (0) or goes (1).
+    /// Records that the seat's connection was created (0) or destroyed (1).
     fn record_connection(&mut self, seat: usize, which: usize) {
         let Connection { transport, qpair, owner, .. } = self.connections[self.seats[seat].connection];
         let record = self.stages.connection_record(transport, which, self.now, qpair, owner);
@@ -247,8 +250,8 @@ impl<'a> LcoreRun<'a> {
         self.record(&record);
     }
 
-    /// The bdev layer's record carries the time at which the request was submitted, which may lie before that of the
-    /// record before it.
+    /// Submits a bdev I/O. Its record has the time of submission, which may be before that of the
+    /// previous record.
     fn submit(&mut self, at: usize, stage: Stage) {
         let pointer = self.free_bdev_ios.pop().unwrap_or(self.fresh_bdev_io);
         if pointer == self.fresh_bdev_io {
@@ -273,7 +276,7 @@ impl<'a> LcoreRun<'a> {
         }
     }
 
-    /// The host sends the next request from the same place of its queue, or the connection ends.
+    /// Sends the next request from the same position of the queue, or ends the connection.
     fn next_request(&mut self, at: usize) {
         let mut request = self.requests[at].clone();
         let seat = request.seat;
@@ -305,13 +308,13 @@ impl<'a> LcoreRun<'a> {
     }
 }
 
-/// The seats of one lcore, with the connections that each will have.
+/// Creates the seats of one lcore, with the number of connections of each.
 fn seats(count: u64, connections: u64) -> Vec<Seat> {
     let generations = |seat| connections / count + u64::from(seat < connections % count);
     (0..count).map(|seat| Seat { generations: generations(seat), ..Seat::default() }).collect()
 }
 
-/// The owner ids that one lcore may give to its connections.
+/// Returns the owner ids that one lcore may assign to its connections.
 fn owners(workload: &Workload, stages: &Stages, lcore: u32) -> VecDeque<u16> {
     let free = if stages.has_owners() { FIRST_OWNER + BDEVS.len()..workload.owner_count } else { 0..0 };
     free.filter(|owner| *owner as u32 % workload.lcores == lcore).map(|owner| owner as u16).collect()

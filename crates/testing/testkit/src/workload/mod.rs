@@ -1,7 +1,9 @@
-//! A realistic load for benchmarks, demos and whole-program tests: an NVMe-oF target under reads and writes.
+//! A realistic load for benchmarks, demos and whole-program tests: an NVMe-oF target under reads
+//! and writes.
 //!
-//! Hosts connect over TCP and RDMA, keep a queue of requests in flight, and leave; every request passes the stages
-//! that SPDK records, on the lcore of its connection. The same seed gives the same bytes on every machine.
+//! Hosts connect over TCP and RDMA, keep a queue of requests in flight, and leave. Every request
+//! passes the stages that SPDK records, on the lcore of its connection. The same seed gives the
+//! same bytes on every machine.
 
 mod connection;
 mod lcore;
@@ -15,15 +17,15 @@ use crate::survivor::{Journal, Survivor};
 pub use connection::Connection;
 use lcore::LcoreRun;
 
-/// When the load begins, in ticks.
+/// Start of the load, in ticks.
 const START: u64 = 0x45a_0000_0000;
-/// Tracepoint ids up to the end of the last group that the load uses, NVMe-oF over TCP.
+/// Number of tracepoint ids up to the end of the last group that the load uses, NVMe-oF over TCP.
 const COMPACT_TPOINTS: usize = 6 * 64;
 
-/// What the load is recorded into.
+/// Target of the recording.
 struct Recorder {
     image: Image,
-    /// Where the truth is asked for.
+    /// Journal, if the truth is requested.
     journal: Option<Journal>,
 }
 
@@ -36,40 +38,41 @@ impl Recorder {
     }
 }
 
-/// What load to generate. Every field may be set; [`Workload::new`] has a small one.
+/// Parameters of a load. Every field may be set; [`Workload::new`] has a small one.
 #[derive(Debug, Clone)]
 pub struct Workload {
     /// The era of the file.
     pub era: Era,
-    /// Decides everything that is left to chance.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Lcores, from 0 on.
+    /// Number of lcores, which are numbered from 0.
     pub lcores: u32,
-    /// Slots of each lcore's ring, a power of two.
+    /// Number of slots in each lcore's ring, a power of two.
     pub slots: usize,
-    /// Requests in all; every connection sends at least one.
+    /// Total number of requests; every connection sends at least one.
     pub requests: u64,
-    /// Connections at a time.
+    /// Number of simultaneous connections.
     pub qpairs: u32,
-    /// Connections in all, one after another; at least `qpairs`.
+    /// Total number of connections, one after another; at least `qpairs`.
     pub connections: u32,
-    /// Requests in flight on each connection.
+    /// Number of requests in flight on each connection.
     pub queue_depth: u32,
-    /// How many connections of 1,000 use RDMA.
+    /// Connections per 1,000 that use RDMA.
     pub rdma_per_mille: u32,
-    /// How many requests of 1,000 are writes.
+    /// Requests per 1,000 that are writes.
     pub writes_per_mille: u32,
-    /// How many `BDEV_IO_START` records of 1,000 carry an earlier tsc than the record before them.
+    /// `BDEV_IO_START` records per 1,000 with an earlier tsc than the record before them.
     pub early_starts_per_mille: u32,
-    /// Ticks a second.
+    /// Ticks per second.
     pub tsc_rate: u64,
-    /// Owners that the file has room for, in the eras with owners.
+    /// Number of owners that the file has room for, in the eras with owners.
     pub owner_count: usize,
-    /// Whether the tables of an era F file end behind what is used of them, instead of being as long as SPDK's.
+    /// True if the tables of an era F file end after their used part, instead of having SPDK's
+    /// sizes.
     pub compact: bool,
-    /// Whether the bdev layer records as well; its records take several slots, all others one.
+    /// True if the bdev layer records as well; its records take several slots, all others one.
     pub bdev: bool,
-    /// Whether to keep the list of surviving records, which takes time and memory.
+    /// True to keep the list of surviving records, which takes time and memory.
     pub truth: bool,
 }
 
@@ -78,16 +81,17 @@ pub struct Workload {
 pub struct Generated {
     /// The trace file.
     pub file: TraceFile,
-    /// What a recording of SPDK's three qpair probes holds.
+    /// Recording of SPDK's three qpair probes.
     pub recording: String,
-    /// Every connection, lcore after lcore, in the order in which they came.
+    /// All connections, by lcore and in the order of creation.
     pub connections: Vec<Connection>,
-    /// The records that are still in the rings, if [`Workload::truth`] asked for them.
+    /// The records still in the rings, if requested by [`Workload::truth`].
     pub truth: Vec<Survivor>,
 }
 
 impl Workload {
-    /// 2,000 requests on two lcores, over eight connections at a time of twelve in all; nothing wraps.
+    /// Returns 2,000 requests on two lcores, over eight simultaneous connections of twelve in all;
+    /// nothing wraps.
     #[must_use]
     pub fn new(era: Era) -> Self {
         Self {
@@ -110,7 +114,7 @@ impl Workload {
         }
     }
 
-    /// The load of the sample that dptrace carries for `dptrace demo`: small, and nothing wraps.
+    /// Returns the load of the sample in dptrace for `dptrace demo`: small, and nothing wraps.
     #[must_use]
     pub fn sample() -> Self {
         Self {
@@ -126,7 +130,7 @@ impl Workload {
         }
     }
 
-    /// Sets `requests` so that the rings are written about `percent` times of 100: 125 wraps them.
+    /// Sets `requests` so that about `percent` % of the slots are written: 125 wraps the rings.
     #[must_use]
     pub fn filling(mut self, percent: u64) -> Self {
         let slots = self.slots as u64 * u64::from(self.lcores);
@@ -137,8 +141,8 @@ impl Workload {
     /// Generates the load.
     ///
     /// # Panics
-    /// If there are no lcores, fewer connections at a time than lcores, no requests in flight, or `slots` is no power
-    /// of two or too few for one record.
+    /// If there are no lcores, fewer simultaneous connections than lcores, no requests in flight,
+    /// or `slots` is not a power of two or too small for one record.
     pub fn generate(&self) -> Generated {
         assert!(self.lcores > 0 && self.qpairs >= self.lcores, "every lcore needs a connection");
         assert!(self.queue_depth > 0, "a connection needs a request in flight");
@@ -157,7 +161,7 @@ impl Workload {
         Generated { file: recorder.image.file, recording, connections, truth }
     }
 
-    /// One lcore's share of things that all lcores share out.
+    /// Returns one lcore's share of a total.
     fn share(&self, all: u64, lcore: u32) -> u64 {
         let lcores = u64::from(self.lcores);
         all / lcores + u64::from(u64::from(lcore) < all % lcores)

@@ -1,4 +1,4 @@
-//! What a generated load must look like, in every era.
+//! Tests of a generated load, in every era.
 
 use std::collections::{BTreeMap, BTreeSet};
 

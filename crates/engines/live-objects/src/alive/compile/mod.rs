@@ -1,4 +1,4 @@
-//! Specs compiled for a program: names and members are looked up once, and not for each object.
+//! Specs compiled for a program: names and members are looked up once, not for each object.
 
 mod steps;
 
@@ -9,20 +9,20 @@ use typeinfo::TypeStore;
 use crate::alive::Misfit;
 pub(crate) use steps::{Loop, LoopKind};
 
-/// What is known of a program: its types, and the addresses of its globals.
+/// Types of a program, and the addresses of its globals.
 #[derive(Debug)]
 pub struct Program<'p> {
     evaluator: Evaluator<'p>,
 }
 
 impl<'p> Program<'p> {
-    /// A program with these types and globals.
+    /// Creates a program with these types and globals.
     pub fn new(types: TypeStore<'p>, globals: &'p dyn Globals) -> Self {
         Self { evaluator: Evaluator::new(&Nothing, types, globals) }
     }
 }
 
-/// Globals of which only the addresses are known, by their names.
+/// Globals with known addresses only, looked up by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses<F>(pub F);
 
@@ -33,7 +33,7 @@ impl<F: Fn(&str) -> Option<u64>> Globals for Addresses<F> {
     }
 }
 
-/// No memory: nothing is read while specs are compiled.
+/// Memory without content: nothing is read while specs are compiled.
 struct Nothing;
 
 impl Memory for Nothing {
@@ -42,29 +42,29 @@ impl Memory for Nothing {
     }
 }
 
-/// Compiles the expressions of one way to find objects.
+/// Compiler of the expressions of one way to find objects.
 struct Compiler<'c, 'p> {
     evaluator: &'c Evaluator<'p>,
-    /// The loops' variables.
+    /// Variables of the loops.
     scope: Scope,
 }
 
-/// How the objects of a spec are found in a program's memory.
+/// Compiled spec: finds the objects in a program's memory.
 #[derive(Clone, Debug, Default)]
 pub struct Compiled {
     pub(crate) loops: Vec<Loop>,
     pub(crate) checks: Vec<(Expression, Located)>,
     pub(crate) values: Vec<Expression>,
-    /// Which of the spec's values these are: one whose members the program does not have is left out.
+    /// Names of the values that the program has; others are in `left_out`.
     names: Vec<String>,
-    /// Which of the values identifies an object.
+    /// Index of the value that identifies an object.
     pub(crate) key: usize,
-    /// What each of the values is.
+    /// Shape of each value.
     shapes: Vec<Shape>,
     left_out: Vec<Misfit>,
 }
 
-/// What a value is, for those who print it.
+/// Shape of a value, for printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Number,
@@ -73,27 +73,27 @@ enum Shape {
 }
 
 impl Compiled {
-    /// Whether that value is a pointer.
+    /// Returns true if this value is a pointer.
     pub fn is_pointer(&self, value: usize) -> bool {
         self.shapes.get(value) == Some(&Shape::Pointer)
     }
 
-    /// Whether that value is a text.
+    /// Returns true if this value is text.
     pub fn is_text(&self, value: usize) -> bool {
         self.shapes.get(value) == Some(&Shape::Text)
     }
 
-    /// The names of the values, in their order.
+    /// Returns the names of the values, in their order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Which of the values identifies an object.
+    /// Returns the index of the value that identifies an object.
     pub fn key(&self) -> usize {
         self.key
     }
 
-    /// Values that this program does not have, and why.
+    /// Returns the values that this program does not have, with reasons.
     pub fn left_out(&self) -> &[Misfit] {
         &self.left_out
     }
@@ -102,13 +102,14 @@ impl Compiled {
 /// Compiles the first way to find the spec's objects that fits the program.
 ///
 /// # Errors
-/// Why each of the ways does not fit. None at all if the spec has no such part.
+/// Returns the reason why each of the ways does not fit; an empty list if the spec has no ways.
 pub fn compile(spec: &ObjectSpec, program: &Program<'_>) -> Result<Compiled, Vec<Misfit>> {
     first_that_fits(spec, program, false)
 }
 
 impl Compiled {
-    /// The same for objects whose addresses are known, without a way to them: the last loop's variable is the address.
+    /// Compiles a spec for objects at known addresses, without a way to them. The last loop's
+    /// variable is the address.
     ///
     /// # Errors
     /// As [`compile`].
@@ -162,12 +163,12 @@ fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers:
 }
 
 impl Compiler<'_, '_> {
-    /// A number, a pointer or a text.
+    /// Compiles a number, a pointer or a text.
     fn value(&self, text: &str) -> Result<Expression, String> {
         self.evaluator.compile(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
     }
 
-    /// The value as what the spec says that it is.
+    /// Compiles a value, and checks it against the spec: text or not.
     fn shaped(&self, text: &str, is_text: bool) -> Result<(Expression, Shape), String> {
         if is_text {
             let compiled = self.evaluator.compile_text(&parsed(text)?, &self.scope);

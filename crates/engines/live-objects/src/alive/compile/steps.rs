@@ -6,27 +6,27 @@ use typeinfo::{NameKind, TypeRef};
 
 use super::{Compiler, parsed};
 
-/// A loop over elements: its variable is the address of each.
+/// Loop over elements. Its variable is the address of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     pub(crate) kind: LoopKind,
-    /// As it is written, for messages.
+    /// Source text, for messages.
     pub(crate) text: String,
 }
 
-/// How the next element is found.
+/// Data structure of a loop: determines the next element.
 #[derive(Clone, Debug)]
 pub(crate) enum LoopKind {
-    /// Any of the lists of `sys/queue.h`: the first word of its head points to the first element, the first word of an
-    /// element's link to the next one, and 0 ends it.
+    /// Any of the lists of `sys/queue.h`. The first word of the head points to the first element,
+    /// the first word of an element's link to the next one; 0 ends the list.
     List { head: Expression, link: u64 },
-    /// A binary tree: the first word of its head points to the root.
+    /// Binary tree. The first word of its head points to the root.
     Tree { head: Expression, left: u64, right: u64 },
-    /// Pointers behind each other; those that are 0 are no elements.
+    /// Array of pointers; null pointers are skipped.
     Array { first: Expression, count: Expression },
-    /// Elements of this size behind each other.
+    /// Array of elements of this size.
     Range { first: Expression, count: Expression, size: u64 },
-    /// The address is given.
+    /// Address given by the caller.
     Given,
 }
 
@@ -74,7 +74,7 @@ impl Compiler<'_, '_> {
         Ok((element, LoopKind::Range { first: compiled, count: self.value(count)?, size }))
     }
 
-    /// The address of a list's head: of a member, or a number.
+    /// Compiles the address of a list's head: of a member, or a number.
     fn head(&self, text: &str) -> Result<Expression, String> {
         self.evaluator.compile_address(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
     }
@@ -90,7 +90,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The arguments: separated by commas that are not within parentheses or strings.
+/// Splits arguments at commas that are not within parentheses or strings.
 fn split(text: &str) -> Vec<String> {
     let (mut depth, mut quoted, mut args) = (0_u32, false, vec![String::new()]);
     for c in text.chars() {

@@ -76,7 +76,7 @@ impl Chance {
         })
     }
 
-    /// A variable or a map.
+    /// Generates a variable or a map.
     pub(super) fn place(&mut self, depth: u32) -> Expr {
         if self.coin() {
             return expr(ExprKind::Var(self.name().text));

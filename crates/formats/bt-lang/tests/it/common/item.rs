@@ -46,7 +46,7 @@ impl Chance {
         Item { kind, span: Span::default() }
     }
 
-    /// Attach points are taken from a script, since they hold their text.
+    /// Parses a probe from a script, since attach points hold their text.
     fn probe(&mut self, depth: u32) -> Probe {
         let text: Vec<&str> = (0..=self.below(2)).map(|_| self.of(&POINTS)).collect();
         let parsed = bt_lang::parse(&format!("{} {{}}", text.join(",")));
@@ -108,7 +108,7 @@ impl Chance {
         CField { name, ty, bits, span }
     }
 
-    /// A type that C can declare with one group of parentheses.
+    /// Generates a type that C can declare with one group of parentheses.
     fn c_type(&mut self, depth: u32) -> Type {
         let mut kind = match self.below(3) {
             0 => TypeKind::Name(self.of(&["unsigned int", "char", "u64"]).to_owned()),

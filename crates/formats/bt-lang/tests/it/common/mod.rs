@@ -1,4 +1,4 @@
-//! Random trees: what a parser could give, of every kind of node.
+//! Random trees with every kind of node that the parser can return.
 
 pub(crate) mod expr;
 pub(crate) mod item;
@@ -6,7 +6,7 @@ pub(crate) mod stmt;
 
 use bt_lang::ast::{Name, Program, Span};
 
-/// Chance, from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -47,7 +47,7 @@ impl Chance {
         Name::new(text, Span::default())
     }
 
-    /// A program, of nodes that nest up to `depth`.
+    /// Generates a program whose nodes nest up to `depth`.
     pub(crate) fn program(&mut self, depth: u32) -> Program {
         let header =
             if self.below(4) == 0 { Some(Name::new("#!/usr/bin/env bpftrace", Span::default())) } else { None };

@@ -5,7 +5,7 @@ use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, Name, Span, Stmt, S
 use super::Chance;
 
 impl Chance {
-    /// A block. `valued`: it may have a value.
+    /// Generates a block, which may have a value if `valued`.
     pub(super) fn block(&mut self, depth: u32, valued: bool) -> Block {
         let stmts = self.many(3, |chance| Stmt::new(chance.stmt(depth), Span::default()));
         let value = if valued { self.maybe(|chance| Box::new(chance.expr(depth))) } else { None };
@@ -43,7 +43,8 @@ impl Chance {
         StmtKind::Expr(Expr::new(kind, Span::default()))
     }
 
-    /// An expression that is a statement: its blocks have no values if it is made of nothing else.
+    /// Generates an expression statement, never a bare `if` or block, whose blocks could have no
+    /// value.
     fn unvalued(&mut self, depth: u32) -> Expr {
         let expr = self.expr(depth);
         if matches!(expr.kind, ExprKind::If(_) | ExprKind::Block(_)) { self.place(1) } else { expr }

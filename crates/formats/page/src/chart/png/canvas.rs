@@ -1,9 +1,10 @@
-//! Pixels, and areas and lines in them. What covers a part of a pixel has that part of its colour.
+//! Pixels, with areas and lines drawn into them. A partly covered pixel is blended by the covered
+//! part.
 
-/// What is farther away than this is in no picture.
+/// Limit on coordinates: anything farther away is in no picture.
 const FARTHEST: f64 = 1e5;
 
-/// A straight line between two places.
+/// A straight line between two points.
 type Piece = ((f64, f64), (f64, f64));
 
 /// A picture: red, green and blue of each pixel, row by row.
@@ -13,7 +14,7 @@ pub(super) struct Canvas {
     pixels: Vec<u8>,
 }
 
-/// A colour between two others: `part` is how much there is of the second.
+/// Mixes two colours; `part` is the share of the second.
 pub(super) fn mixed(from: [u8; 3], to: [u8; 3], part: f64) -> [u8; 3] {
     [0, 1, 2].map(|n| (f64::from(from[n]) + (f64::from(to[n]) - f64::from(from[n])) * part).round() as u8)
 }
@@ -27,7 +28,7 @@ impl Canvas {
         &self.pixels
     }
 
-    /// Covers a part of a pixel, from 0 to 1. One that is outside is left out.
+    /// Blends a colour into a part of a pixel, from 0 to 1. Pixels outside the picture are ignored.
     pub(super) fn blend(&mut self, x: usize, y: usize, colour: [u8; 3], part: f64) {
         if x >= self.width || y >= self.height {
             return;
@@ -41,7 +42,7 @@ impl Canvas {
 
     /// Fills left, top, right, bottom with the colour of each pixel.
     pub(super) fn rectangle(&mut self, [left, top, right, bottom]: [f64; 4], colour: impl Fn(usize, usize) -> [u8; 3]) {
-        // Of a pixel from `n` on, the part between both ends.
+        // The covered part of pixel `n`.
         let covered = |n: usize, from: f64, to: f64| ((n as f64 + 1.0).min(to) - (n as f64).max(from)).max(0.0);
         for y in pixels(top, bottom, self.height) {
             let of_row = covered(y, top, bottom);
@@ -51,7 +52,8 @@ impl Canvas {
         }
     }
 
-    /// Draws a line through these points. `dashes` are drawn and left out by turns; if there are none, all is drawn.
+    /// Draws a line through these points. `dashes` are lengths drawn and left out by turns; if
+    /// empty, the line is solid.
     pub(super) fn curve(&mut self, points: &[(f64, f64)], width: f64, dashes: &[f64], colour: [u8; 3]) {
         let is_inside = |(x, y): &(f64, f64)| x.abs() < FARTHEST && y.abs() < FARTHEST;
         let points: Vec<_> = points.iter().copied().filter(is_inside).collect();
@@ -82,14 +84,14 @@ impl Canvas {
     }
 }
 
-/// The pixels that a length touches, of those that there are.
+/// Returns the pixels that a range touches, within the picture.
 fn pixels(from: f64, to: f64, all: usize) -> std::ops::Range<usize> {
-    // A number that is none becomes 0.
+    // NaN becomes 0.
     let within = |n: f64| n.clamp(0.0, all as f64) as usize;
     within(from.floor())..within(to.ceil())
 }
 
-/// How far a place is from a line with two ends.
+/// Returns the distance of a point from a line segment.
 fn distance(at: (f64, f64), from: (f64, f64), to: (f64, f64)) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let square = dx * dx + dy * dy;
@@ -98,7 +100,7 @@ fn distance(at: (f64, f64), from: (f64, f64), to: (f64, f64)) -> f64 {
     (at.0 - from.0 - along * dx).hypot(at.1 - from.1 - along * dy)
 }
 
-/// The pieces of a line that are drawn of it.
+/// Returns the dashes of a line.
 fn dashed(pieces: &[Piece], dashes: &[f64]) -> Vec<Piece> {
     let mut drawn = Vec::new();
     let (mut turn, mut left) = (0, dashes[0]);

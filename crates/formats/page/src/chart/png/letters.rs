@@ -1,16 +1,17 @@
-//! Letters: Noto Sans Mono (SIL Open Font License 1.1) as the crate `noto-sans-mono-bitmap` has rastered it, with smooth edges.
+//! Letters: Noto Sans Mono (SIL Open Font License 1.1), rasterized with smooth edges by the crate
+//! `noto-sans-mono-bitmap`.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster};
 
 use super::canvas::Canvas;
 
 const SIZE: RasterHeight = RasterHeight::Size20;
-/// Who ends with nothing below the line: where letters stand is measured by it.
+/// A letter that ends on the baseline, used to measure it.
 const UPRIGHT: char = 'H';
 
 /// The letters of a picture.
 pub(super) struct Letters {
-    /// Rows of a raster above the line on which letters stand.
+    /// Number of raster rows above the baseline.
     above: i64,
     width: i64,
 }
@@ -23,12 +24,12 @@ impl Letters {
         Self { above, width: raster(UPRIGHT).map_or(0, |it| signed(it.width())) }
     }
 
-    /// How many pixels wide a text is.
+    /// Returns the width of a text, in pixels.
     pub(super) fn width(&self, text: &str) -> f64 {
         text.chars().count() as f64 * self.width as f64
     }
 
-    /// Draws letters that stand on the line `y`, the first one from `x` on.
+    /// Draws text on the baseline `y`, starting at `x`.
     pub(super) fn draw(&self, canvas: &mut Canvas, (x, y): (i64, i64), text: &str, is_bold: bool, colour: [u8; 3]) {
         let top = y.saturating_sub(self.above);
         for (n, letter) in (0..).zip(text.chars()) {
@@ -56,7 +57,8 @@ fn raster(letter: char) -> Option<RasterizedChar> {
     get_raster(letter, FontWeight::Regular, SIZE)
 }
 
-/// Text of letters that there are: ISO 8859-1. Two signs of our own have others in their place, and all else is `?`.
+/// Replaces letters that the font lacks (all beyond ISO 8859-1) with `?`, and our arrow and
+/// ellipsis with ASCII.
 pub(super) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -77,7 +79,7 @@ mod tests {
     #[test]
     fn letters_that_there_are_not_are_question_marks() {
         assert_eq!(shown("TCP_REQ → ü…\u{4e2d}\u{200b}é"), "TCP_REQ -> ü...??é");
-        // All but the hyphen that is seen at the end of a line only.
+        // Only the soft hyphen is missing.
         let missing: Vec<char> = (' '..='~').chain('\u{a1}'..='\u{ff}').filter(|it| raster(*it).is_none()).collect();
         assert_eq!(missing, ['\u{ad}']);
     }

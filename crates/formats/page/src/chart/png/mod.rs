@@ -1,4 +1,4 @@
-//! A chart as PNG: its shapes drawn into pixels, with smooth edges, and these compressed.
+//! A chart as PNG: its shapes drawn into pixels, with smooth edges, and compressed.
 
 mod canvas;
 mod letters;
@@ -12,14 +12,15 @@ use crate::escape;
 use canvas::Canvas;
 use letters::Letters;
 
-/// Pixels of the picture for a pixel of a screen: letters of this size have a raster, and a screen with a finer grid shows more.
+/// Picture pixels per screen pixel: letters of this size have a raster, and a finer screen shows
+/// more.
 const SCALE: f64 = 1.5;
 
-/// The file: 1,680 pixels wide.
+/// Encodes the file, 1,680 pixels wide.
 ///
 /// # Errors
 ///
-/// Those of the compression; there is no reason for one.
+/// Returns the compressor's error, which cannot occur when writing to memory.
 pub(super) fn file(chart: &Chart) -> io::Result<Vec<u8>> {
     let (head, top) = chart.head();
     let [width, height] = [WIDTH, chart.height()].map(|length| (length * SCALE).ceil() as usize);
@@ -35,12 +36,12 @@ pub(super) fn file(chart: &Chart) -> io::Result<Vec<u8>> {
     encode(width, height, painter.canvas.pixels())
 }
 
-/// Draws shapes.
+/// Painter of shapes.
 struct Painter {
     canvas: Canvas,
     letters: Letters,
     styles: Styles,
-    /// Where the drawing begins, in pixels of a screen.
+    /// Top of the drawing, in screen pixels.
     top: f64,
 }
 
@@ -102,7 +103,8 @@ impl Painter {
     }
 }
 
-/// How much of a pixel is a line of the pattern of holes: lines that fall to the left, a sixth of whose distance is drawn.
+/// Returns the part of a pixel covered by the hatch of holes: lines that fall to the left, a sixth
+/// of the distance wide.
 fn hatch(x: usize, y: usize) -> f64 {
     const DISTANCE: f64 = 6.0 * SCALE;
     const LINE: f64 = 1.0 * SCALE;
@@ -111,8 +113,9 @@ fn hatch(x: usize, y: usize) -> f64 {
     (LINE / 2.0 + 0.5 - from_middle).clamp(0.0, 1.0)
 }
 
-/// The file (PNG, third edition, sections 5 and 11): 8 bits for each of red, green and blue, each row as the difference to the one
-/// above (filter 2, "Up"), because rows of a chart are alike.
+/// Encodes the file (PNG, third edition, sections 5 and 11): 8 bits for each of red, green and
+/// blue. Each row is stored as the difference to the one above (filter 2, "Up"), because rows of a
+/// chart are alike.
 fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let length = width * 3;
     let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -126,7 +129,8 @@ fn encode(width: usize, height: usize, pixels: &[u8]) -> io::Result<Vec<u8>> {
     let [width, height] = [width, height].map(|length| (length as u32).to_be_bytes());
     // 8 bits, RGB; the only compression, the only set of filters, not interlaced.
     let header = [width.as_slice(), &height, &[8, 2, 0, 0, 0]].concat();
-    // 192 dots an inch are two pixels for each of a screen: here one and a half, 144 dots, as 5,669 a metre.
+    // 192 dots per inch are two pixels per screen pixel; one and a half are 144 dots, which is
+    // 5,669 per metre.
     let dots = [5669_u32.to_be_bytes().as_slice(), &5669_u32.to_be_bytes(), &[1]].concat();
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     for (kind, data) in [(b"IHDR", header), (b"pHYs", dots), (b"IDAT", packed), (b"IEND", Vec::new())] {
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
     use crate::Report;
 
-    /// The pixels of a file that has one chunk of them.
+    /// Decodes the pixels of a file with one chunk of them.
     fn decoded(file: &[u8]) -> (usize, usize, Vec<u8>) {
         assert_eq!(&file[..8], b"\x89PNG\r\n\x1a\n");
         let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes")) as usize;
@@ -195,7 +199,7 @@ mod tests {
         assert!(dark(15, 40) > 20, "the sentence has {} dark pixels", dark(15, 40));
     }
 
-    /// Places beyond the edges, and numbers that are none, do nothing.
+    /// Positions beyond the edges, infinite numbers and NaN draw nothing.
     #[test]
     fn nothing_is_drawn_outside() {
         let mut drawing = Drawing { height: 1.0, ..Drawing::default() };

@@ -1,4 +1,4 @@
-//! JSON documents read, as lines.
+//! Lines of JSON documents.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use spdk_trace::{JsonTrace, Problems};
 
 use super::line;
 
-/// The records of a document, and all that was wrong with it.
+/// Returns the records of a document as lines, and the damage found.
 #[track_caller]
 pub(crate) fn read_json(text: impl Into<Vec<u8>>) -> (Vec<String>, Problems) {
     match JsonTrace::parse(text.into()) {

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use spdk_trace::{ArgValue, Args, Object, Poller, Record};
 
-/// What was found wrong, a line each: lcore, kind, count and offset.
+/// Formats problems, a line each: lcore, kind, count and offset.
 pub(crate) fn problems(problems: &spdk_trace::Problems) -> Vec<String> {
     let lcore = |lcore: Option<spdk_trace::Lcore>| lcore.map_or_else(String::new, |lcore| format!("lcore {lcore}: "));
     problems.iter().map(|f| format!("{}{:?} x{} at {}", lcore(f.lcore), f.problem, f.count, f.first)).collect()
 }
 
-/// `lcore tsc TPOINT`, and what there is of: poller, `<owner>`, `size N`, object, `(related)`, `argument=value`.
+/// Formats a record as `lcore tsc TPOINT`, followed by the parts that it has: poller, `<owner>`,
+/// `size N`, object, `(related)`, `argument=value`.
 ///
 /// An object is `r0(0x1000)+age`, `n/a(0x1000)` if its creation was not seen, or its bare id if it has no type.
 pub(crate) fn line(record: &Record<'_>) -> String {

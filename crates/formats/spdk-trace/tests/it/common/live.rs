@@ -1,4 +1,4 @@
-//! Records whose every field follows from their tsc, and the check that a reader got nothing else.
+//! Records whose every field follows from their tsc, and a check that a reader returned no others.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use testkit::{Era, Record, Tpoint, TraceBuilder};
 const SHORT: u16 = 64;
 const LONG: u16 = 65;
 
-/// A trace of that era without records. A record takes one slot or three.
+/// Creates a trace of this era without records. A record takes one slot or three.
 pub(crate) fn empty(era: Era, slots: usize, lcores: u32) -> TraceBuilder {
     let mut t = TraceBuilder::new(era).slots(slots);
     if era.spec().owners.is_some() {
@@ -24,7 +24,7 @@ pub(crate) fn empty(era: Era, slots: usize, lcores: u32) -> TraceBuilder {
     t
 }
 
-/// The record of that time.
+/// Returns the record of this time.
 pub(crate) fn record(tsc: u64) -> Record {
     let record =
         Record::new(if is_long(tsc) { LONG } else { SHORT }, tsc).size(size(tsc)).object(object(tsc)).int(!tsc);
@@ -47,8 +47,8 @@ fn text(tsc: u64) -> String {
     format!("the record of tsc {tsc:020}")
 }
 
-/// Checks that it is a record of its tsc; gives its lcore and tsc, and whether its arguments are whole. It may have lost
-/// those in slots that were overwritten.
+/// Checks that the record matches its tsc. Returns its lcore and tsc, and whether its arguments are
+/// complete; those in overwritten slots may be missing.
 pub(crate) fn check_record(record: &spdk_trace::Record<'_>) -> (u32, u64, bool) {
     let tsc = record.tsc.0;
     assert_eq!(record.tpoint.name, if is_long(tsc) { "LONG" } else { "SHORT" }, "tsc {tsc}");
@@ -61,7 +61,7 @@ pub(crate) fn check_record(record: &spdk_trace::Record<'_>) -> (u32, u64, bool) 
     (record.lcore.0.into(), tsc, args.len() == recorded)
 }
 
-/// A place for a trace file, removed when it is dropped.
+/// Path of a trace file, removed on drop.
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
@@ -81,12 +81,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Where it can't be removed, it is not there.
+        // If removal fails, the file does not exist.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// A file as the reader wants it.
+/// A file as source for the reader.
 pub(crate) struct FileSource(File);
 
 impl ReadAt for FileSource {

@@ -1,4 +1,4 @@
-//! What the tests of raw files share: a trace read, and its records as lines.
+//! Shared parts of the tests of raw files: reads a trace, and prints its records as lines.
 
 pub(crate) mod json;
 pub(crate) mod line;
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 pub(crate) use line::{line, problems};
 use spdk_trace::{RawTrace, ReadAt};
 
-/// Reads a trace that must be readable.
+/// Reads a trace; panics if that fails.
 #[track_caller]
 pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> RawTrace {
     match RawTrace::read(source) {
@@ -20,7 +20,7 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> RawTrace {
     }
 }
 
-/// All records, a line each: see [`line`].
+/// Returns all records, a line each: see [`line`].
 pub(crate) fn lines(trace: &RawTrace) -> Vec<String> {
     let mut lines = Vec::new();
     trace.for_each(|record| {

@@ -1,14 +1,15 @@
-//! An independent model of what must be shown: from what testkit recorded to the lines of `line::line`.
+//! An independent model of the expected output: turns testkit's records into the lines of
+//! `line::line`.
 //!
-//! It follows what SPDK's own printer does (numbering, ages, relations, owners), is
-//! slow and simple, and knows nothing of the reader.
+//! It follows SPDK's own printer (numbering, ages, relations, owners), is slow and simple, and
+//! shares nothing with the reader.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use testkit::{Arg, Survivor, Tpoint, TraceFile};
 
-/// The model's state: which objects were created.
+/// State of the model: the objects created so far.
 pub(crate) struct Model<'a> {
     file: &'a TraceFile,
     tpoints: HashMap<u16, Tpoint>,
@@ -22,7 +23,7 @@ impl<'a> Model<'a> {
         Self { file, tpoints, created: HashMap::new(), counters: HashMap::new() }
     }
 
-    /// The lines of these records, which come lcore after lcore as they were written.
+    /// Returns the lines of these records, which are ordered by lcore and then as written.
     pub(crate) fn lines(mut self, mut records: Vec<Survivor>) -> Vec<String> {
         records.sort_by_key(|record| (record.tsc, record.lcore));
         records.iter().map(|record| self.line(record)).collect()

@@ -1,4 +1,4 @@
-//! A file whose writer goes on whenever the reader has read a part of it: every race, the same in every run.
+//! A file whose writer continues after each partial read: every race, the same in every run.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,18 +8,18 @@ use testkit::{Era, LiveTrace};
 
 use super::live::{FileSource, Place, empty, record};
 
-/// The file and its writer.
+/// A file and its writer.
 pub(crate) struct Racing {
     file: FileSource,
     pub(crate) writer: RefCell<LiveTrace>,
     pub(crate) lcores: u32,
-    /// The tsc of the next record.
+    /// Tsc of the next record.
     pub(crate) next: Cell<u64>,
-    /// Records that are written between two reads.
+    /// Number of records written between two reads.
     pub(crate) burst: u64,
-    /// Whether the writer is stopped within the record that follows, while it is read.
+    /// True if the writer stops within the next record during a read.
     pub(crate) stops_within: bool,
-    /// No read gives more bytes than this.
+    /// Maximum number of bytes per read.
     pub(crate) most: usize,
 }
 
@@ -30,7 +30,7 @@ impl Racing {
         Self { file: place.open(), writer, lcores, next: Cell::new(1), burst: 0, stops_within: false, most: usize::MAX }
     }
 
-    /// Writes so many records, of consecutive times and in turn on all lcores.
+    /// Writes `records` records with consecutive times, in turn on all lcores.
     pub(crate) fn write(&self, records: u64) {
         for _ in 0..records {
             let tsc = self.next.replace(self.next.get() + 1);
@@ -39,7 +39,7 @@ impl Racing {
         }
     }
 
-    /// Who records at that time.
+    /// Returns the lcore that records at this time.
     pub(crate) fn lcore_of(&self, tsc: u64) -> u32 {
         (tsc / 3) as u32 % self.lcores
     }
@@ -51,19 +51,19 @@ impl ReadAt for Racing {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        // All but the histories that are written is read in peace: it does not change, and it is large.
+        // Only reads of histories race: the rest of the file does not change, and is large.
         let layout = self.writer.borrow().snapshot().layout.clone();
         let end = layout.history(self.lcores - 1) + layout.history_size();
         if !(layout.history(0) as u64..end as u64).contains(&offset) {
             return self.file.read_at(buf, offset);
         }
-        // A writer that is stopped within a record is still there when the cursor is looked at.
+        // A writer stopped within a record is still there when the cursor is read.
         let is_cursor = buf.len() <= 8;
         if !(self.stops_within && is_cursor) {
             self.write(self.burst);
         }
         if self.stops_within && !is_cursor {
-            // It is written whole by the next call, at the same place.
+            // The next call writes the complete record at the same place.
             let tsc = self.next.get();
             let slots = 1 + (tsc / 7) as usize % 2;
             self.writer.borrow_mut().torn(self.lcore_of(tsc), &record(tsc), slots)?;
