@@ -100,9 +100,11 @@ impl Reading {
     }
 }
 
-/// Returns the part that is done, as `43 %`, and never more than all: an expected number may be wrong.
+/// Formats the part that is done, rounded down, and never more than all: an expected number may be
+/// wrong.
 pub fn percent(done: u64, all: u64) -> String {
-    format!("{} %", u128::from(done).saturating_mul(100) / u128::from(all.max(1).max(done)))
+    let hundredths = u128::from(done).saturating_mul(100) / u128::from(all.max(1).max(done));
+    screen::percent(hundredths as f64 / 100.0, 0)
 }
 
 #[cfg(test)]
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn a_part_is_never_more_than_all() {
         let parts = [percent(0, 0), percent(43, 100), percent(999, 1000), percent(12, 10)];
-        assert_eq!(parts, ["0 %", "43 %", "99 %", "100 %"]);
-        assert_eq!(percent(u64::MAX, u64::MAX), "100 %");
+        assert_eq!(parts, ["0%", "43%", "99%", "100%"]);
+        assert_eq!(percent(u64::MAX, u64::MAX), "100%");
     }
 }

@@ -3,6 +3,7 @@
 //! data and can be tested at any width.
 #![forbid(unsafe_code)]
 
+mod numbers;
 mod style;
 mod text;
 
@@ -14,8 +15,9 @@ use std::os::fd::AsFd;
 use anstream::stream::RawStream;
 
 pub use anstyle::Style;
+pub use numbers::{counted, grouped, percent, share, size, time};
 pub use style::{GOOD, HEAD, LARGEST, NAME, Painted, QUIET, WARN, WRONG};
-pub use text::{columns, counted, cut, pad, pad_left, shorten, time, wrap, wrap_message};
+pub use text::{columns, cut, pad, pad_left, shorten, wrap, wrap_message};
 
 /// The width of a terminal that does not say how wide it is (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;

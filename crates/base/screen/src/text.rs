@@ -64,23 +64,6 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}", &text[from..]))
 }
 
-/// A number of things: `1 record`, `2 records`.
-pub fn counted(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A time in nanoseconds, with its unit and three digits that count: at most seven columns up to 999 s.
-pub fn time(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        0..1_000 => return format!("{nanos} ns"),
-        1_000..999_500 => (nanos as f64 / 1e3, "us"),
-        999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {unit}")
-}
-
 /// The text, filled up with blanks at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
@@ -206,13 +189,6 @@ mod tests {
         for width in 0..12 {
             assert!(columns(&shorten("日本語größe", width)) <= width, "{width}");
         }
-    }
-
-    #[test]
-    fn times_have_three_digits() {
-        let times = [7, 1_500, 45_960, 999_600, 46_000_000, 263_000_000, 1_500_000_000, 12_000_000_000_000];
-        let texts = ["7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "263 ms", "1.50 s", "12000 s"];
-        assert_eq!(times.map(time), texts);
     }
 
     #[test]

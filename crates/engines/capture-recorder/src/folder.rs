@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
 use anyhow::{Context as _, bail};
-use capture::{Meta, size};
+use capture::Meta;
 use errors::usage;
 use host::Pid;
 use host::proc::{self, Stat};
+use screen::size;
 use text::printable::path as printable;
 use trace_source::captures::META;
 use whole_file::{Access, WholeFile, folder_of, sync_folder};

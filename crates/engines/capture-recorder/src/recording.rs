@@ -337,7 +337,7 @@ impl Running {
             });
             let rings =
                 rings.as_ref().map_or_else(String::new, |rings| summary::records(rings.records, rings.lost) + ", ");
-            format!("capturing: {} s{of}, {rings}{}", since.as_secs(), capture::size(bytes))
+            format!("capturing: {} s{of}, {rings}{}", since.as_secs(), screen::size(bytes))
         });
     }
 

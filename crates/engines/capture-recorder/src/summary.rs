@@ -1,8 +1,8 @@
 //! What came of a capture, in some lines on standard error.
 
-use capture::{End, Meta, clock, join, size};
+use capture::{End, Meta, clock, join};
 use observer::Observer;
-use screen::counted;
+use screen::{counted, size};
 use text::printable::path as printable;
 use trace_source::Pressure;
 

@@ -41,4 +41,4 @@ pub use meta::{
 pub use past::{Past, PastCut};
 pub use reader::{Names, Reader, Source};
 pub use rings::{Rings, RingsWriter};
-pub use words::{clock, join, size};
+pub use words::{clock, join};

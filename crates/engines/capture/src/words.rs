@@ -18,13 +18,3 @@ pub fn join(end: &End) -> Option<String> {
     let Some(FastestHits { intervals, least, p99, .. }) = end.join_fastest else { return Some(all) };
     Some(format!("{all}; the fastest of each 100 ms by {least} ns, and at most {p99} ns more (p99 of {intervals})"))
 }
-
-/// Formats a number of bytes: `3.4 MB`.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => counted(bytes, "byte"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
-}

@@ -102,7 +102,8 @@ impl Used {
             1 => "child".to_owned(),
             count => format!("{count} children"),
         };
-        let much = if cpus < 0.95 { format!("{:.0} % of a CPU", cpus * 100.0) } else { format!("{cpus:.1} CPUs") };
+        let much =
+            if cpus < 0.95 { format!("{} of a CPU", screen::percent(cpus, 0)) } else { format!("{cpus:.1} CPUs") };
         let how = pids.map_or_else(
             || "--children measures them, too".to_owned(),
             |pids| {
@@ -148,8 +149,8 @@ mod tests {
         let hint = |used: Used, user, pids| used.hint(&sample(user), pids);
         let shown = |count, nanos| hint(used(count, nanos), 1, Some(&[1234])).unwrap();
         assert_eq!(shown(12, 3210), "its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children");
-        assert_eq!(shown(1, 350), "its child used 35 % of a CPU: dptrace kernel-delay -p 1234 --children");
-        assert!(shown(0, 350).starts_with("its children, which have ended, used 35 %"));
+        assert_eq!(shown(1, 350), "its child used 35% of a CPU: dptrace kernel-delay -p 1234 --children");
+        assert!(shown(0, 350).starts_with("its children, which have ended, used 35%"));
         let several = hint(used(3, 3210), 1, Some(&[7, 8])).unwrap();
         assert_eq!(several, "their 3 children used 3.2 CPUs: dptrace kernel-delay -p 7,8 --children");
         assert!(hint(used(3, 3210), 1, None).unwrap().ends_with(": --children measures them, too"));

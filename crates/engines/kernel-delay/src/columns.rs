@@ -3,9 +3,7 @@
 
 use std::fmt::Write as _;
 
-use screen::{Screen, time};
-
-use crate::number::grouped;
+use screen::{Screen, grouped, time};
 
 /// Where a section's columns begin in the wide form.
 const INDENT: usize = 28;

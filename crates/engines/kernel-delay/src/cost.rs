@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::events::Events;
-use crate::number::{grouped, percent};
 use crate::sample::Sample;
-use screen::time;
+use screen::{grouped, percent, share, time};
 
-/// From which share of their time on a CPU on a shorter list is proposed, in percent.
-const WORTH_A_PROPOSAL: f64 = 1.0;
+/// Share of their time on a CPU from which a shorter list is proposed.
+const WORTH_A_PROPOSAL: f64 = 0.01;
 
 /// What events cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,11 +42,12 @@ impl EventCost {
     /// In a line.
     pub fn line(&self) -> String {
         let Self { events, nanos, on_cpu, proposed } = *self;
-        let share = percent(nanos, on_cpu);
+        let share = share(nanos, on_cpu);
         let mut text = format!(
-            "the events of {} system calls and their stacks took {} of the threads, {share:.1} % of their time on a CPU",
+            "the events of {} system calls and their stacks took {} of the threads, {} of their time on a CPU",
             grouped(events),
-            time(nanos)
+            time(nanos),
+            percent(share, 1)
         );
         if let Some((least, left)) = proposed.filter(|_| share >= WORTH_A_PROPOSAL) {
             let (left, length) = (grouped(left), time(least));

@@ -13,9 +13,8 @@ const FURTHER: &str = "    ";
 pub fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
     let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
     // The first line has no indent, so that all of them fit.
-    // A number stays with its sign: what does not break is put between them meanwhile.
-    let lines = wrap(&line.replace(" %", "\u{a0}%"), width.saturating_sub(mark.len() + FURTHER.len()));
-    for (index, line) in lines.iter().map(|line| line.replace('\u{a0}', " ")).enumerate() {
+    let lines = wrap(line, width.saturating_sub(mark.len() + FURTHER.len()));
+    for (index, line) in lines.iter().enumerate() {
         match line.split_once("]: ").filter(|_| index == 0) {
             Some((name, rest)) => writeln!(to, "{mark}{}: {rest}", screen.paint(NAME, format!("{name}]")))?,
             None => writeln!(to, "{mark}{}{line}", if index == 0 { "" } else { FURTHER })?,
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     const LINE: &str =
-        "nginx [23653]: waited for a CPU 320 ms of 500 ms (64 %), ran instead: python3 239 ms; own code 7 %";
+        "nginx [23653]: waited for a CPU 320 ms of 500 ms (64%), ran instead: python3 239 ms; own code 7%";
 
     fn shown(screen: Screen) -> String {
         let mut text = Vec::new();

@@ -4,13 +4,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use screen::{HEAD, LARGEST, NAME, Screen, Style, counted};
+use screen::{HEAD, LARGEST, NAME, Screen, Style, counted, grouped, share};
 
 use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
 use crate::layout::NUMBERED_SLOTS;
 use crate::names::{call_name, waits_for_events};
-use crate::number::{grouped, percent};
 use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
 
@@ -142,7 +141,7 @@ impl Section<'_> {
         self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
         let largest = lines.iter().filter(|(what, _)| !what.starts_with(' ')).map(|(_, nanos)| *nanos).max();
         for (what, nanos) in lines {
-            let part = percent(nanos, budget.window);
+            let part = 100.0 * share(nanos, budget.window);
             let bar = self.columns.bar(part, width);
             let part = format!("{part:.2}");
             let what = fitted(&what, width);
@@ -152,7 +151,7 @@ impl Section<'_> {
             let style = if is_largest { LARGEST } else { Style::new() };
             writeln!(self.text, "{}", self.screen.paint(style, row))?;
         }
-        let part = format!("{:.2}", percent(budget.sum(), budget.window));
+        let part = format!("{:.2}", 100.0 * share(budget.sum(), budget.window));
         self.row(&[Cell::Left("SUM, of the thread's window:", width), Cell::Time(budget.sum()), Cell::Right(&part, 7)])
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use observer::{Observer, Progress};
-use screen::counted;
+use screen::{counted, grouped};
 use symbolize::Warn;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -17,8 +17,7 @@ use crate::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tr
 use crate::programs::{EventOptions, TriggerUse};
 use crate::trigger::Trigger;
 use crate::{
-    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window, grouped, stamp,
-    trigger_places,
+    Around, Before, Children, Events, FunctionNames, Sample, StackWalkers, Subject, Used, Window, stamp, trigger_places,
 };
 
 /// Time between two checks of the processes and of requests to stop.

@@ -1,10 +1,9 @@
 //! The stacks of events: each different one is kept once, up to a limit.
 
+use screen::grouped;
 use std::collections::HashMap;
 
 use crate::layout::{REGISTER_COUNT, STACK_DEPTH};
-
-use crate::number::grouped;
 
 /// A stack's number among those that are kept.
 pub(crate) type StackId = u32;

@@ -1,5 +1,6 @@
 //! Upcalls of the kernel's Open vSwitch: how many packets it sent to user space, on which CPU, and what came of them.
 
+use screen::grouped;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -7,7 +8,6 @@ use crate::layout::UpcallKey;
 use serde_json::{Value, json};
 
 use crate::names::error_name;
-use crate::number::grouped;
 
 /// Counts by CPU.
 type ByCpu = BTreeMap<u32, u64>;

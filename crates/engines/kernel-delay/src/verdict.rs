@@ -2,24 +2,23 @@
 
 use std::fmt::Write as _;
 
-use screen::time;
+use screen::{percent, share, time};
 
 use crate::budget::Budget;
 use crate::layout::{SLOT_FAULT, SLOT_NONE, SLOT_RECLAIM};
 use crate::names::call_name;
-use crate::number::percent;
 use crate::report::SECTIONS;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::{Selection, View};
 
-/// Below this part of its time, in percent, something is not worth a word.
-const WORTH_A_WORD: f64 = 1.0;
+/// Smallest share of a thread's time that is worth a word.
+const WORTH_A_WORD: f64 = 0.01;
 /// Number of the kernel's functions that are named of those in which a thread is stuck.
 const STUCK_IN: usize = 4;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;
-/// Below this part of the wait, in percent, it is not said what the others ran, and what nobody is known for.
-const WORTH_MENTION: f64 = 5.0;
+/// Smallest share of a wait for which other causes are mentioned.
+const WORTH_MENTION: f64 = 0.05;
 
 /// A line a thread, the one that most was taken from first, and one for all that were idle. Before a report only the threads that
 /// have a section there have a line, unless all are asked for; a summary has them all.
@@ -42,7 +41,7 @@ fn others_line(others: &[&ThreadSample]) -> String {
 
 fn line(thread: &ThreadSample, several: bool) -> String {
     let budget = &thread.budget;
-    let of = |part| percent(part, budget.window);
+    let of = |part| share(part, budget.window);
     let mut parts = vec![waited(thread)];
     for (nanos, what) in [
         (budget.stopped, "stopped"),
@@ -51,7 +50,7 @@ fn line(thread: &ThreadSample, several: bool) -> String {
         (budget.soft, "soft interrupts"),
     ] {
         if of(nanos) >= WORTH_A_WORD {
-            parts.push(format!("{what} {} ({:.0} %)", time(nanos), of(nanos)));
+            parts.push(format!("{what} {} ({})", time(nanos), percent(of(nanos), 0)));
         }
     }
     parts.push(rest(thread));
@@ -72,12 +71,12 @@ fn waited(thread: &ThreadSample) -> String {
     if ready == 0 {
         return "never waited for a CPU".to_owned();
     }
-    let share = percent(ready, window);
-    if share < WORTH_A_WORD {
+    let waited = share(ready, window);
+    if waited < WORTH_A_WORD {
         return format!("hardly waited for a CPU ({} of {})", time(ready), time(window));
     }
-    let mut text = format!("waited for a CPU {} of {} ({share:.0} %)", time(ready), time(window));
-    if percent(thread.throttled_at_most, ready) >= WORTH_MENTION {
+    let mut text = format!("waited for a CPU {} of {} ({})", time(ready), time(window), percent(waited, 0));
+    if share(thread.throttled_at_most, ready) >= WORTH_MENTION {
         let _ = write!(text, ", at most {} of it for the CPU limit", time(thread.throttled_at_most));
     }
     let who = ran_instead(thread);
@@ -97,7 +96,7 @@ fn waited(thread: &ThreadSample) -> String {
 fn ran_instead(thread: &ThreadSample) -> Vec<String> {
     let (named, others) = thread.preemptors.split_at(NAMED.min(thread.preemptors.len()));
     let mut who: Vec<String> = named.iter().map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
-    let is_worth = |nanos| percent(nanos, thread.budget.ready) >= WORTH_MENTION;
+    let is_worth = |nanos| share(nanos, thread.budget.ready) >= WORTH_MENTION;
     let rest: u64 = others.iter().map(|task| task.nanos).sum();
     if is_worth(rest) {
         who.push(format!("{} {}", screen::counted(others.len() as u64, "other"), time(rest)));
@@ -112,18 +111,19 @@ fn ran_instead(thread: &ThreadSample) -> Vec<String> {
 /// What the thread did with the rest.
 fn rest(thread: &ThreadSample) -> String {
     let budget = &thread.budget;
-    let of = |part| percent(part, budget.window);
-    let mut text = format!("own code {:.0} %", of(budget.user));
+    let of = |part| share(part, budget.window);
+    let mut text = format!("own code {}", percent(of(budget.user), 0));
     for (nanos, what, count) in [
         (budget.fault_cpu, "page fault", thread.faults.count),
         (budget.reclaim_cpu, "reclaim of memory", thread.reclaims.count),
     ] {
         if of(nanos) >= WORTH_A_WORD {
             // Writing to a string does not fail.
-            let _ = write!(text, ", {} {:.0} %", screen::counted(count, what), of(nanos));
+            let _ = write!(text, ", {} {}", screen::counted(count, what), percent(of(nanos), 0));
         }
     }
-    let _ = write!(text, ", in calls {:.0} %, blocked {:.0} %", of(budget.in_calls()), of(budget.blocked()));
+    let [in_calls, blocked] = [budget.in_calls(), budget.blocked()].map(|nanos| percent(of(nanos), 0));
+    let _ = write!(text, ", in calls {in_calls}, blocked {blocked}");
     let (most, what) = most_blocked(budget);
     if of(most) >= WORTH_A_WORD {
         let _ = write!(text, " (most in {what})");
@@ -167,7 +167,7 @@ mod tests {
             ..ThreadSample::default()
         };
         let (a, b, c) = (("a", 40_000_000), ("b", 20_000_000), ("c", 15_000_000));
-        let wait = "waited for a CPU 1.49 s of 2.00 s (74 %)";
+        let wait = "waited for a CPU 1.49 s of 2.00 s (74%)";
         assert_eq!(
             waited(&thread(&[a, b, c])),
             format!("{wait}, ran instead: a 40.0 ms, b 20.0 ms, c 15.0 ms, not known 1.42 s")

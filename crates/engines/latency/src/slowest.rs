@@ -76,7 +76,8 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     }
     let most = largest(life.stages(names.rate));
     if let Some(most) = most {
-        let slow_stage = screen.paint(LARGEST, format!("{} {:.1}%", names.stage(most.stage), most.share * 100.0));
+        let slow_stage =
+            screen.paint(LARGEST, format!("{} {}", names.stage(most.stage), screen::percent(most.share, 1)));
         push(format!("  where: {slow_stage}"));
     }
     push(format!("  when:  {} us in the trace", micros(names.listed_at(first))));

@@ -126,7 +126,7 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     let most = row.most.map_or_else(String::new, |Largest { stage, share }| {
         let start = names.common_start(std::iter::once(stage)).len();
         let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
-        format!(" ({:.0} % of it {from} -> {to})", share * 100.0)
+        format!(" ({} of it {from} -> {to})", screen::percent(share, 0))
     });
     // A number and its unit stay on one line.
     let p99 = screen::time(row.p99).replace(' ', "\u{a0}");
@@ -351,7 +351,7 @@ fn group(values: &[Option<Box<str>>]) -> String {
 
 /// A stage's name and its share.
 fn most(row: &Row<'_>, name: impl Fn((u16, u16)) -> String) -> String {
-    row.most.map_or_else(|| "-".to_owned(), |most| format!("{} {:.0}%", name(most.stage), most.share * 100.0))
+    row.most.map_or_else(|| "-".to_owned(), |most| format!("{} {}", name(most.stage), screen::percent(most.share, 0)))
 }
 
 /// An object a row.

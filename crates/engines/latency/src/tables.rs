@@ -122,7 +122,7 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
 
 /// A part of all time, as text; empty if there is none.
 pub fn share(spread: &Histogram, total: u128) -> String {
-    if total == 0 { String::new() } else { format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64) }
+    if total == 0 { String::new() } else { screen::percent(spread.sum() as f64 / total as f64, 1) }
 }
 
 fn row(text: &mut String, label: &str, width: usize, spread: &Histogram, total: Option<u128>) {

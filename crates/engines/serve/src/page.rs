@@ -24,7 +24,7 @@ const PERCENTILE: Family = Family {
     name: "dptrace_stage_percentile_seconds",
     kind: Kind::Gauge,
     unit: SECONDS,
-    help: "The time that a share of the last minute's did not exceed, within 4 %.",
+    help: "The time that a share of the last minute's did not exceed, estimated within 7%.",
 };
 const REQUESTS: Family =
     Family { name: "dptrace_requests", kind: Kind::Counter, unit: None, help: "Requests that were completed." };

@@ -96,7 +96,10 @@ const NO_ROOM: &str = "in no table: there are too many groups; --by with another
 fn left(count: u64, all: u64, which: &str, what: &str) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
     let requests = match count.saturating_mul(100).checked_div(all) {
-        Some(share) if share > 0 => format!("{count} of {} ({share} %)", counted(all, "request")),
+        Some(hundredths) if hundredths > 0 => {
+            let share = screen::percent(hundredths as f64 / 100.0, 0);
+            format!("{count} of {} ({share})", counted(all, "request"))
+        }
         _ => counted(count, "request"),
     };
     (count > 0).then(|| format!("{requests}{which} {are} {what}"))

@@ -179,10 +179,9 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.decimals$}{}", units[unit])
 }
 
-/// A share, 0 to 1, as a percentage.
+/// Formats a share (0 to 1) in percent: small ones with a decimal.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
+    screen::percent(share, usize::from(share > 0.0 && share < 0.0995))
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         |rings: &Rings| rings.path.metadata().map_or(0, |file| file.len().min(file.blocks().saturating_mul(512)));
     let ring_bytes = rings.as_ref().map_or(0, pages);
     let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
-    let why = format!("{} of the trace's rings, and what comes until it ends", ::capture::size(ring_bytes));
+    let why = format!("{} of the trace's rings, and what comes until it ends", screen::size(ring_bytes));
     check_room(args.output.as_deref(), needed, &why)?;
     // Reading debug information takes its time: nothing else goes on meanwhile.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
@@ -139,7 +139,7 @@ const LEAST_LIMIT: u64 = 16 << 20;
 /// everybody on the machine.
 fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
-    let size = ::capture::size(most);
+    let size = screen::size(most);
     note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
     Some(most)
 }

@@ -95,14 +95,9 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     batch.commit().context("the tables of an export appear together, or none of them")?;
     let mut output = Output::open(None)?;
     for (name, rows, bytes) in written.into_iter().filter(|(_, rows, _)| *rows > 0) {
-        let line = format!("{name:<17} {:>16}  {:>12}\n", counted(rows, "row"), kib(bytes));
+        let line = format!("{name:<17} {:>16}  {:>12}\n", counted(rows, "row"), screen::size(bytes));
         output.buffer.extend_from_slice(line.as_bytes());
     }
     output.flush()?;
     Ok(())
-}
-
-/// Bytes, rounded up to KiB.
-fn kib(bytes: u64) -> String {
-    format!("{} KiB", bytes.div_ceil(1024))
 }

@@ -77,7 +77,7 @@ pub(crate) struct TopArgs {
 
     /// Read all records, whatever that costs
     ///
-    /// Without it, a part of each second is read if a trace has too many records for 2 % of a CPU, and the header states how much.
+    /// Without it, a part of each second is read if a trace has too many records for 2% of a CPU, and the header states how much.
     #[arg(long)]
     all_records: bool,
 }
@@ -87,7 +87,7 @@ const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
 const EXAMPLES: &str = "\
 On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, and how long each stage of \
 its requests takes; and the CPUs of its pollers, from the first time on that their tab is open. ? lists the keys, q quits. Connections and stages need a process that writes a trace of SPDK; threads need \
-the rights for BPF. What can't be had is left out, with the reason. Where the trace has too many records for 2 % of a CPU, a \
+the rights for BPF. What can't be had is left out, with the reason. Where the trace has too many records for 2% of a CPU, a \
 part of each second is read, and the header states how much.
 
 Examples:

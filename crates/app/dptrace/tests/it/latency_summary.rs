@@ -19,7 +19,7 @@ fn summary(trace: &TraceBuilder, more: &[&str]) -> String {
 #[test]
 fn a_summary_has_a_row_a_connection_with_the_slowest_first() {
     let expected = format!(
-        "slowest: TCP {}, p99 10.0 us (85 % of it EXECUTING -> COMPLETED)\n\n\
+        "slowest: TCP {}, p99 10.0 us (85% of it EXECUTING -> COMPLETED)\n\n\
          r from TCP_REQ_NEW, slowest p99 first (us)\n\
          qpair                                                        requests          p50          p99          max  most of p99\n\
          {}        1       10.000       10.000       10.000  TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED 85%\n\
@@ -136,7 +136,7 @@ fn a_summary_of_many_connections_has_the_slowest() {
         t.record(0, record(257, 1_000 + n));
     }
     let text = summary(&t, &[]);
-    assert!(text.starts_with("slowest: RDMA 0x2a0, p99 1.03 us (100 % of it NEW -> COMPLETED)\n\nr from "), "{text}");
+    assert!(text.starts_with("slowest: RDMA 0x2a0, p99 1.03 us (100% of it NEW -> COMPLETED)\n\nr from "), "{text}");
     assert_eq!(text.lines().filter(|line| line.starts_with("0x")).count(), 20, "{text}");
     assert!(text.ends_with("\n... and 11 more: --all\n"), "{text}");
     let tables = |more: &[&str]| printed(Small::of(&t).args("latency", &[&["--by", "qpair"], more].concat()));
@@ -312,7 +312,7 @@ fn an_admin_queue_is_not_the_slowest_connection() {
     let (text, _) = messages(&trace, &["--summary", "--by", "qid"]);
     let starts: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts, ["slowest:", "r", "qid", "2", "1", "admin", "0"], "{text}");
-    assert!(text.starts_with("slowest: TCP qid=2, p99 400 us (100 % of it EXECUTING -> COMPLETED)\n\n"), "{text}");
+    assert!(text.starts_with("slowest: TCP qid=2, p99 400 us (100% of it EXECUTING -> COMPLETED)\n\n"), "{text}");
     // Also where requests of both kinds are in one group, and where filters leave out by what they could be distinguished.
     let steps = ["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"];
     for more in [&[][..], &steps] {

@@ -32,7 +32,7 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
     let (text, _) = crate::common::pty::on_terminal(80, &[("NO_COLOR", "1")], &args);
     let expected = "\
         slowest: TCP 10.0.0.2:2000 nqn.2016-06.io.spdk:cnode2 10.0.0.9:4420 qid:2, p99\n\
-        10.0 us (85 % of it EXECUTING -> COMPLETED)\n\
+        10.0 us (85% of it EXECUTING -> COMPLETED)\n\
         \n\
         r from TCP_REQ_NEW, slowest p99 first\n\
         qpair: 10.0.0.… nqn.2016-06.io.spdk:… 10.0.0.9:4420 …\n\

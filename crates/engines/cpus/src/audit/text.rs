@@ -37,9 +37,8 @@ fn line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{}", line.trim_end());
 }
 
-/// `97.3 %`.
 fn share(part: u64, of: u64) -> String {
-    format!("{:.2} %", part as f64 * 100.0 / of.max(1) as f64)
+    screen::percent(screen::share(part, of), 2)
 }
 
 fn safe(text: &str) -> String {

@@ -62,7 +62,7 @@ pub fn pollers(facts: &Facts, pids: &[u32], cpus: Option<&CpuSet>) -> Vec<Poller
     all.collect()
 }
 
-/// Percent of the window for which a thread was on a CPU.
+/// Returns the percent of the window for which a thread was on a CPU.
 pub(crate) fn share(facts: &Facts, thread: &Thread) -> Option<u64> {
     // Times are read one after the other, so that a thread may have run a little longer than the window.
     Some((thread.ran?.saturating_mul(100) / facts.window.max(1)).min(100))

@@ -8,12 +8,11 @@ use std::fmt::Write as _;
 use std::hash::Hash;
 
 use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
-use screen::{counted, time};
+use screen::{counted, grouped, time};
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
 use crate::names::call_name;
-use crate::number::grouped;
 use crate::sample::Stat;
 use crate::selection::View;
 use crate::snapshot::name;

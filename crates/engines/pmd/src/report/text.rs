@@ -118,14 +118,14 @@ fn budget(thread: &ThreadReport) -> String {
     ];
     let part = |(name, nanos): (&str, u64)| {
         let who = if name.starts_with("waited") && !takers.is_empty() { format!(" ({takers})") } else { String::new() };
-        format!("{name} {:.1} %{who}", nanos as f64 / all * 100.0)
+        format!("{name} {}{who}", screen::percent(nanos as f64 / all, 1))
     };
     let parts: Vec<String> = places.into_iter().filter(|(_, nanos)| *nanos > 0).map(part).collect();
     parts.join(", ")
 }
 
 fn write_figures(out: &mut String, figures: &Figures) -> std::fmt::Result {
-    let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let percent = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| screen::percent(share, 1));
     let cycles = |cycles: Option<f64>| cycles.map_or_else(|| "-".to_owned(), |cycles| format!("{cycles:.0}"));
     writeln!(out, "  {:<18}{:>12}{:>12}", "", "as it says", "true")?;
     writeln!(out, "  {:<18}{:>12}{:>12}", "busy", percent(figures.said_busy()), percent(figures.true_busy()))?;
@@ -146,7 +146,9 @@ fn write_figures(out: &mut String, figures: &Figures) -> std::fmt::Result {
 }
 
 fn queue(queue: &Queue) -> String {
-    let percent = queue.percent.map_or_else(String::new, |percent| format!(" {percent} %"));
+    let percent = queue
+        .percent
+        .map_or_else(String::new, |percent| format!(" {}", screen::percent(f64::from(percent) / 100.0, 0)));
     format!("{}:{}{percent}", printable::text(queue.port.as_bytes()), queue.queue)
 }
 

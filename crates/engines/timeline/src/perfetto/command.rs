@@ -60,10 +60,10 @@ pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -
     inputs.pass("writing the trace", setting, &mut export);
     let limits = export.limits();
     let Written { out: file, requests, events } = export.finish().with_context(failed)?;
-    let mib = file.file().metadata().with_context(failed)?.len() as f64 / f64::from(1 << 20);
+    let size = screen::size(file.file().metadata().with_context(failed)?.len());
     file.commit().with_context(failed)?;
     inputs.observer.note(&format!(
-        "{}: {} and {} of the kernel, {mib:.1} MiB; open it in https://ui.perfetto.dev",
+        "{}: {} and {} of the kernel, {size}; open it in https://ui.perfetto.dev",
         printable(path),
         counted(requests, "request"),
         counted(events, "event"),

@@ -142,7 +142,7 @@ fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> 
         lines.push(Line::from(vec![Span::raw(start + &before), shown.span(look)]));
     }
     if rest.0 > 0 {
-        let text = format!("  {} that took less than 1 %: {}", screen::counted(rest.0, "stage"), screen::time(rest.1));
+        let text = format!("  {} that took less than 1%: {}", screen::counted(rest.0, "stage"), screen::time(rest.1));
         lines.push(Line::styled(text, QUIET));
     }
     lines

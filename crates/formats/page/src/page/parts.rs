@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use screen::time;
+use screen::{grouped, time};
 
 use super::{Part, fall};
 use crate::escape::html;
 use crate::model::{Activity, Budget, Cause, Intruder, Report, Spent, Verdict, Waterfall};
-use crate::words::{grouped, lost, percent};
+use crate::words::{lost, percent};
 
 /// Number of requests whose waterfall is initially open.
 const OPEN: usize = 3;

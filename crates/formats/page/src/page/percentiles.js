@@ -45,7 +45,7 @@ const percentiles = (() => {
       ? `${group.unfinished} had not ended with the trace: their stages count, their whole does not.` : "";
     [...body.rows].forEach((cells, n) => {
       const stage = group.stages[n];
-      cells.cells[2].textContent = stage && sum > 0 ? `${(100 * stage[1].mean * stage[1].n / sum).toFixed(1)} %` : "";
+      cells.cells[2].textContent = stage && sum > 0 ? `${(100 * stage[1].mean * stage[1].n / sum).toFixed(1)}%` : "";
     });
   }
 
@@ -109,7 +109,7 @@ const percentiles = (() => {
       const step = Math.min(Math.round(nines * 10), it.figures.curve.length - 1);
       return `${it.label} ${time(nines >= last ? it.figures.max : it.figures.curve[step])}`;
     });
-    said.textContent = `${part.toFixed(Math.max(0, Math.ceil(nines) - 1))} % took no longer than: ${values.join("; ")}`;
+    said.textContent = `${part.toFixed(Math.max(0, Math.ceil(nines) - 1))}% took no longer than: ${values.join("; ")}`;
     const cursor = byId("curves-cursor");
     cursor.setAttribute("x1", scale.x(nines));
     cursor.setAttribute("x2", scale.x(nines));

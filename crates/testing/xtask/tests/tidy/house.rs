@@ -103,3 +103,21 @@ fn quantiles_are_defined_once() {
     expected.sort_unstable();
     assert_eq!(found, expected, "`stats` defines quantiles, and all others ask it");
 }
+
+/// Shares, sizes and grouped digits look alike in all reports: `screen` formats them.
+#[test]
+fn numbers_are_formatted_in_one_place() {
+    // Whole percents from files of the kernel; widths of a drawing.
+    const OTHERS: [&str; 2] = ["cpus/src/settings/", "page/src/page/"];
+    let formats = |line: &str| {
+        let is_share = ["}%\"", "}% ", "}%)", "} %"].iter().any(|end| line.contains(end));
+        is_share || line.contains("is_multiple_of(3)")
+    };
+    let mut found = Vec::new();
+    for (name, code) in product() {
+        if !OTHERS.iter().any(|start| name.starts_with(start)) && code.lines().any(formats) {
+            found.push(name);
+        }
+    }
+    assert_eq!(found, ["screen/src/numbers.rs"], "use `screen::percent`, `screen::grouped`");
+}

@@ -74,7 +74,7 @@ fn lines_of_one_kind_fit() {
     for (shown, printed) in alike {
         assert!(fits(shown, &[printed]), "{shown:?} {printed:?}");
     }
-    assert!(fits("longest wait 3 ms; own code 4 %", &["yes 4 ms; longest", "wait 400 ms; own code"]));
+    assert!(fits("longest wait 3 ms; own code 4%", &["yes 4 ms; longest", "wait 400 ms; own code"]));
     let others = [
         ("@[sshd]: 12", "Attached 1 probe"),
         ("  user code     528 ms   26.41", "  system calls, on the CPU    2.57 ms    0.13"),
