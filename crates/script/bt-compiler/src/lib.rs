@@ -1,4 +1,5 @@
-//! The compiler of the bpftrace language: a syntax tree and facts about the target in, a [`Script`] out.
+//! Compiler of the bpftrace language: a syntax tree and facts about the target in, a [`Script`]
+//! out.
 //!
 //! | module | pass or data |
 //! |---|---|
