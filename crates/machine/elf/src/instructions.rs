@@ -13,7 +13,7 @@ use uapi::Arch;
 pub const LONGEST: usize = 15;
 /// Length of an instruction of aarch64, in bytes.
 const AARCH64: usize = 4;
-/// `nop` of aarch64, as it stands in memory (Arm ARM, C6.2 "NOP").
+/// Bytes of `nop` of aarch64 in memory (Arm ARM, C6.2 "NOP").
 const AARCH64_NOP: [u8; AARCH64] = [0x1f, 0x20, 0x03, 0xd5];
 
 /// The first bytes of a function's instructions, as distances from the function's first byte.

@@ -1,5 +1,5 @@
 //! ELF files from bytes: headers and address maps, build-ids and debug links, symbols, unwind tables, and the places in code
-//! where a breakpoint may stand.
+//! where a breakpoint can be set.
 //!
 //! This crate opens no file: bytes come in, data goes out, and broken bytes give an error, never a
 //! panic. Memory is bounded by the size of the input, and every list that an input could make long

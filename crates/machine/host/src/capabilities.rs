@@ -101,22 +101,21 @@ pub fn hold_back_file_access() -> io::Result<()> {
 }
 
 /// Opens a file that is reached through a process, or that the kernel provides for tracing, with
-/// the right to read files of others, if the program has it. `open` must not open files that the
+/// the right to read other users' files, if the program has it. `open` must not open files that the
 /// user names.
 pub fn with_file_access<T>(open: impl FnOnce() -> T) -> T {
     let _raised = HELD_BACK.load(Ordering::Relaxed).then(Raised::now);
     open()
 }
 
-/// The right to read files of others, for the lifetime of this value.
+/// The right to read other users' files, for the lifetime of this value.
 struct Raised(Option<CapabilitySets>);
 
 impl Raised {
     fn now() -> Self {
         let before = capabilities(None).ok().filter(|sets| {
             let right = CapabilitySet::DAC_READ_SEARCH;
-            // Nothing is to be done if it is raised already. If it can't be raised, `open` reports
-            // the error.
+            // Nothing to do if it is raised already. If it can't be raised, `open` reports the error.
             sets.permitted.contains(right)
                 && !sets.effective.contains(right)
                 && set_effective(*sets, sets.effective.union(right)).is_ok()

@@ -1,4 +1,4 @@
-//! Unix sockets on which a process answers queries: the list of those that it listens on, and
+//! Unix sockets on which a process answers queries: the list of its listening sockets, and
 //! connections with a time limit.
 //!
 //! A path is the one that the process has bound, so `foreign` resolves it below the process's root.
@@ -36,7 +36,7 @@ const ACCEPTS: u32 = 1 << 16;
 /// Separation of messages on a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketKind {
-    /// None: `SOCK_STREAM`.
+    /// Bytes without separation: `SOCK_STREAM`.
     Stream,
     /// Each message is received on its own: `SOCK_SEQPACKET`.
     Packets,
@@ -61,7 +61,7 @@ pub struct Listening {
     pub kind: SocketKind,
 }
 
-/// Returns the sockets with a path on which a process listens: those that it has open, in its
+/// Returns the sockets with a path on which a process listens: the ones that it has open, in its
 /// network namespace.
 ///
 /// # Errors

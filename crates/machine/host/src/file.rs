@@ -23,7 +23,7 @@ pub struct FilePlace {
     deleted: bool,
     /// Names by which we can open the same file, the surest first.
     readable_at: Vec<Readable>,
-    /// Root directory of whoever uses the file.
+    /// Root directory of the process that uses the file.
     root: PathBuf,
     /// True if it was found through a process, and not named by the user.
     of_process: bool,
@@ -206,7 +206,7 @@ impl FilePlace {
         self.deleted
     }
 
-    /// Returns the root directory of whoever uses the file.
+    /// Returns the root directory of the process that uses the file.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -284,7 +284,7 @@ impl FilePlace {
         Err(failed.unwrap_or_else(|| HostError::Read { path: self.path.clone(), source: missing() }))
     }
 
-    /// Reads with rights to files of others if the file is a process's, but not if the user named
+    /// Reads with rights to other users' files if a process uses the file, but not if the user named
     /// it.
     pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
         if self.of_process { with_file_access(read) } else { read() }

@@ -110,7 +110,7 @@ impl KernelSymbols {
         Some((&self.text[from as usize..to as usize], address - start, self.module(to as usize)))
     }
 
-    /// Returns true if the symbol whose name begins here is code: its kind, which stands before the
+    /// Returns true if the symbol whose name begins here is code: its kind, which comes before the
     /// name, is one of nm(1)'s.
     fn is_code(&self, from: usize) -> bool {
         let kind = from.checked_sub(2).and_then(|at| self.text.as_bytes().get(at));

@@ -38,7 +38,7 @@ struct Waiting {
     inherited: Vec<PathBuf>,
 }
 
-/// Returns the libraries that this program needs, and those that they need. `library_path` is the
+/// Returns the libraries that this program needs, directly or indirectly. `library_path` is the
 /// value of `LD_LIBRARY_PATH`. Libraries that cannot be found or read are left out: starting the
 /// program will give the error.
 pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace> {

@@ -9,8 +9,8 @@ const CACHE: &str = "/etc/ld.so.cache";
 /// Limit on the size of the cache, in bytes: real ones have some hundred kilobytes.
 const LARGEST: u64 = 64 << 20;
 /// Magic number of the cache's form since glibc 2.2, `CACHEMAGIC_VERSION_NEW` in
-/// `sysdeps/generic/dl-cache.h`. Since glibc 2.32 this form is the whole file; before, it may stand
-/// behind an older form.
+/// `sysdeps/generic/dl-cache.h`. Since glibc 2.32 this form is the whole file; before, it may
+/// follow an older form.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 /// Size of `struct cache_file_new` in bytes: the magic, two counts, and 20 bytes more.
 const HEADER: usize = 48;

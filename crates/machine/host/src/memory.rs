@@ -29,9 +29,9 @@ pub struct ProcessMemory {
 /// Way to read the memory.
 #[derive(Debug)]
 enum Way {
-    /// By process_vm_readv(2), with the number of a thread that is alive.
+    /// Call of process_vm_readv(2), with the number of a thread that is alive.
     Call(Pid),
-    /// By `/proc/PID/mem`, if the call is refused: a sandbox may know only one of the two.
+    /// File `/proc/PID/mem`, if the call is refused: a sandbox may allow only one of the two.
     File(File),
 }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::foreign;
 
-/// Bytes of holes that a file may have, in addition to as many bytes as it has on the disk.
+/// Limit on the bytes of holes in a file, beyond the number of bytes that it has on the disk.
 const MAX_HOLES: u64 = 16 << 20;
 
 /// Limit on the size of a script, in bytes: more than anybody writes, and than bpftrace takes.

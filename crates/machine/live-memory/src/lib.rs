@@ -1,8 +1,8 @@
-//! The memory of a process as a reader outside of its probes sees it, and expressions over it.
+//! Memory of a process, read from outside its probes, and expressions over it.
 //!
 //! This crate opens no file and makes no system call: a source of bytes by address implements
 //! [`Memory`]. `host` does so for a running process, [`Image`] for bytes in our own memory (tests,
-//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in the memory of others
+//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in another process's memory
 //! may have no end.
 //!
 //! An [`Evaluator`] computes expressions of the script language over a memory, with types of `typeinfo` and names from

@@ -9,7 +9,7 @@ use crate::memory::{Cause, Memory, Piece, Unreadable};
 pub struct Limits {
     /// Number of bytes.
     pub bytes: u64,
-    /// Number of ranges, including those that can't be read.
+    /// Number of ranges, including unreadable ones.
     pub reads: u64,
 }
 
@@ -25,14 +25,14 @@ impl Default for Limits {
 pub struct Spent {
     /// Number of bytes.
     pub bytes: u64,
-    /// Number of ranges, including those that could not be read.
+    /// Number of ranges, including unreadable ones.
     pub reads: u64,
     /// Number of ranges that were not read because of the limits.
     pub refused: u64,
 }
 
-/// A memory that counts the reads from it, up to a limit. Each [`Memory`] in which lists of others
-/// are walked should be one.
+/// Memory that counts the reads from it, up to a limit. A walk over another process's lists should
+/// always use one.
 #[derive(Debug)]
 pub struct Limited<M> {
     memory: M,

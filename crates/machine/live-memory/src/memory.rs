@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Bytes by their addresses.
 pub trait Memory {
-    /// Reads as many bytes as `into` has, all of them or none: after an error its content is
+    /// Fills `into` with the bytes at `address`, all of them or none: after an error its content is
     /// undefined.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
@@ -41,7 +41,7 @@ pub struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Creates a range that is to be read.
+    /// Creates a range to read.
     pub fn new(address: u64, into: &'a mut [u8]) -> Self {
         Self { address, into, result: Ok(()) }
     }

@@ -30,7 +30,7 @@ use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, Unwi
 pub const MAX_ADDRESSES: usize = 64;
 /// Shortest time between two reads of the process's mappings.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
-/// Number of first reads without that pause: a process that has just begun has not mapped its
+/// Number of first reads without that pause: a process that has just started has not mapped its
 /// libraries yet.
 const EARLY_READS: u8 = 8;
 /// Limit on the reads that are kept for names.
@@ -49,7 +49,7 @@ pub(crate) struct StackWalker {
     pid: u32,
     unwinder: Unwinder<Arc<[u8]>>,
     cache: Cache,
-    /// Number of bytes that are copied of a stack, if it has as many.
+    /// Limit on the bytes copied of a stack.
     copied: u32,
     /// Places where its files are mapped, by the first address.
     known: BTreeMap<u64, Known>,
@@ -78,11 +78,11 @@ pub struct WalkedStack {
 /// Reason why a stack has no more addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackEnd {
-    /// It is whole: its last function is where the thread began.
+    /// The stack is complete: the thread began in its last function.
     Whole,
-    /// It goes on beyond the bytes that were copied.
+    /// The stack goes on beyond the copied bytes.
     NotCopied,
-    /// It has more than [`MAX_ADDRESSES`].
+    /// The stack has more than [`MAX_ADDRESSES`].
     TooDeep,
     /// The caller of its last function is not known.
     Unknown,
@@ -101,7 +101,7 @@ struct Known {
 
 impl StackWalker {
     /// Reads the present mappings of the process; later ones are read at their first address.
-    /// `copied` is the number of bytes that are copied of a stack, if it has as many.
+    /// `copied` is the limit on the bytes copied of a stack.
     pub(crate) fn new(pid: u32, copied: u32, tables: &mut UnwindTables) -> Self {
         let mut walker = Self {
             pid,

@@ -69,7 +69,7 @@ impl UnwindTables {
         self.kept.get_mut(&id.0).map(|kept| &mut kept.table)
     }
 
-    /// Drops the tables whose ids nobody has.
+    /// Drops the tables whose ids are no longer held.
     pub(crate) fn drop_unused(&mut self) {
         // One copy of the id is the table's own.
         self.kept.retain(|_, kept| Arc::strong_count(&kept.id.0) > 1);

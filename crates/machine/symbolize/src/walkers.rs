@@ -25,7 +25,7 @@ struct Kept {
 
 /// Stack walkers of any number of processes.
 pub struct StackWalkers {
-    /// Number of bytes that are copied of a stack, if it has as many.
+    /// Limit on the bytes copied of a stack.
     copied: u32,
     most: usize,
     kept: HashMap<u32, Kept>,
@@ -42,8 +42,7 @@ pub struct StackWalkers {
 const MAX_SEEN: usize = 256;
 
 impl StackWalkers {
-    /// Creates it without a process. `copied` is the number of bytes that are copied of a stack, if
-    /// it has as many.
+    /// Creates walkers without a process. `copied` is the limit on the bytes copied of a stack.
     pub fn new(copied: u32, warn: Warn) -> Self {
         let tables = UnwindTables::new(warn);
         Self {

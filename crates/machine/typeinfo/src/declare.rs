@@ -183,7 +183,7 @@ fn word(qualifier: Qualifier) -> &'static str {
     }
 }
 
-/// Formats a type that stands before the name.
+/// Formats a type that comes before the name.
 fn plain(name: Option<&str>, kind: TypeKind) -> String {
     let tag = match kind {
         TypeKind::Struct { .. } => Tag::Struct,

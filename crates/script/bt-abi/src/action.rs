@@ -159,7 +159,7 @@ pub struct FormatSpec {
 /// A width or precision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FormatSize {
-    /// As written.
+    /// Number in the format itself.
     Fixed(u32),
     /// `*`: a field of its own, before that of the value.
     Field,

@@ -2,7 +2,7 @@
 //! place of each byte of its events, maps and failures.
 //!
 //! `bt-compiler` makes a [`Script`]. A runtime
-//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map of what was lost
+//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map of counters of losses
 //!   [`LOST`](lost::LOST));
 //! - runs the program of each [`Attach::Begin`] once, attaches all others, and on the way out runs those of [`Attach::End`];
 //! - decodes each event by its action (see [`action`]) and shows it, in the order of time;
@@ -12,10 +12,10 @@
 //! |---|---|
 //! | [`value`] | the types of values, with their sizes |
 //! | [`bytes`] | the values that have parts, as structures |
-//! | [`action`] | events, and what the runtime does for each |
-//! | [`map`] | maps, and how CPUs' values become one |
-//! | [`failure`] | what can fail, and where it is counted |
-//! | [`lost`] | counters of what was lost |
+//! | [`action`] | events, and the runtime's action for each |
+//! | [`map`] | maps, and merging of CPUs' values |
+//! | [`failure`] | failures, and the places where they are counted |
+//! | [`lost`] | counters of losses |
 //! | [`signals`] | signals' names and texts |
 #![forbid(unsafe_code)]
 #![expect(clippy::struct_excessive_bools, reason = "they are facts of their own, not states")]
@@ -169,7 +169,7 @@ pub enum Attach {
 pub struct ThreadsOf {
     /// Processes, at least one.
     pub pids: Vec<u32>,
-    /// True if the threads of the processes that these start count, too.
+    /// True if threads of processes that these start are included.
     pub follows_forks: bool,
 }
 
@@ -227,9 +227,9 @@ pub enum MissingProbes {
     /// The script does not run.
     #[default]
     Error,
-    /// It runs, and a warning lists the missing ones.
+    /// The script runs, and a warning lists the missing probes.
     Warn,
-    /// It runs.
+    /// The script runs without a warning.
     Ignore,
 }
 

@@ -18,7 +18,7 @@ pub struct ScriptMap {
     pub key_size: u32,
     /// Type of the values.
     pub value: MapValue,
-    /// True if each CPU has a value of its own, to be put together as [`MapValue`] says.
+    /// True if each CPU has its own value; the values are merged as described at [`MapValue`].
     pub per_cpu: bool,
     /// Map of its keys, if it has one.
     pub key_table: Option<KeyTable>,
@@ -162,8 +162,7 @@ pub enum Aggregation {
 /// Rule that combines the values of one bucket of a time series.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SeriesOp {
-    /// The latest value: meta is its time of `CLOCK_BOOTTIME`, and one more, since a clock may
-    /// stand at 0.
+    /// The latest value: meta is its time of `CLOCK_BOOTTIME` plus one, since a clock may be at 0.
     Last,
     /// The sum: meta is the count of the values.
     Sum,
@@ -185,7 +184,8 @@ impl MapValue {
         }
     }
 
-    /// See [`Aggregation::takes_steps`]. A single value is written at once.
+    /// Returns true if it is an aggregation that [takes steps](Aggregation::takes_steps). A single
+    /// value is written at once.
     pub fn takes_steps(&self) -> bool {
         matches!(self, Self::Aggregation(aggregation) if aggregation.takes_steps())
     }

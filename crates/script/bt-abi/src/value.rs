@@ -9,7 +9,7 @@ use crate::bytes::{BufferHead, BuildIdFrame, Inet, MacAddress, StackHead, UserSt
 /// The type of a value, which determines its bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ValueType {
-    /// No value at all: the key of a map without keys (whose bytes are a `u64` 0).
+    /// No value: the key of a map without keys, whose bytes are a `u64` 0.
     None,
     /// An integer of `size` bytes: 1, 2, 4 or 8.
     Int {

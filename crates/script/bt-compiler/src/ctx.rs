@@ -3,7 +3,7 @@
 //! | part | written by | read by |
 //! |---|---|---|
 //! | [`Inputs`] | the caller, and the pass on settings | all |
-//! | [`Types`] | definitions; all that look a name up (what is known of types grows, and is cached) | resolve, check, build |
+//! | [`Types`] | definitions; every pass that looks a name up (results are cached) | resolve, check, build |
 //! | [`Tables`] | check | emit, build |
 //! | [`Diagnostics`] | all | the caller |
 //!

@@ -47,7 +47,7 @@ pub(crate) fn goes_on(script: &Script) -> bool {
 /// Attaches all probes; returns their number.
 pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observer) -> Result<usize, Error> {
     let mut count = 0;
-    // If several programs stand at one place, the kernel runs those of uprobes, kprobes and fentry
+    // If several programs are at one place, the kernel runs those of uprobes, kprobes and fentry
     // in the reverse order of their attachment, all others in the same order: so blocks run in the
     // script's order.
     let is_timer = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Interval { .. });
@@ -147,7 +147,7 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
     }
 }
 
-/// Attaches to the threads of a process. The kernel finds those that begin later; those that end
+/// Attaches to the threads of a process. The kernel adds threads that start later; threads that end
 /// meanwhile are no loss.
 fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
     // The first thread may have ended before the others.

@@ -109,8 +109,8 @@ impl Builder {
         self
     }
 
-    /// Sets whether processes count, too, that the target's process starts from now on. Off by
-    /// default; only in the kernel's first PID namespace.
+    /// Sets whether processes that the target's process starts from now on are traced, too. Off by
+    /// default; works only in the kernel's first PID namespace.
     #[must_use]
     pub fn follow_forks(mut self, follow: bool) -> Self {
         self.options.follow_forks = follow;

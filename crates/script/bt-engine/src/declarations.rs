@@ -109,7 +109,7 @@ impl Known<'_> {
     }
 }
 
-/// Formats a declaration as bpftrace writes it: the stars stand with the type.
+/// Formats a declaration as bpftrace writes it: the stars follow the type directly.
 fn declared(ty: &str, name: &str) -> String {
     format!("{} {name}", ty.replace(" *", "*"))
 }

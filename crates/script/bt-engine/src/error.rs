@@ -74,7 +74,7 @@ pub enum Error {
         /// Process ids; at least one.
         pids: Vec<u32>,
     },
-    /// The target's process can't be put among those that count.
+    /// The target's process can't be added to the traced ones.
     #[error("following forks")]
     Follow {
         /// Cause.

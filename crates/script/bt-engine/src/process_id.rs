@@ -99,7 +99,7 @@ impl VisitMut for Visitor {
 }
 
 impl Visitor {
-    /// Returns an expression that is true if a process is one of those that count.
+    /// Returns an expression that is true if a process is traced.
     fn is_target(&mut self, process: Expr, span: Span) -> Expr {
         let Some(pid) = self.target.pid else { return number(1, span) };
         if self.target.is_set {

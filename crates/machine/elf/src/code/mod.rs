@@ -33,12 +33,12 @@ const MAX_DECODED: u64 = 256 << 20;
 
 /// Source of a file's bytes, range by range.
 pub trait CodeBytes {
-    /// Returns the bytes of this range of the file; `None` if it has not all of them, or they can't
-    /// be read.
+    /// Returns the bytes of this range of the file; `None` if the file is shorter, or they can't be
+    /// read.
     fn bytes(&self, range: Range<u64>) -> Option<Cow<'_, [u8]>>;
 }
 
-/// For a file that was read whole. If only some bytes were read, the others are zeros, and no
+/// Bytes of a file that was read whole. If only some bytes were read, the others are zeros, and no
 /// probe's place is found.
 impl CodeBytes for ElfImage<'_> {
     fn bytes(&self, range: Range<u64>) -> Option<Cow<'_, [u8]>> {
@@ -47,7 +47,7 @@ impl CodeBytes for ElfImage<'_> {
     }
 }
 
-/// A place of a file at which a breakpoint may stand.
+/// Place in a file where a breakpoint can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CodePlace(FileOffset);
 
@@ -75,7 +75,7 @@ pub enum Aim {
     Return,
 }
 
-/// Reason why a breakpoint can't stand at a place.
+/// Reason why a breakpoint can't be set at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum PlaceFault {
     /// The place is not code of the file.

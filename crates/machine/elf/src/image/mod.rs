@@ -30,7 +30,7 @@ type Section = SectionHeader64<LittleEndian>;
 type ProgramHeader = ProgramHeader64<LittleEndian>;
 
 /// Limit on sections or segments of notes. Real files have fewer than ten; a made-up file could
-/// have as many as it has bytes.
+/// have one for each of its bytes.
 const MAX_NOTE_AREAS: usize = 64;
 
 /// Kind of a file's addresses: final, or relative to the place where it is loaded.

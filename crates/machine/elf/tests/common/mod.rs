@@ -9,7 +9,7 @@ pub(crate) const ET_DYN: u16 = 3;
 
 /// Address of the code: 0x1000 bytes from file offset 0x1000.
 pub(crate) const TEXT: u64 = 0x11000;
-/// Address of the data: 0x1000 bytes from file offset 0x2000, and as many more of zeros in memory.
+/// Address of the data: 0x1000 bytes from file offset 0x2000, then 0x1000 zeros in memory.
 pub(crate) const DATA: u64 = 0x23000;
 /// Offset of the notes in the file.
 pub(crate) const NOTES: usize = 0x3000;
@@ -82,7 +82,7 @@ struct Section {
 impl ElfBuilder<'_> {
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut file = vec![0; NOTES];
-        // Probes stand at instructions without effect.
+        // Probes are at instructions without effect.
         let nop: &[u8] = if self.machine == AARCH64 { &[0x1f, 0x20, 0x03, 0xd5] } else { &[0x90] };
         file[0x1000..0x2000].chunks_exact_mut(nop.len()).for_each(|place| place.copy_from_slice(nop));
         file.extend(&self.notes);

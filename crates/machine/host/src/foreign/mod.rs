@@ -56,7 +56,7 @@ pub(crate) fn named(path: &Path) -> io::Result<Opened> {
     open(&openat(CWD, path, HOLD, Mode::empty())?, path.to_owned())
 }
 
-/// Opens a file by its path below a root directory, out of which no link leads.
+/// Opens a file by its path below a root directory. No link leads out of that directory.
 pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -65,8 +65,8 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
-/// Holds a socket by its path below a root directory, out of which no link leads. Returns it with
-/// its owner in our own user namespace, and does not connect to it.
+/// Holds a socket by its path below a root directory; no link leads out of that directory. Returns
+/// it with its owner in our own user namespace, and does not connect to it.
 pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32)> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;

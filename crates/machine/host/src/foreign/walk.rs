@@ -18,9 +18,9 @@ const MAX_LINKS: u32 = 40;
 /// Treatment of symbolic links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Links {
-    /// They lead on, from the root if they are absolute, and never out of it.
+    /// Links are followed, from the root if they are absolute, and never out of it.
     Follow,
-    /// They are an error.
+    /// Links are an error.
     Refuse,
 }
 

@@ -73,13 +73,13 @@ pub struct Unread {
 /// Reason why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// There is no such file: the kernel does not have it.
+    /// No such file: the kernel does not have it.
     Absent,
-    /// This user may not read it.
+    /// No permission for this user.
     Forbidden,
-    /// Reading it would take too long.
+    /// File too large to read in bounded time.
     TooLarge,
-    /// It is not of a known form, or could not be read for another reason.
+    /// Unknown form, or any other failure to read it.
     Strange,
 }
 

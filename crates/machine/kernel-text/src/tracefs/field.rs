@@ -22,9 +22,9 @@ pub struct Field {
 /// Number of elements of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Array {
-    /// This number.
+    /// Number in the text (`char[16]`).
     Count(u32),
-    /// The number in the record (`char[]`), or a constant of the kernel's source that is not in the
+    /// Number in the record (`char[]`), or a constant of the kernel's source that is not in the
     /// text.
     Unstated,
 }
@@ -32,10 +32,10 @@ pub enum Array {
 /// Location of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Location {
-    /// In the field itself.
+    /// Value in the field itself.
     Inline,
-    /// Elsewhere in the record (`__data_loc`): the field has 4 bytes. Their lower 16 bits are the
-    /// offset from the start of the record, the upper 16 the length in bytes.
+    /// Value elsewhere in the record (`__data_loc`): the field has 4 bytes. Their lower 16 bits are
+    /// the offset from the start of the record, the upper 16 the length in bytes.
     DataLoc,
     /// The same with the offset counted from the end of this field (`__rel_loc`, since Linux 5.17).
     RelLoc,

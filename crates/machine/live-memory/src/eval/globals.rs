@@ -36,7 +36,7 @@ pub struct Global {
     pub source: String,
 }
 
-/// No names at all.
+/// Empty set of names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGlobals;
 

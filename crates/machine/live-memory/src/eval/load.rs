@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the error for a place of which only the address is known.
+    /// Returns the error for a place with a known address and no type.
     fn untyped(&self, place: Place, span: Span) -> EvalError {
         let message = format!("what is at {:#x} has no type", place.address);
         let error = EvalError::other(span, message).with_hint("cast its address: *(struct x *)uaddr(\"NAME\")");

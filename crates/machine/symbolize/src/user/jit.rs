@@ -54,9 +54,9 @@ struct Names {
 }
 
 impl Names {
-    /// Parses the text; other lines are left out. Memory is used again for other functions: a later
-    /// line removes those that it overlaps. Of more than `MAX_FUNCTIONS` lines the last ones count,
-    /// since earlier ones may be of memory that has other code now.
+    /// Parses the text; other lines are left out. Memory is reused for other functions: a later
+    /// line removes functions that it overlaps. If there are more than `MAX_FUNCTIONS` lines, the
+    /// last ones count, since the memory of earlier ones may have other code now.
     fn parse(text: &[u8]) -> Self {
         let mut names = Self::default();
         let lines = || text.split(|byte| *byte == b'\n');

@@ -43,8 +43,8 @@ const JIT_NAMES: usize = 64 << 20;
 /// duration of the last read: stacks without frame pointers are full of such addresses, and a
 /// process of thousands of threads takes milliseconds to read.
 const RETRY_FACTOR: u32 = 10;
-/// Number of first reads without that pause: a process that has just begun has not mapped its
-/// libraries yet, and a stack is cut at an address that is no code.
+/// Number of first reads without that pause: a process that has just started has not mapped its
+/// libraries yet, and a stack is cut at an address outside any code.
 const EARLY_READS: u8 = 8;
 
 /// Options of look-ups.
@@ -55,8 +55,7 @@ pub struct SymbolOptions {
     /// Limit on the total time for source lines, and with them inlined functions; `None` to leave
     /// them out.
     pub lines: Option<Duration>,
-    /// Files in which the functions of ended processes are searched for: those that user probes are
-    /// in.
+    /// Files with user probes, which are searched for the functions of ended processes.
     pub probed: Vec<PathBuf>,
     /// Further directories of debug files.
     pub folders: DebugFolders,

@@ -32,7 +32,7 @@ pub struct Btf<'data> {
 }
 
 impl<'data> Btf<'data> {
-    /// Finds the records of BTF that stands by itself, in one pass.
+    /// Finds the records of self-contained BTF, in one pass.
     pub fn parse(data: &'data [u8]) -> Result<Self, TypeError> {
         Self::parse_at(data, 1, &[])
     }

@@ -183,7 +183,7 @@ fn entry_cost(frames: &[u8], bases: &BaseAddresses, offset: usize) -> Result<u32
 }
 
 /// Returns the entry at this offset, and its length with its common part's; `None` if it is broken,
-/// so that nobody can follow it.
+/// so that it can't be followed.
 fn entry_at<'data>(
     frames: &'data [u8],
     bases: &BaseAddresses,

@@ -102,7 +102,7 @@ pub fn inflated(elf: &[u8]) -> Result<Cow<'_, [u8]>, TypeError> {
     Ok(Cow::Owned(copy))
 }
 
-/// Changes the section header at this offset of the file: its section is uncompressed and stands at
+/// Changes the section header at this offset of the file: its section is uncompressed and starts at
 /// `offset`.
 fn restate(elf: &mut [u8], header: usize, offset: u64, size: u64) {
     let flags = header + SH_FLAGS;

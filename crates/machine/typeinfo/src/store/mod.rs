@@ -47,7 +47,7 @@ impl<'data> TypeStore<'data> {
         self.abi
     }
 
-    /// Adds BTF that stands by itself, such as the kernel's.
+    /// Adds self-contained BTF, such as the kernel's.
     pub fn add_btf(&mut self, btf: Btf<'data>) -> Result<SourceId, TypeError> {
         let id = self.next_source()?;
         Ok(self.add(id, Box::new(btf.placed(id, id)), true))

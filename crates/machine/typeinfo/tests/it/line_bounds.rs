@@ -135,7 +135,7 @@ fn one_thing_is_not_referred_to_many_times() {
 
 #[test]
 fn abbreviations_are_bounded() {
-    // An entry of one byte with 100,000 attributes that have none.
+    // An entry of one byte with 100,000 attributes of no bytes.
     let mut wide = made();
     wide.abbrev = [&[1, 0x11, 0][..], &[3, 0x19].repeat(100_000), &[0, 0, 0]].concat();
     wide.unit(&[1]);

@@ -32,7 +32,7 @@ pub struct ArgType {
     /// Width in bytes. Only 1, 2, 4 and 8 can be read; the operand of any other is
     /// [`Operand::Unreadable`].
     pub size: u32,
-    /// True if it is to be sign-extended.
+    /// True if its sign must be extended.
     pub signed: bool,
     /// True for a floating-point number, which is read by its bits.
     pub float: bool,

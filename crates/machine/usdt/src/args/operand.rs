@@ -8,8 +8,8 @@ use crate::registers::Register;
 /// becomes one of them once the symbol's address is known.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {
-    /// In a register. The argument's size determines the number of bytes that count, not the width
-    /// in the register's name: systemtap's `sdt.h` says that the width before the `@` governs
+    /// A register. The argument's size determines the number of bytes that count, not the width in
+    /// the register's name: systemtap's `sdt.h` says that the width before the `@` governs
     /// (sourceware bug 24541). Only the shift matters.
     Register {
         /// The whole register.
@@ -17,15 +17,15 @@ pub enum Operand {
         /// Right shift in bits, which comes first: 8 for `%ah` and its like, else 0.
         shift: u8,
     },
-    /// Nowhere: the value itself.
+    /// The value itself.
     Constant(i64),
-    /// In the process's memory.
+    /// The process's memory at an address.
     Memory(MemoryOperand),
     /// An address, rather than the memory there.
     Address(MemoryOperand),
-    /// At a place that depends on a symbol's address, which is not looked up yet.
+    /// A place that depends on a symbol's address, which is not looked up yet.
     Symbol(SymbolOperand),
-    /// At a place that a BPF program can't read.
+    /// A place that a BPF program can't read.
     Unreadable(Unreadable),
 }
 
@@ -97,44 +97,43 @@ pub enum SymbolAccess {
 /// Reason why a BPF program can't read an argument.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Unreadable {
-    /// In a vector or floating-point register: the kernel's `struct pt_regs` has none of these.
+    /// A vector or floating-point register: the kernel's `struct pt_regs` has none of these.
     VectorRegister {
         /// The register as it is written.
         name: Box<str>,
     },
-    /// In some other register: one that is not in `struct pt_regs`, or does not exist.
+    /// Any other register that is not in `struct pt_regs`, or does not exist.
     OtherRegister {
         /// The register as it is written.
         name: Box<str>,
     },
-    /// In a thread's own storage (`%fs:`): a BPF program does not see the segment's base in its context.
+    /// Thread-local storage (`%fs:`): a BPF program does not see the segment's base in its context.
     ThreadLocal,
-    /// Behind a linker's table or relocation (`sym@GOTPCREL`): the note does not say where that
-    /// ended up.
+    /// A linker's table or relocation (`sym@GOTPCREL`), whose address is not in the note.
     Relocation,
-    /// Written in Intel syntax, in which a register and a variable cannot be distinguished.
+    /// Intel syntax, in which a register and a variable cannot be distinguished.
     IntelSyntax,
     /// A width that no BPF register holds.
     Size {
         /// The width in bytes.
         size: u32,
     },
-    /// At a symbol that no symbol table has.
+    /// A symbol that no symbol table has.
     SymbolNotFound {
         /// The symbol.
         name: Box<str>,
     },
-    /// At one of several symbols of the same name.
+    /// A symbol whose name several symbols have.
     SymbolAmbiguous {
         /// The symbol.
         name: Box<str>,
     },
-    /// At an absolute address in a file that can be loaded anywhere.
+    /// An absolute address in a file that can be loaded anywhere.
     NotFixed {
         /// The symbol.
         name: Box<str>,
     },
-    /// Written in a form that we don't know.
+    /// An unknown form.
     Unrecognised,
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Check<'c, 'f> {
     vars: Vec<VarInfo>,
     /// Number of variables met in this round.
     met: usize,
-    /// See [`Body::hoisted`].
+    /// Variables that live in the whole body: see [`Body::hoisted`].
     hoisted: HashSet<String>,
     scopes: Vec<HashMap<String, VarId>>,
     loops: u32,

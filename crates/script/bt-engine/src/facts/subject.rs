@@ -50,8 +50,7 @@ fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
     if processes.is_empty() { Err(Error::Ended { pids: pids.to_vec() }) } else { Ok(processes) }
 }
 
-/// Returns the error for processes all of which have ended; `None` while one lives, or if there are
-/// none.
+/// Returns the error if all processes have ended; `None` while one lives, or if there are none.
 pub(crate) fn all_ended(pids: &[u32]) -> Option<Error> {
     let has_ended = |pid: &u32| proc::start_of_living(Pid(*pid)).is_none();
     (!pids.is_empty() && pids.iter().all(has_ended)).then(|| Error::Ended { pids: pids.to_vec() })

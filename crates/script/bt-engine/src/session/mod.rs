@@ -222,9 +222,9 @@ impl Session {
         }
     }
 
-    /// Makes the events of these processes count, too, from now on: those that a process of the
-    /// target has started before its forks were followed. Does nothing unless forks are followed,
-    /// or several processes count.
+    /// Traces these processes, too, from now on: ones that a process of the target started before
+    /// its forks were followed. Does nothing unless forks are followed, or several processes are
+    /// traced.
     pub fn also_trace(&self, pids: &[u32]) -> Result<(), Error> {
         let Some(map) = self.script.followed.as_ref().and_then(|name| self.bpf.map(name)) else { return Ok(()) };
         for pid in pids {

@@ -15,7 +15,7 @@ const MAX_WEIGHT_LOG: u32 = 6;
 #[derive(Clone, Debug)]
 pub(super) struct HuffmanTable {
     bits: u32,
-    /// Symbol and length of its code, indexed by as many bits as the longest code has.
+    /// Symbol and length of its code, indexed by the bits of the longest code.
     codes: Vec<(u8, u8)>,
 }
 

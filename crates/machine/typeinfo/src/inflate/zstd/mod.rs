@@ -34,7 +34,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The output, which can't grow beyond what was allowed.
+/// Output, which can't grow beyond its limit.
 struct Out<'out> {
     bytes: &'out mut Vec<u8>,
     /// Start of the frame: matches do not reach before it.
@@ -63,7 +63,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Repeats what was written `offset` bytes ago; it may run into what it writes.
+    /// Repeats the bytes written `offset` bytes ago; the copy may read bytes that it has written.
     fn repeat(&mut self, offset: usize, count: usize) -> Result<(), Broken> {
         self.room(count)?;
         let written = self.bytes.len() - self.frame;
