@@ -24,7 +24,7 @@ pub fn clock_source() -> Option<String> {
     line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-/// Returns a list of CPUs as the kernel has it, `0-3,8`: `online`, `isolated` (`isolcpus=`) or
+/// Returns a list of CPUs as the kernel prints it, `0-3,8`: `online`, `isolated` (`isolcpus=`) or
 /// `nohz_full`. Empty if there are none.
 pub fn cpu_list(which: &str) -> Option<String> {
     line(Path::new(CPUS).join(which)).map(|list| if list == "(null)" { String::new() } else { list })

@@ -16,7 +16,7 @@ const LARGEST: u64 = 32 << 20;
 /// A file of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PerfMap {
-    /// Path, as the process has it.
+    /// Path as the process sees it.
     pub path: PathBuf,
     /// Bytes of the file: the process can write anything.
     pub text: Vec<u8>,

@@ -169,8 +169,8 @@ pub fn exe(pid: Pid) -> PathBuf {
     folder(pid).join("exe")
 }
 
-/// Returns the path of a process's program as the process has it, with the kernel's mark behind it
-/// if the file is gone.
+/// Returns the path of a process's program as the process sees it, followed by the kernel's mark if
+/// the file is gone.
 pub fn program(pid: Pid) -> io::Result<PathBuf> {
     fs::read_link(exe(pid))
 }
@@ -342,8 +342,8 @@ pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
     Ok(line.map(|value| value.trim().to_owned()))
 }
 
-/// Returns a process as its own PID namespace has it: the namespace's device and inode, and the
-/// number there (the last of `NSpid`).
+/// Returns a process's own PID namespace: the namespace's device and inode, and the process's number
+/// there (the last of `NSpid`).
 pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
     let folder = folder_of(pid);
     let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;

@@ -12,7 +12,7 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// `include/linux/proc_ns.h`).
 const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 
-/// Returns the kernel's release, as `uname -r` has it.
+/// Returns the kernel's release, as `uname -r` prints it.
 pub fn kernel_release() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned())
 }

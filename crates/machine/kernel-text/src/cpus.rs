@@ -16,7 +16,7 @@ pub struct CpuSet(BTreeSet<u32>);
 
 impl CpuSet {
     /// Parses a list, `0-3,8`; `None` if it is malformed. The set is empty for an empty list, or
-    /// for `(null)`, as some files of /sys have it.
+    /// for `(null)`, which some files of /sys contain.
     pub fn from_list(list: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         let list = list.trim();

@@ -68,7 +68,7 @@ fn others() -> Vec<u32> {
     pids
 }
 
-/// Returns a process's name, as the kernel has it.
+/// Returns the kernel's name of a process.
 fn name(pid: u32) -> Option<Vec<u8>> {
     proc::name(&proc::task(Pid(pid), Pid(pid)))
 }

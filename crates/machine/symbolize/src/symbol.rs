@@ -37,7 +37,7 @@ impl Display for UnnamedCode {
 /// A function at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Symbol {
-    /// Name, as its file has it or as its author wrote it
+    /// Name as in its file, or as its author wrote it
     /// ([`SymbolOptions::demangle`](crate::SymbolOptions::demangle)).
     pub name: String,
     /// Offset of the address from the function's first byte; 0 for an inlined function.

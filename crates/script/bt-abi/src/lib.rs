@@ -56,8 +56,8 @@ pub struct Script {
     pub failures: Vec<Failure>,
     /// Settings.
     pub config: Config,
-    /// Kernel map of the processes that count (`u64` number to `u64` 1), if there may be more than
-    /// one: the runtime puts the first in, and programs add to it if the script follows forks.
+    /// Kernel map of the traced processes (`u64` number to `u64` 1), if there may be more than one.
+    /// The runtime inserts the first ones, and programs add to it if the script follows forks.
     pub followed: Option<String>,
 }
 

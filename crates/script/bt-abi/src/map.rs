@@ -226,7 +226,7 @@ impl Aggregation {
         }
     }
 
-    /// Returns the name of the type, as scripts and messages have it.
+    /// Returns the name of the type in scripts and messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Count => "count_t",

@@ -260,8 +260,8 @@ impl ValueType {
         }
     }
 
-    /// Returns the name of a type that scripts can only keep and print, as messages have it. The
-    /// compiler names all others.
+    /// Returns the name for messages of a type that scripts can only keep and print. The compiler
+    /// names all others.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Float { size: 4 } => "float",

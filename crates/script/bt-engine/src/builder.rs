@@ -56,7 +56,7 @@ impl Builder {
         self
     }
 
-    /// Sets the processes whose events count; all by default.
+    /// Sets the processes to trace; all by default.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.target = target;

@@ -1,5 +1,5 @@
 //! References of a script to its target: `__PID__`, the process's number, which SPDK's wrapper
-//! script would put into the text, and `is_target(pid)`, true for a process whose events count.
+//! script would put into the text, and `is_target(pid)`, true for a traced process.
 
 use bt_compiler::{FOLLOWED, TargetFacts as _};
 use bt_lang::Span;

@@ -44,7 +44,7 @@ pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
     real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
 }
 
-/// A function or a variable of a file, as its symbol table has it.
+/// Function or variable in the symbol table of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedAddress<'data> {
     /// Name, mangled as the compiler wrote it.

@@ -65,7 +65,7 @@ impl TypesFile {
         Ok(debug)
     }
 
-    /// Returns the path of the file that has it.
+    /// Returns the path of the file with the debug information.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

@@ -17,7 +17,7 @@ const FILES: [&str; 6] = [
     "/usr/lib/postgresql/15/bin/postgres",
 ];
 
-/// A note as either side has it: provider, name, address, semaphore, arguments.
+/// Note as either side prints it: provider, name, address, semaphore, arguments.
 type Printed = (String, String, u64, u64, String);
 
 /// Returns the text that `readelf` prints; `None` if it is not installed.

@@ -1,4 +1,4 @@
-//! The processes whose events count: running ones, a command that waits to run, or everybody.
+//! Traced processes: running ones, a command that waits to run, or all.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::observe::printable;
 /// a process may have few descriptors (1024, by default).
 const MOST_HELD: usize = 128;
 
-/// The processes whose events count.
+/// Traced processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Target {
@@ -130,7 +130,7 @@ impl Subject {
         self.pids().first().copied()
     }
 
-    /// Returns the processes; none if everybody's events count.
+    /// Returns the processes; none if all processes are traced.
     pub(crate) fn pids(&self) -> Vec<u32> {
         match self {
             Self::All => Vec::new(),

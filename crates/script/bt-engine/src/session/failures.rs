@@ -34,7 +34,7 @@ pub struct RuntimeFailure {
     pub span: Span,
     /// Result of a helper of the kernel, a negated error number; 0 for other failures.
     pub code: i64,
-    /// Text of that error number, as `strerror(3)` has it.
+    /// Text of that error number, as `strerror(3)` returns it.
     pub error: String,
 }
 
