@@ -275,7 +275,7 @@ mod tests {
         assert!(Connection::open(own, &file, SocketKind::Stream, Whose::User, Duration::from_secs(1)).is_err());
     }
 
-    /// A hostile process names a socket of somebody else, or replaces its own by a link to one.
+    /// A hostile process names somebody else's socket, or replaces its own by a link to one.
     #[test]
     fn a_socket_of_somebody_else_is_not_connected_to() {
         let folder = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use crate::foreign;
 /// Limit on the bytes of holes in a file, beyond the number of bytes that it has on the disk.
 const MAX_HOLES: u64 = 16 << 20;
 
-/// Limit on the size of a script, in bytes: more than anybody writes, and than bpftrace takes.
+/// Limit on the size of a script, in bytes: more than any real script has, and than bpftrace takes.
 pub const SCRIPT: u64 = 16 << 20;
 /// Limit on the size of a file of object specs, in bytes. Built-in ones have some KB, and reading
 /// one takes 75 times its size.

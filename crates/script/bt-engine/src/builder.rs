@@ -118,7 +118,7 @@ impl Builder {
     }
 
     /// Sets whether a [`Target::Command`] limits user probes only, as bpftrace's `-c` does, and all
-    /// other probes count everybody's events. Off by default.
+    /// other probes trace all processes. Off by default.
     #[must_use]
     pub fn command_limits_user_probes(mut self, limits: bool) -> Self {
         self.options.command_limits_user_probes = limits;

@@ -31,7 +31,7 @@ const SYSTEMS: [(u64, &str); 25] = [
     (0x444d_4142, "dma-buf"),
 ];
 
-/// Returns the name of a file system, by its number, if it stores no files of anybody's.
+/// Returns the name of a file system, by its number, if its files belong to the kernel.
 pub(super) fn without_files(kind: u64) -> Option<&'static str> {
     // The number is signed on some machines.
     let kind = kind & 0xffff_ffff;
