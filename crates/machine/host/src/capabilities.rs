@@ -115,7 +115,8 @@ impl Raised {
     fn now() -> Self {
         let before = capabilities(None).ok().filter(|sets| {
             let right = CapabilitySet::DAC_READ_SEARCH;
-            // Nothing to do if it is raised already. If it can't be raised, `open` reports the error.
+            // Nothing to do if it is raised already. If it can't be raised, `open` reports the
+            // error.
             sets.permitted.contains(right)
                 && !sets.effective.contains(right)
                 && set_effective(*sets, sets.effective.union(right)).is_ok()

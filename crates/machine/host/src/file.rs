@@ -284,8 +284,8 @@ impl FilePlace {
         Err(failed.unwrap_or_else(|| HostError::Read { path: self.path.clone(), source: missing() }))
     }
 
-    /// Reads with rights to other users' files if a process uses the file, but not if the user named
-    /// it.
+    /// Reads with rights to other users' files if a process uses the file, but not if the user
+    /// named it.
     pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
         if self.of_process { with_file_access(read) } else { read() }
     }

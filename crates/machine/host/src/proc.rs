@@ -342,8 +342,8 @@ pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
     Ok(line.map(|value| value.trim().to_owned()))
 }
 
-/// Returns a process's own PID namespace: the namespace's device and inode, and the process's number
-/// there (the last of `NSpid`).
+/// Returns a process's own PID namespace: the namespace's device and inode, and the process's
+/// number there (the last of `NSpid`).
 pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
     let folder = folder_of(pid);
     let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;

@@ -2,8 +2,8 @@
 //!
 //! This crate opens no file and makes no system call: a source of bytes by address implements
 //! [`Memory`]. `host` does so for a running process, [`Image`] for bytes in our own memory (tests,
-//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in another process's memory
-//! may have no end.
+//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in another process's
+//! memory may have no end.
 //!
 //! An [`Evaluator`] computes expressions of the script language over a memory, with types of `typeinfo` and names from
 //! [`Globals`]; [`Evaluator::list`] walks lists. The types of a program without debug information can be given as C definitions

@@ -1,4 +1,5 @@
-//! Statements: variables, loops over lists, conditions, output. An expression used as a statement is printed.
+//! Statements: variables, loops over lists, conditions, output. An expression used as a statement
+//! is printed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,9 +1,10 @@
-//! Files that are whole or absent. A file is written without a name in its folder, and replaces an old file once all of it is on
-//! the disk.
+//! Files that are whole or absent. A file is written without a name in its folder, and replaces an
+//! old file once all of it is on the disk.
 //!
-//! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that even a killed process leaves no part of it. If the file system
-//! does not support that, the file has a hidden name, which is removed when the value is dropped. A destination that is no regular
-//! file (a pipe, `/dev/null`, a descriptor) has nothing to keep, and is written directly.
+//! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that even a killed process
+//! leaves no part of it. If the file system does not support that, the file has a hidden name,
+//! which is removed when the value is dropped. A destination that is no regular file (a pipe,
+//! `/dev/null`, a descriptor) has nothing to keep, and is written directly.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;

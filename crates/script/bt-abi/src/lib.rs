@@ -2,8 +2,8 @@
 //! place of each byte of its events, maps and failures.
 //!
 //! `bt-compiler` makes a [`Script`]. A runtime
-//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map of counters of losses
-//!   [`LOST`](lost::LOST));
+//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map
+//!   of counters of losses [`LOST`](lost::LOST));
 //! - runs the program of each [`Attach::Begin`] once, attaches all others, and on the way out runs those of [`Attach::End`];
 //! - decodes each event by its action (see [`action`]) and shows it, in the order of time;
 //! - at the end prints the maps (see [`map`]).

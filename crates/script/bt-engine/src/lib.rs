@@ -1,9 +1,10 @@
 //! Runs bpftrace scripts from Rust: compiled straight to BPF, with neither LLVM nor libbpf.
 //!
-//! [`Script::builder`] takes a script's text and the processes to trace. [`Builder::compile`] makes BPF programs of it,
-//! or [`Diagnostics`] with the places of the mistakes. [`Script::load`] gives them to the kernel, [`Session::attach`] attaches
-//! them, [`Session::poll`] hands out [`Event`]s with typed values in the order of time, and [`Session::finish`] detaches
-//! everything, runs the script's `end` probes and reads its maps.
+//! [`Script::builder`] takes a script's text and the processes to trace. [`Builder::compile`] makes
+//! BPF programs of it, or [`Diagnostics`] with the places of the mistakes. [`Script::load`] gives
+//! them to the kernel, [`Session::attach`] attaches them, [`Session::poll`] hands out [`Event`]s
+//! with typed values in the order of time, and [`Session::finish`] detaches everything, runs the
+//! script's `end` probes and reads its maps.
 //!
 //! ```no_run
 #![doc = include_str!("../examples/count_syscalls.rs")]

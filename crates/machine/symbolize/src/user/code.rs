@@ -14,8 +14,8 @@ use crate::{CodeAt, UnnamedCode};
 const PLAIN_BASE: u64 = 0x5555_5555_4000;
 
 impl UserSymbols {
-    /// Returns the code at an address of an ended process, from the files with probes. These must have
-    /// fixed addresses, by themselves or because addresses are not randomized.
+    /// Returns the code at an address of an ended process, from the files with probes. These must
+    /// have fixed addresses, by themselves or because addresses are not randomized.
     pub(super) fn in_probed(&self, address: u64, caller: bool) -> CodeAt {
         let exact = |address| {
             let mut found = self.options.probed.iter().filter_map(|path| self.in_file(path, address));

@@ -135,8 +135,8 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         verdict.clone().unwrap_or(Ok(()))
     }
 
-    /// Checks a file shared with others (dwz(1)). Only its names are used, but the starts of all its
-    /// units are read.
+    /// Checks a file shared with others (dwz(1)). Only its names are used, but the starts of all
+    /// its units are read.
     fn check_shared(&mut self, shared: &Dwarf<R>) -> Result<(), TypeError> {
         check_abbreviations(shared)?;
         self.left.0 = self.left.0.saturating_add(budget(shared));

@@ -409,8 +409,8 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
         let paths = glob::glob(text).into_iter().flatten().flatten();
         // The crate `glob` leaves it out.
         let prefix = if text.starts_with("./") { "./" } else { "" };
-        // One file may have several names: links to a library, and the program as in its command. A probe in each would count a
-        // hit several times.
+        // One file may have several names: links to a library, and the program as in its command. A
+        // probe in each would count a hit several times.
         let identity =
             |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
         let own = own.iter().filter_map(|found| Some((identity(found.place.path())?, found)));

@@ -40,8 +40,8 @@ impl Compiler<'_, '_> {
         Ok(Node::Place { at, ty: element, bits: None })
     }
 
-    /// Returns the elements of an array or behind a pointer. Returns the operand if it is neither, or
-    /// if its type is known only once it has a value.
+    /// Returns the elements of an array or behind a pointer. Returns the operand if it is neither,
+    /// or if its type is known only once it has a value.
     pub(super) fn elements(&self, base: Compiled) -> Result<Result<Elements, Compiled>, EvalError> {
         let span = base.span;
         if let Node::Place { ty, .. } = &base.node
