@@ -1,8 +1,8 @@
-//! The three kinds of address that this room deals in, each a type of its own so that one can't be taken for another.
+//! Three kinds of address, each a type of its own so that one can't be taken for another.
 //!
-//! `FileOffset` is what the kernel wants for uprobes and semaphores, `ElfVaddr` is what an ELF file writes down, and
-//! `ProcAddr` is where a running process has it. [`crate::image::AddressMap`] leads between the first two,
-//! `ProcMaps` of the crate `kernel-text` between the first and the last.
+//! The kernel expects a `FileOffset` for uprobes and semaphores, an ELF file states an `ElfVaddr`,
+//! and a running process has a `ProcAddr`. [`crate::image::AddressMap`] leads between the first
+//! two, `ProcMaps` of the crate `kernel-text` between the first and the last.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ macro_rules! address {
         pub struct $name(pub u64);
 
         impl $name {
-            /// This address moved by `bytes`, or nothing if that leaves the 64 bits.
+            /// Returns this address moved by `bytes`; `None` if that leaves the 64 bits.
             pub fn checked_add(self, bytes: u64) -> Option<Self> {
                 self.0.checked_add(bytes).map(Self)
             }
 
-            /// How many bytes this address lies above `base`, or nothing if it lies below.
+            /// Returns the number of bytes from `base` to this address; `None` if it lies below.
             pub fn checked_above(self, base: Self) -> Option<u64> {
                 self.0.checked_sub(base.0)
             }
@@ -33,7 +33,7 @@ macro_rules! address {
 }
 
 address! {
-    /// A byte's place in a file, counted from the file's start.
+    /// Offset of a byte in a file, counted from the file's start.
     FileOffset
 }
 

@@ -1,19 +1,19 @@
-//! All that can be wrong with the bytes of a file.
+//! Errors in the bytes of a file.
 
 use thiserror::Error;
 
 use crate::address::{ElfVaddr, FileOffset};
 
-/// Why bytes could not be turned into data. The caller knows the path, and puts it in front.
+/// Reason why bytes could not be parsed. The caller prefixes the path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElfError {
-    /// The file is text for an interpreter; the program that runs is the interpreter.
+    /// A script; the program that runs is its interpreter.
     #[error("a script run by {interpreter}, not an ELF file: look at the interpreter instead")]
     Script {
-        /// What follows `#!` on the first line.
+        /// Text that follows `#!` on the first line.
         interpreter: String,
     },
-    /// The first four bytes are not the ELF magic number.
+    /// A file without the ELF magic number.
     #[error("not an ELF file: it starts with {found}, expected 7f 45 4c 46")]
     NotElf {
         /// The first bytes in hex, or the words "no bytes".
@@ -37,39 +37,39 @@ pub enum ElfError {
         /// The type's name, or its `ET_*` number.
         found: String,
     },
-    /// Something that a header points to lies beyond the end of the file.
+    /// A header that points beyond the end of the file.
     #[error("truncated: the {what} at {offset} needs {needed:#x} bytes and the file has {len:#x}")]
     Truncated {
-        /// What should be there.
+        /// Name of the structure that it points to.
         what: &'static str,
-        /// Where it should begin.
+        /// Offset where that should begin.
         offset: FileOffset,
-        /// How long it should be, in bytes.
+        /// Length that it should have, in bytes.
         needed: u64,
-        /// How long the file is, in bytes.
+        /// Length of the file, in bytes.
         len: u64,
     },
     /// An ELF structure that contradicts the format.
     #[error("broken ELF file: {what}: {detail}")]
     Elf {
-        /// Which structure.
+        /// Name of the structure.
         what: &'static str,
-        /// What the reader found.
+        /// Description of the error.
         detail: String,
     },
-    /// No loadable segment holds this address in the file.
+    /// An address that no loadable segment of the file holds.
     #[error("no loadable segment holds the virtual address {vaddr}")]
     VaddrUnmapped {
         /// The address looked for.
         vaddr: ElfVaddr,
     },
-    /// The address belongs to a segment's zero-filled end, for which the file has no bytes.
+    /// An address in a segment's zero-filled end, for which the file has no bytes.
     #[error("the virtual address {vaddr} lies in zero-filled memory that the file has no bytes for")]
     VaddrNotInFile {
         /// The address looked for.
         vaddr: ElfVaddr,
     },
-    /// No loadable segment is read from this place of the file.
+    /// A file offset that no loadable segment is read from.
     #[error("no loadable segment is read from the file offset {offset}")]
     OffsetUnmapped {
         /// The offset looked for.

@@ -1,45 +1,48 @@
 //! The index of a file's unwind table: `.eh_frame_hdr` (Linux Standard Base 5.0, Core, chapter 10.6.2).
 //!
-//! Only the form that all linkers write is read: version 1; the table's address relative to its own place, a count of 4 bytes,
-//! and rows of two addresses relative to the index, 4 bytes each. Other forms name their sizes themselves, and reading them
-//! adds and multiplies what the file states.
+//! Only the form that all linkers write is read: version 1; the table's address relative to its own
+//! place, a count of 4 bytes, and rows of two addresses relative to the index, 4 bytes each. Other
+//! forms state their own sizes, and reading them adds and multiplies numbers from the file.
 
 /// The first bytes of an index in that form.
 const PLAIN: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
-/// Where the address of `.eh_frame` is in the index, and where the count of rows.
+/// Offset of the address of `.eh_frame` in the index.
 const FRAMES_AT: usize = 4;
+/// Offset of the count of rows in the index.
 const COUNT_AT: usize = 8;
-/// The length of what is before the rows.
+/// Length of the part before the rows, in bytes.
 const HEAD: usize = 12;
-/// The length of a row: where a function begins, and where its entry is.
+/// Length of a row in bytes: the beginning of a function, and its entry.
 const ROW: usize = 8;
 
 /// An index in the form that linkers write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameIndex<'data> {
     bytes: &'data [u8],
-    /// Where the index is loaded, as the file states it.
+    /// Load address of the index, as the file states it.
     address: u64,
 }
 
 impl<'data> FrameIndex<'data> {
-    /// The index of these bytes, which are loaded at this address; nothing if it has another form.
+    /// Returns the index of these bytes, which are loaded at this address; `None` if it has another
+    /// form.
     pub fn new(bytes: &'data [u8], address: u64) -> Option<Self> {
         bytes.starts_with(&PLAIN).then_some(Self { bytes, address })
     }
 
-    /// Whether it has rows, and all that it counts.
+    /// Returns true if it has rows, and all that it counts.
     pub fn is_complete(&self) -> bool {
         (1..=self.room()).contains(&self.count())
     }
 
-    /// The address of `.eh_frame`.
+    /// Returns the address of `.eh_frame`.
     pub fn frames_address(&self) -> Option<u64> {
         let relative = distance(self.bytes, FRAMES_AT)?;
         Some(self.address.wrapping_add(FRAMES_AT as u64).wrapping_add_signed(relative))
     }
 
-    /// The address of the entry whose row is the last one that begins at or before this address.
+    /// Returns the address of the entry whose row is the last one that begins at or before this
+    /// address.
     pub fn entry_before(&self, address: u64) -> Option<u64> {
         let rows = self.bytes.get(HEAD..)?.as_chunks::<ROW>().0;
         let rows = &rows[..self.count().min(rows.len())];
@@ -52,14 +55,14 @@ impl<'data> FrameIndex<'data> {
         self.bytes.get(COUNT_AT..).and_then(<[u8]>::first_chunk).map_or(0, |count| u32::from_le_bytes(*count) as usize)
     }
 
-    /// How many rows the bytes have room for.
+    /// Returns the number of rows that the bytes have room for.
     fn room(&self) -> usize {
         self.bytes.len().saturating_sub(HEAD) / ROW
     }
 }
 
-/// Writes an index that is loaded where `.eh_frame` itself is: of each function its beginning and its entry, both relative to
-/// that address.
+/// Writes an index that is loaded at the address of `.eh_frame` itself. A row has the beginning of
+/// a function and its entry, both relative to that address.
 pub fn write(mut rows: Vec<(i32, i32)>) -> Vec<u8> {
     rows.sort_unstable();
     let mut index = Vec::with_capacity(HEAD + rows.len() * ROW);
@@ -74,7 +77,7 @@ pub fn write(mut rows: Vec<(i32, i32)>) -> Vec<u8> {
     index
 }
 
-/// A signed number of 4 bytes.
+/// Reads a signed number of 4 bytes.
 fn distance(bytes: &[u8], at: usize) -> Option<i64> {
     bytes.get(at..)?.first_chunk().map(|number| i32::from_le_bytes(*number).into())
 }

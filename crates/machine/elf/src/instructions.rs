@@ -1,51 +1,52 @@
-//! Where the instructions of a function begin, from its bytes.
+//! Finds where the instructions of a function begin, from its bytes.
 //!
-//! A breakpoint is written over an instruction's first bytes. Within an instruction it changes what the program computes.
-//! On aarch64 each instruction has four bytes. On x86-64 it has 1 to 15 (Intel SDM volume 2, section 2.3.11), and what
-//! begins where is known only from decoding all instructions since the function's first.
+//! A breakpoint is written over an instruction's first bytes. Within an instruction it changes what
+//! the program computes. On aarch64 each instruction has four bytes. On x86-64 it has 1 to 15
+//! (Intel SDM volume 2, section 2.3.11), and only decoding all instructions since the function's
+//! first finds its beginning.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 use uapi::Arch;
 
-/// The longest instruction of x86-64.
+/// Length of the longest instruction of x86-64, in bytes.
 pub const LONGEST: usize = 15;
-/// How long an instruction of aarch64 is.
+/// Length of an instruction of aarch64, in bytes.
 const AARCH64: usize = 4;
-/// `nop` of aarch64, as it stands in memory (Arm ARM, C6.2 "NOP").
+/// Bytes of `nop` of aarch64 in memory (Arm ARM, C6.2 "NOP").
 const AARCH64_NOP: [u8; AARCH64] = [0x1f, 0x20, 0x03, 0xd5];
 
 /// The first bytes of a function's instructions, as distances from the function's first byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instructions {
-    /// A bit for each byte.
+    /// Bit set with a bit for each byte.
     first: Vec<u64>,
-    /// How many bytes were decoded.
+    /// Number of bytes that were decoded.
     decoded: usize,
 }
 
-/// Where a byte lies among instructions.
+/// Position of a byte among instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// It is an instruction's first.
+    /// First byte of an instruction.
     First,
-    /// It is within one.
+    /// Byte within an instruction.
     Inside {
-        /// The instruction's first byte.
+        /// First byte of the instruction.
         before: usize,
-        /// The next one's, unless nothing that follows could be decoded.
+        /// First byte of the next one; `None` if nothing that follows could be decoded.
         after: Option<usize>,
     },
-    /// It lies behind bytes that are no instruction.
+    /// Byte behind bytes that are not an instruction.
     Unknown {
-        /// The first of these bytes; the function's length where all of it was decoded.
+        /// First of these bytes; the function's length if all of it was decoded.
         from: usize,
     },
 }
 
 impl Instructions {
-    /// Decodes from the function's first byte to its last, or to the first byte that begins no instruction, such as those
-    /// of a table among the code.
+    /// Decodes from the function's first byte to its last, or to the first byte that begins no
+    /// instruction, such as those of a table among the code.
     pub fn decode(arch: Arch, code: &[u8]) -> Self {
         let mut instructions = Self { first: vec![0; code.len().div_ceil(64)], decoded: 0 };
         match arch {
@@ -82,7 +83,7 @@ impl Instructions {
         self.first.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
     }
 
-    /// Where this byte lies.
+    /// Returns the position of a byte.
     pub fn position(&self, at: usize) -> Position {
         if at >= self.decoded {
             return Position::Unknown { from: self.decoded };
@@ -90,15 +91,15 @@ impl Instructions {
         if self.is_first(at) {
             return Position::First;
         }
-        // The function's first byte is always one, and the next one is near.
+        // The function's first byte always begins one, and the next one is near.
         let before = (0..at).rev().find(|&before| self.is_first(before)).unwrap_or_default();
         let after = (at..at.saturating_add(LONGEST).min(self.decoded)).find(|&after| self.is_first(after));
         Position::Inside { before, after }
     }
 }
 
-/// Whether these bytes begin with an instruction that does nothing: on x86-64 `nop` of any length (`90`, `66 90`,
-/// `0f 1f 40 00` and so on; Intel SDM volume 2, "NOP"), on aarch64 `nop`.
+/// Returns true if these bytes begin with an instruction that does nothing: on x86-64 `nop` of any
+/// length (`90`, `66 90`, `0f 1f 40 00` and so on; Intel SDM volume 2, "NOP"), on aarch64 `nop`.
 pub fn is_nop(arch: Arch, code: &[u8]) -> bool {
     match arch {
         Arch::X86_64 => Decoder::new(64, code, DecoderOptions::NONE).decode().mnemonic() == Mnemonic::Nop,

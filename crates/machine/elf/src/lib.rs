@@ -1,8 +1,9 @@
 //! ELF files from bytes: headers and address maps, build-ids and debug links, symbols, unwind tables, and the places in code
-//! where a breakpoint may stand.
+//! where a breakpoint can be set.
 //!
-//! This room opens no file: bytes come in, data goes out, and broken bytes give an error, never a panic. Memory is bounded by
-//! the size of the input, and every list that an input could make long has a limit. It knows no probes and no processes.
+//! This crate opens no file: bytes come in, data goes out, and broken bytes give an error, never a
+//! panic. Memory is bounded by the size of the input, and every list that an input could make long
+//! has a limit. It knows no probes and no processes.
 #![forbid(unsafe_code)]
 
 mod address;

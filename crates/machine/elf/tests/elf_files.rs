@@ -1,4 +1,4 @@
-//! ELF files from bytes: what they are, what they are not, and the functions in them.
+//! ELF files from bytes: identification, errors, and the functions in them.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod common;
@@ -18,7 +18,7 @@ fn error(bytes: &[u8]) -> String {
     ElfImage::parse(bytes).unwrap_err().to_string()
 }
 
-/// A good file with some of its bytes changed.
+/// Returns a good file with some of its bytes changed.
 fn changed(at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = ElfBuilder::default().build();
     file[at..at + bytes.len()].copy_from_slice(bytes);

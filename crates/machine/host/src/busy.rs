@@ -1,4 +1,4 @@
-//! Which threads want a CPU, and what hypervisors take of CPUs.
+//! Threads that want a CPU, and CPU time that hypervisors take.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,22 +9,22 @@ use crate::process::Pid;
 /// The folder of all processes (proc(5)).
 const PROC: &str = "/proc";
 
-/// A thread that runs, or could.
+/// A running or runnable thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BusyThread {
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its name: bytes of any kind.
+    /// Name, of arbitrary bytes.
     pub name: Vec<u8>,
-    /// The CPU on which it is, or ran last (field 39 of proc_pid_stat(5)).
+    /// CPU on which it is, or ran last (field 39 of proc_pid_stat(5)).
     pub cpu: u32,
-    /// For how long it has run, in nanoseconds.
+    /// CPU time so far, in nanoseconds.
     pub ran: u64,
 }
 
-/// The threads of these processes, or of all, that run at present or could.
+/// Returns the running and runnable threads of these processes, or of all.
 pub fn busy_threads(pids: Option<&[u32]>) -> Vec<BusyThread> {
     let all = || proc::numbers(Path::new(PROC));
     let pids = pids.map_or_else(all, <[u32]>::to_vec);
@@ -39,30 +39,30 @@ fn busy(pid: u32, tid: u32) -> Option<BusyThread> {
     Some(BusyThread { pid, tid, cpu, ran: proc::ran(&folder).unwrap_or(0), name: stat.name })
 }
 
-/// Whether a thread runs at present, or could.
+/// Returns true if a thread runs at present, or could.
 pub fn is_busy(tid: u32) -> bool {
     let stat = proc::Stat::read(&Path::new(PROC).join(tid.to_string()));
     stat.is_ok_and(|stat| stat.state() == Some('R'))
 }
 
-/// How the kernel schedules a thread.
+/// Scheduling of a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scheduling {
-    /// Its process, and that one's name.
+    /// Id and name of its process.
     pub process: (u32, Vec<u8>),
-    /// Its policy (`SCHED_FIFO` is 1; field 41 of proc_pid_stat(5)).
+    /// Policy (`SCHED_FIFO` is 1; field 41 of proc_pid_stat(5)).
     pub policy: u64,
-    /// Its priority if it is of real time.
+    /// Priority of a real-time policy.
     pub priority: u64,
-    /// Its nice value, if it is not.
+    /// Nice value, for other policies.
     pub nice: i64,
-    /// The path of its control group, in the hierarchy that is listed last: that of the second version.
+    /// Path of its control group, in the hierarchy that is listed last: that of the second version.
     pub cgroup: Option<String>,
-    /// The CPUs that it may run on, as the kernel lists them.
+    /// CPUs that it may run on, as the kernel lists them.
     pub affinity: Option<String>,
 }
 
-/// How a thread is scheduled; none of one that is gone.
+/// Returns the scheduling of a thread; `None` if it has exited.
 pub fn scheduling(tid: u32) -> Option<Scheduling> {
     let folder = Path::new(PROC).join(tid.to_string());
     let stat = proc::Stat::read(&folder).ok()?;
@@ -79,13 +79,14 @@ pub fn scheduling(tid: u32) -> Option<Scheduling> {
     })
 }
 
-/// Field 19, the only one that may be negative.
+/// Parses field 19, the only one that may be negative.
 fn nice(folder: &Path) -> Option<i64> {
     let text = proc::text(folder.join("stat")).ok()?;
     text.rsplit(')').next()?.split_ascii_whitespace().nth(16)?.parse().ok()
 }
 
-/// How much of each CPU a hypervisor had for others, in hundredths of a second (`steal` of proc_stat(5)).
+/// Returns the time that a hypervisor took from each CPU, in hundredths of a second (`steal` of
+/// proc_stat(5)).
 pub fn stolen() -> HashMap<u32, u64> {
     let text = proc::text(Path::new(PROC).join("stat")).unwrap_or_default();
     let of = |line: &str| {
@@ -95,7 +96,7 @@ pub fn stolen() -> HashMap<u32, u64> {
     text.lines().filter_map(of).collect()
 }
 
-/// The CPUs that an interrupt is for, as the kernel lists them.
+/// Returns the CPUs that an interrupt is for, as the kernel lists them.
 pub fn interrupt_affinity(number: u64) -> Option<String> {
     let path = Path::new(PROC).join("irq").join(number.to_string()).join("smp_affinity_list");
     proc::text(path).ok().map(|list| list.trim().to_owned())

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// A capability that tracing needs: its number in `linux/capability.h`.
+/// A capability that tracing needs, with its number in `linux/capability.h`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Capability {
-    /// Look at other users' processes.
+    /// Access to other users' processes.
     SysPtrace = 19,
-    /// Everything that follows, too.
+    /// Everything, including the two below.
     SysAdmin = 21,
-    /// Attach to what processes and the kernel do. Since Linux 5.8.
+    /// Attaching to events of processes and the kernel. Since Linux 5.8.
     Perfmon = 38,
-    /// Load programs, make maps. Since Linux 5.8.
+    /// Loading programs and making maps. Since Linux 5.8.
     Bpf = 39,
 }
 
@@ -31,60 +31,63 @@ impl fmt::Display for Capability {
     }
 }
 
-/// A process's effective capabilities.
+/// Effective capabilities of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
     bits: u64,
 }
 
 impl Capabilities {
-    /// Those of this process. If `/proc` does not list them, none: whatever needs one reports an error itself.
+    /// Returns those of this process; none if `/proc` does not list them. Operations that need one
+    /// report their own errors.
     pub fn own() -> Self {
         let status = crate::proc::text("/proc/self/status").unwrap_or_default();
         Self::of(&status)
     }
 
-    /// Those of the line `CapEff` of `/proc/PID/status` (proc_pid_status(5)).
+    /// Parses the line `CapEff` of `/proc/PID/status` (proc_pid_status(5)).
     fn of(status: &str) -> Self {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         Self { bits: line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or_default() }
     }
 
-    /// Whether it has this one. The kernel takes `CAP_SYS_ADMIN` for both of the newer ones (`bpf_capable`,
-    /// `perfmon_capable` in `linux/capability.h`).
+    /// Returns true if this capability is effective. The kernel accepts `CAP_SYS_ADMIN` for both of
+    /// the newer ones (`bpf_capable`, `perfmon_capable` in `linux/capability.h`).
     pub fn has(self, capability: Capability) -> bool {
         let stands_for_it = matches!(capability, Capability::Bpf | Capability::Perfmon);
         self.has_itself(capability) || stands_for_it && self.has_itself(Capability::SysAdmin)
     }
 
-    /// Whether it has this very one.
+    /// Returns true if this very capability is effective.
     pub fn has_itself(self, capability: Capability) -> bool {
         self.bits >> capability as u8 & 1 != 0
     }
 
-    /// Those of `wanted` that it does not have.
+    /// Returns the capabilities of `wanted` that are missing.
     pub fn missing(self, wanted: &[Capability]) -> Vec<Capability> {
         wanted.iter().copied().filter(|&capability| !self.has(capability)).collect()
     }
 }
 
-/// Whether this process runs as root, whatever capabilities that has here.
+/// Returns true if this process runs as root, even if root lacks capabilities here.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// What lets one read files that their owners keep from one: the first one reads, the second one writes as well.
+/// Capabilities for files that their owners keep private: the first one reads, the second one
+/// writes as well.
 const FILE_ACCESS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE);
 
-/// Whether this process holds back its rights to files.
+/// True if this process holds back its rights to files.
 static HELD_BACK: AtomicBool = AtomicBool::new(false);
 
-/// Holds back the rights to files that are not the user's own but the program's (setcap(8)), so that what a user names,
-/// a script, `cat()`, a file to write, is opened as the user could open it. What is reached through a process is opened
-/// in [`with_file_access`]. Call it before there is a second thread: the kernel keeps these rights for each thread, and a
-/// new one has those of its maker.
+/// Holds back the rights to files that belong to the program (setcap(8)) and not to the user, so
+/// that a file that the user names (a script, `cat()`, an output file) is opened as the user could
+/// open it. Files that are reached through a process are opened in [`with_file_access`]. Call it
+/// before there is a second thread: the kernel keeps these rights for each thread, and a new thread
+/// inherits them.
 ///
-/// For root, whose own rights these are, nothing changes.
+/// Does nothing for root, whose own rights these are.
 pub fn hold_back_file_access() -> io::Result<()> {
     if is_root() {
         return Ok(());
@@ -97,21 +100,23 @@ pub fn hold_back_file_access() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens something that is reached through a process, or that the kernel has for those who trace: with the right to read
-/// files of others, if the program was given it. Nothing that the user names may be opened in it.
+/// Opens a file that is reached through a process, or that the kernel provides for tracing, with
+/// the right to read other users' files, if the program has it. `open` must not open files that the
+/// user names.
 pub fn with_file_access<T>(open: impl FnOnce() -> T) -> T {
     let _raised = HELD_BACK.load(Ordering::Relaxed).then(Raised::now);
     open()
 }
 
-/// The right to read files of others, as long as this lives.
+/// The right to read other users' files, for the lifetime of this value.
 struct Raised(Option<CapabilitySets>);
 
 impl Raised {
     fn now() -> Self {
         let before = capabilities(None).ok().filter(|sets| {
             let right = CapabilitySet::DAC_READ_SEARCH;
-            // In one that is raised already there is nothing to do. Where it can't be raised, what needs it says so.
+            // Nothing to do if it is raised already. If it can't be raised, `open` reports the
+            // error.
             sets.permitted.contains(right)
                 && !sets.effective.contains(right)
                 && set_effective(*sets, sets.effective.union(right)).is_ok()
@@ -122,7 +127,8 @@ impl Raised {
 
 impl Drop for Raised {
     fn drop(&mut self) {
-        // To go on with it would be to read whatever a user names. A right can always be laid down (capset(2)).
+        // Continuing with the right could read any file that a user names. A right can always be
+        // dropped (capset(2)).
         if self.0.is_some_and(|before| set_capabilities(None, before).is_err()) {
             std::process::abort();
         }

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// How many directories of a hierarchy are looked at.
+/// Limit on directories visited in a hierarchy.
 const MAX_FOLDERS: usize = 100_000;
 
-/// The hierarchies that are mounted, the second version's first: names and roots.
+/// Returns the mounted hierarchies, the second version's first: names and roots.
 pub fn hierarchies() -> Vec<(String, PathBuf)> {
     let mounts = crate::proc::text("/proc/self/mounts").unwrap_or_default();
     let (mut unified, mut others) = (Vec::new(), Vec::new());
@@ -31,7 +31,7 @@ pub fn hierarchies() -> Vec<(String, PathBuf)> {
     unified
 }
 
-/// The path of a cgroup in the hierarchy with this root: `/` for the root itself.
+/// Returns the path of a cgroup in the hierarchy with this root: `/` for the root itself.
 pub fn path(root: &Path, id: u64) -> Option<String> {
     let mut waiting = vec![root.to_owned()];
     let mut looked_at = 0;
@@ -48,18 +48,20 @@ pub fn path(root: &Path, id: u64) -> Option<String> {
     None
 }
 
-/// The number of the cgroup with this path.
+/// Returns the id of the cgroup with this path.
 pub fn id(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|metadata| metadata.ino())
 }
 
-/// The file of a control group that has its processes (Documentation/admin-guide/cgroup-v2.rst; likewise in version 1).
+/// File of a control group that lists its processes (Documentation/admin-guide/cgroup-v2.rst;
+/// likewise in version 1).
 const PROCESSES: &str = "cgroup.procs";
 
-/// The processes of a control group and of the groups below it: by its folder, or by its path as `/proc/PID/cgroup` has it.
+/// Returns the processes of a control group and of the groups below it. `path` is its folder, or
+/// its path in `/proc/PID/cgroup`.
 ///
 /// # Errors
-/// If there is no such group below the root of a hierarchy, or it can't be read.
+/// Returns an error if there is no such group below the root of a hierarchy.
 pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
     let roots: Vec<PathBuf> = hierarchies().into_iter().map(|(_, root)| root).collect();
     let inner = path.strip_prefix("/").unwrap_or(path);
@@ -71,7 +73,7 @@ pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
     let (mut found, mut waiting, mut read) = (Vec::new(), vec![group], 0);
     while let Some(folder) = waiting.pop() {
         let numbers = crate::proc::text(folder.join(PROCESSES)).unwrap_or_default();
-        // 0 is a process that this namespace does not see.
+        // 0 is a process outside of this PID namespace.
         found.extend(numbers.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid != 0));
         read += 1;
         if read + waiting.len() < MAX_FOLDERS {
@@ -84,25 +86,27 @@ pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).
+/// Counters of a group's CPU limit since it was set (`cpu.stat`;
+/// Documentation/scheduler/sched-bwc.rst).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CpuLimit {
     /// Folder of the group.
     pub folder: PathBuf,
-    /// The group's path in its hierarchy; what is not UTF-8 in it is U+FFFD.
+    /// Path of the group in its hierarchy; bytes that are not UTF-8 become U+FFFD.
     pub group: String,
-    /// The periods in which something could run.
+    /// Periods in which something could run.
     pub periods: u64,
-    /// Those in which the limit was used up.
+    /// Periods in which the limit was used up.
     pub throttled: u64,
-    /// For how long its threads could not run because of that, in nanoseconds: the sum over the CPUs that they waited for.
+    /// Time that its threads could not run because of that, in nanoseconds: the sum over the CPUs
+    /// that they waited for.
     pub throttled_nanos: u64,
-    /// The file that has the limit.
+    /// Name of the file that has the limit.
     pub setting: &'static str,
 }
 
 impl CpuLimit {
-    /// Reads it from the folder of a group; none where it has no limit, or where it is not for us to see.
+    /// Reads it from the folder of a group; `None` if it has no limit, or we may not see it.
     fn read(folder: &Path, group: &str) -> Option<Self> {
         let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
         let number = |name: &str| {
@@ -119,14 +123,14 @@ impl CpuLimit {
         (periods > 0).then_some(Self { folder, group, periods, throttled, throttled_nanos, setting })
     }
 
-    /// Reads it anew, whether a process is in the group still or not; none where the group is gone.
+    /// Reads it again, even if no process is left in the group; `None` if the group is gone.
     pub fn now(&self) -> Option<Self> {
         Self::read(&self.folder, &self.group)
     }
 }
 
-/// Returns the CPU limits of a process's group and of those that it is in, the outermost first, as far as we may see them; `None` if the
-/// process is gone.
+/// Returns the CPU limits of a process's group and of the groups above, the outermost first, as far
+/// as we may see them. `None` if the process is gone.
 pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
     let hierarchies = hierarchies();
     let text = fs::read(format!("/proc/{pid}/cgroup")).ok()?;
@@ -147,17 +151,17 @@ pub fn cpu_limits(pid: u32) -> Option<Vec<CpuLimit>> {
     Some(limits)
 }
 
-/// Whether one of the names between commas is that of the controller of CPU time.
+/// Returns true if one of these names, separated by commas, is the controller of CPU time.
 fn has_cpu(names: &str) -> bool {
     names.split(',').any(|name| name == "cpu")
 }
 
-/// The limits of a group, and of those that it is in.
+/// Returns the limits of a group and of the groups above.
 fn limits_of(root: &Path, group: &[u8]) -> Vec<CpuLimit> {
     let mut limits = Vec::new();
     let (mut folder, mut path) = (root.to_owned(), String::new());
     for name in group.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
-        // A group outside of what we see is shown by a path that leads up.
+        // A path that leads up shows a group outside of our view.
         if name == b".." {
             return Vec::new();
         }
@@ -188,7 +192,7 @@ mod tests {
             setting: "cpu.max",
         };
         assert_eq!(limits_of(dir.path(), b"/pod/container"), std::slice::from_ref(&limit));
-        // As version 1 has it.
+        // The format of version 1.
         fs::write(inner.join("cpu.stat"), "nr_periods 21\nnr_throttled 10\nthrottled_time 900001\n").unwrap();
         let first =
             CpuLimit { periods: 21, throttled: 10, throttled_nanos: 900_001, setting: "cpu.cfs_quota_us", ..limit };

@@ -1,4 +1,4 @@
-//! The bytes of a file that is read in parts, range by range.
+//! Reading of a file range by range.
 
 use std::borrow::Cow;
 use std::io;
@@ -17,7 +17,9 @@ pub struct CodeFile {
 }
 
 impl ElfFile {
-    /// All bytes of the file, where only some were read ([`FilePlace::load_notes`](crate::FilePlace::load_notes)).
+    /// Opens the file for its remaining bytes, if only some were read
+    /// ([`FilePlace::load_notes`](crate::FilePlace::load_notes)). Returns an error if its length
+    /// has changed.
     pub fn code(&self) -> Result<CodeFile, HostError> {
         let file = self.place().open()?;
         if file.length != self.image()?.data().len() as u64 {

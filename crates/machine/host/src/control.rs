@@ -1,9 +1,11 @@
-//! Unix sockets at which a process answers questions: which ones it listens at, and connections to them with a time limit.
+//! Unix sockets on which a process answers queries: the list of its listening sockets, and
+//! connections with a time limit.
 //!
-//! A path is the one that the process has bound, so it is looked up below the process's root, by `foreign`. It is connected to with
-//! the user's own rights: what the user may not ask, dptrace does not ask for him. The process's owner chose the path and can put a link
-//! there that leads to the socket of somebody else, which root may use and he may not: so a socket is connected to only if it belongs to
-//! the user of the process. Who answers is untrusted all the same.
+//! A path is the one that the process has bound, so `foreign` resolves it below the process's root.
+//! A connection uses the user's own rights: dptrace asks nothing that the user may not ask. The
+//! process's owner chose the path and can put a link there that leads to somebody else's socket,
+//! which root may use and he may not. So a socket is connected to only if it belongs to the user of
+//! the process. Answers are untrusted all the same.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -23,45 +25,48 @@ use crate::foreign;
 use crate::proc;
 use crate::process::Pid;
 
-/// The most that is taken of an answer: the history of a hundred threads that poll has some 10 MiB.
+/// Limit on an answer, in bytes: the history of a hundred polling threads has some 10 MiB.
 pub const LONGEST_ANSWER: usize = 32 << 20;
-/// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB; `MAX_OUTPUT_LEN`).
+/// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB;
+/// `MAX_OUTPUT_LEN`).
 const PIECE: usize = 256 << 10;
-/// The flag of a socket that listens, in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
+/// Flag of a listening socket in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
 const ACCEPTS: u32 = 1 << 16;
 
-/// How a socket keeps messages apart.
+/// Separation of messages on a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketKind {
-    /// Not at all: `SOCK_STREAM`.
+    /// Bytes without separation: `SOCK_STREAM`.
     Stream,
-    /// Each is received on its own: `SOCK_SEQPACKET`.
+    /// Each message is received on its own: `SOCK_SEQPACKET`.
     Packets,
 }
 
 /// Owner that a socket must have to be connected to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// The process's own: it listens there now.
+    /// The process itself: it listens there now.
     Process,
-    /// The process's user's: another process of that user may listen there, as the database of Open vSwitch does.
+    /// The process's user: another process of that user may listen there, as the database of Open
+    /// vSwitch does.
     User,
 }
 
-/// A socket at which a process listens.
+/// A listening socket of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listening {
-    /// Its path, as the process has bound it.
+    /// Path, as the process has bound it.
     pub path: PathBuf,
-    /// Its kind.
+    /// Kind of the socket.
     pub kind: SocketKind,
 }
 
-/// The sockets with a path at which a process listens: those that it has open, in its network namespace.
+/// Returns the sockets with a path on which a process listens: the ones that it has open, in its
+/// network namespace.
 ///
 /// # Errors
 ///
-/// The process is not there, or we may not look at what it has open.
+/// Returns an error if the process does not exist, or we may not see its open files.
 pub fn listening(pid: Pid) -> io::Result<Vec<Listening>> {
     let folder = proc::folder(pid);
     let (table, open) = with_file_access(|| {
@@ -73,12 +78,13 @@ pub fn listening(pid: Pid) -> io::Result<Vec<Listening>> {
     Ok(listed(&table, &open))
 }
 
-/// The inode in `socket:[131850]`.
+/// Parses the inode in `socket:[131850]`.
 fn inode(link: &Path) -> Option<u64> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// The listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags Type St Inode Path`.
+/// Returns the listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags
+/// Type St Inode Path`.
 fn listed(table: &[u8], open: &HashSet<u64>) -> Vec<Listening> {
     let lines = table.split(|&byte| byte == b'\n');
     lines.filter_map(|line| socket(line, open)).collect()
@@ -99,12 +105,12 @@ fn socket(line: &[u8], open: &HashSet<u64>) -> Option<Listening> {
     let end = rest.iter().position(|&byte| byte == b' ')?;
     let inode: u64 = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
     let path = Path::new(OsStr::from_bytes(&rest[end + 1..]));
-    // One that begins with @ has no file.
+    // A name that begins with @ has no file.
     let is_wanted = flags & ACCEPTS != 0 && open.contains(&inode) && path.is_absolute();
     is_wanted.then(|| Listening { path: path.to_owned(), kind })
 }
 
-/// A connection, and until when it may be used.
+/// A connection with a deadline.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
@@ -117,7 +123,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// There is no such socket, it is somebody else's, the user may not connect to it, or nobody accepts in time.
+    /// Returns an error if there is no such socket, it belongs to somebody else, the user may not
+    /// connect to it, or nobody accepts in time.
     pub fn open(pid: Pid, path: &Path, kind: SocketKind, whose: Whose, limit: Duration) -> io::Result<Self> {
         let until = Instant::now() + limit;
         let folder = proc::folder(pid);
@@ -143,7 +150,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The other side is gone, or does not read in time.
+    /// Returns an error if the other side is gone, or does not read in time.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         let mut rest = message;
         while !rest.is_empty() {
@@ -157,11 +164,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives what comes next: a message, or a piece of a stream. Nothing is the end.
+    /// Receives the next message, or the next piece of a stream. Returns 0 at the end.
     ///
     /// # Errors
     ///
-    /// Nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
+    /// Returns an error if nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
     pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
         if into.len() > LONGEST_ANSWER {
             return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 32 MiB"));
@@ -179,12 +186,12 @@ impl Connection {
         received.map(|(count, _)| count).map_err(late)
     }
 
-    /// How messages are kept apart.
+    /// Returns how messages are separated.
     pub fn kind(&self) -> SocketKind {
         self.kind
     }
 
-    /// Lets the next call wait only for the time that is left.
+    /// Limits the next call to the remaining time.
     fn limit(&self, what: Timeout) -> io::Result<()> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -198,7 +205,7 @@ fn refused(pid: Pid, why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, format!("process {} {why}: it is not connected to", pid.0))
 }
 
-/// A call that ran out of time says that it would block.
+/// Converts an error; a call that ran out of time fails with `EAGAIN`.
 fn late(error: Errno) -> io::Error {
     match error {
         Errno::AGAIN => io::Error::new(ErrorKind::TimedOut, "no answer in time"),
@@ -262,13 +269,13 @@ mod tests {
         let connection = Connection::open(own, &path, SocketKind::Stream, Whose::User, Duration::from_millis(50));
         let error = connection.and_then(|connection| connection.receive(&mut Vec::new())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        // What is no socket is not connected to.
+        // A regular file is not connected to.
         fs::write(folder.path().join("file"), "").unwrap();
         let file = folder.path().join("file");
         assert!(Connection::open(own, &file, SocketKind::Stream, Whose::User, Duration::from_secs(1)).is_err());
     }
 
-    /// A hostile process names a socket of somebody else, or puts a link to it in the place of its own.
+    /// A hostile process names somebody else's socket, or replaces its own by a link to one.
     #[test]
     fn a_socket_of_somebody_else_is_not_connected_to() {
         let folder = tempfile::tempdir().unwrap();
@@ -290,7 +297,7 @@ mod tests {
         if !rustix::process::geteuid().is_root() {
             return;
         }
-        // We listen at a path at which there is now a link to a socket of another user.
+        // We listen on a path that is now a link to a socket of another user.
         let _own = UnixListener::bind(&mine).unwrap();
         fs::remove_file(&mine).unwrap();
         std::os::unix::fs::symlink(&theirs, &mine).unwrap();

@@ -1,8 +1,9 @@
 //! Separate debug files: where distributions and `objcopy --add-gnu-debuglink` put the symbols of stripped files.
 //!
-//! They are searched as the GDB manual says ("Separate Debug Files"): by build-id under the global debug directory, or by the
-//! name in `.gnu_debuglink` beside the file, in `.debug/` there, and under the global directory. A name from a file is resolved
-//! only in the root directory of the process that uses the file; on the host, a container's file is searched by build-id only.
+//! They are searched for as in the GDB manual ("Separate Debug Files"): by build-id under the
+//! global debug directory, or by the name in `.gnu_debuglink` beside the file, in `.debug/` there,
+//! and under the global directory. A name from a file is resolved only in the root directory of the
+//! process that uses the file; on the host, a container's file is searched for by build-id only.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +18,7 @@ use crate::parts::Parts;
 /// The global debug directory.
 const GLOBAL: &str = "/usr/lib/debug";
 
-/// The debug file of a file, if it is there and belongs to it.
+/// Finds the debug file of a file, if it exists and belongs to it.
 pub(crate) fn find(file: &ElfFile, parts: Parts) -> Option<ElfFile> {
     let image = file.image().ok()?;
     let root = file.place().root();
@@ -33,7 +34,7 @@ fn by_build_id(image: &ElfImage<'_>, file: &ElfFile, root: &Path, parts: Parts) 
     has_build_id(&debug, &id).then_some(debug)
 }
 
-/// Where the debug file of a build is.
+/// Returns the path of the debug file of a build.
 fn path_of(id: &BuildId) -> Option<PathBuf> {
     let hex = id.to_string();
     // A build-id of one byte has nothing left for the file's name.
@@ -61,7 +62,8 @@ fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile
         .find_map(|folder| load(file.place(), root, &folder.join(&link.name), parts, is_it))
 }
 
-/// The file that shares debug information with this one and others, if it is there and of that build.
+/// Finds the file that shares debug information with this one and others, if it exists and is of
+/// that build.
 pub(crate) fn supplement(file: &ElfFile) -> Option<ElfFile> {
     let link = file.image().ok()?.supplement_link()?;
     let root = file.place().root();
@@ -70,7 +72,7 @@ pub(crate) fn supplement(file: &ElfFile) -> Option<ElfFile> {
     load(file.place(), root, &path, Parts::Debug, |_| true).filter(|found| has_build_id(found, &link.build_id))
 }
 
-/// A file below a root directory, if it is the one that is looked for.
+/// Loads a file below a root directory, if `is_it` accepts it.
 fn load(of: &FilePlace, root: &Path, path: &Path, parts: Parts, is_it: impl Fn(&Opened) -> bool) -> Option<ElfFile> {
     let file = foreign::below(root, path).ok().filter(is_it)?;
     let place = of.related(root, path);

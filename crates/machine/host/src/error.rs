@@ -9,31 +9,31 @@ use thiserror::Error;
 
 use crate::process::Pid;
 
-/// Why the machine's state could not be read.
+/// Reason why the machine's state could not be read.
 #[derive(Debug, Error)]
 pub enum HostError {
-    /// Nothing has this number, or the process ended while we looked.
+    /// A number without a process, or a process that ended meanwhile.
     #[error("no process has the pid {pid}: /proc/{pid} is not there")]
     NoProcess {
         /// The number.
         pid: Pid,
     },
-    /// The kernel's own threads have no program and no memory of their own.
+    /// A thread of the kernel, which has no program and no memory of its own.
     #[error(
         "pid {pid} ({name}) is a thread of the kernel: it runs no program file (dptrace list --tracepoints lists the kernel's)"
     )]
     KernelThread {
         /// The number.
         pid: Pid,
-        /// What the kernel calls it.
+        /// Name of the thread.
         name: String,
     },
-    /// A process that has ended, and whose parent has not asked for its exit status yet.
+    /// A process that has ended, but whose parent has not asked for its exit status yet.
     #[error("pid {pid} ({name}) has ended: /proc/{pid}/exe leads nowhere")]
     Ended {
         /// The number.
         pid: Pid,
-        /// What it was called.
+        /// Name of the process.
         name: String,
     },
     /// A thread that is not its process's first, where a process is needed.
@@ -41,20 +41,20 @@ pub enum HostError {
     Thread {
         /// The number.
         thread: Pid,
-        /// Its process.
+        /// Process of the thread.
         process: Pid,
     },
-    /// The process is another user's, or protected.
+    /// A process of another user, or a protected one.
     #[error(
         "not permitted to look at pid {pid} ({path}): it is another user's or protected, which needs CAP_SYS_PTRACE"
     )]
     ProcessForbidden {
         /// The number.
         pid: Pid,
-        /// What was looked at.
+        /// Path that was looked at.
         path: PathBuf,
     },
-    /// We may not read the memory of the process.
+    /// A process whose memory we may not read.
     #[error(
         "not permitted to read the memory of pid {pid}: it needs root or CAP_SYS_PTRACE (the same user is enough only if \
          kernel.yama.ptrace_scope is 0 and the process permits it)"
@@ -62,61 +62,61 @@ pub enum HostError {
     MemoryForbidden {
         /// The number.
         pid: Pid,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// Something can't be read.
+    /// A file that can't be read.
     #[error("{}", shown(path))]
     Read {
-        /// What.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// A directory, a device, a socket.
+    /// A directory, a device or a socket in place of a file.
     #[error("{} is no regular file", shown(path))]
     NotAFile {
-        /// What.
+        /// Path of it.
         path: PathBuf,
     },
-    /// A file that can't be traced: a script, no ELF file, 32-bit, of another machine.
+    /// A file that can't be traced: a script, not an ELF file, 32-bit, or of another machine.
     #[error("{}", shown(path))]
     Elf {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Reason.
         source: ElfError,
     },
-    /// The kernel's tracepoints can't be seen.
+    /// No tracefs, so that the kernel's tracepoints can't be seen.
     #[error("tracefs is not mounted, looked at {looked_at}")]
     NoTracefs {
-        /// The places, separated by commas.
+        /// Paths that were looked at, separated by commas.
         looked_at: String,
     },
-    /// Tracefs is for root.
+    /// A tracefs that only root may read.
     #[error("not permitted to read {path}: tracefs is for root")]
     TracefsForbidden {
-        /// What was looked at.
+        /// Path that was looked at.
         path: PathBuf,
     },
-    /// A tracepoint's description is not of the kernel's form.
+    /// A tracepoint's description that is not in the kernel's format.
     #[error("{}", shown(path))]
     Tracepoint {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error in the description.
         source: TextError,
     },
 }
 
 impl HostError {
-    /// Whether it is the machine or the user's rights that stand in the way.
+    /// Returns true if the machine or the user's rights are the obstacle.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::NoTracefs { .. } | Self::TracefsForbidden { .. } | Self::ProcessForbidden { .. })
     }
 }
 
-/// A path as it may be printed: foreign names can hold control characters.
+/// Returns a path fit for printing: foreign names can hold control characters.
 fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }

@@ -3,7 +3,7 @@
 use crate::Pid;
 use crate::proc::{self, Stat};
 
-/// Returns the processes that these have started, and those that these have started, without this one.
+/// Returns the direct and indirect children of these processes, without this process.
 pub fn descendants(of: &[u32]) -> Vec<u32> {
     let others = proc::processes().into_iter().filter(|&pid| pid != std::process::id());
     let parents: Vec<(u32, u32)> = others.filter_map(|pid| Some((pid, parent(pid)?))).collect();
@@ -20,7 +20,7 @@ pub fn descendants(of: &[u32]) -> Vec<u32> {
     found
 }
 
-/// Returns this process, who started it, and who started that.
+/// Returns this process, its parent, the parent of that, and so on.
 pub fn ancestors() -> Vec<u32> {
     let mut found = vec![std::process::id()];
     while let Some(parent) =
@@ -31,7 +31,7 @@ pub fn ancestors() -> Vec<u32> {
     found
 }
 
-/// Returns who started a process (proc_pid_stat(5), field 4).
+/// Returns the parent of a process (proc_pid_stat(5), field 4).
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::read(&proc::folder(Pid(pid))).ok()?.number(4)?.try_into().ok()
 }

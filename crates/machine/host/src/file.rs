@@ -16,39 +16,40 @@ use crate::foreign::{self, Opened};
 use crate::parts::{self, Parts};
 use crate::proc;
 
-/// Where a file is, by the name that its user knows and by the names that we can open.
+/// Location of a file: the name that its user knows, and the names that we can open.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FilePlace {
     path: PathBuf,
     deleted: bool,
-    /// The same file by names of ours, the surest first.
+    /// Names by which we can open the same file, the surest first.
     readable_at: Vec<Readable>,
-    /// The root directory of whoever uses the file.
+    /// Root directory of the process that uses the file.
     root: PathBuf,
-    /// Whether it was found through a process, and not named by the user.
+    /// True if it was found through a process, and not named by the user.
     of_process: bool,
 }
 
 /// A name to try.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Readable {
-    /// A path that the user named, or a link of the kernel's to the very file.
+    /// A path that the user named, or a link of the kernel to the file itself.
     Named(PathBuf),
-    /// A path below a root directory, out of which no link leads.
+    /// A path below a root directory; no link leads out of that.
     Below {
         /// The directory.
         root: PathBuf,
-        /// The path, as it is seen from there.
+        /// The path, as seen from there.
         path: PathBuf,
     },
-    /// A path of ours that the kernel reported, if what is there has this inode number.
+    /// A path in our view that the kernel reported; it only counts if the file there has this inode
+    /// number.
     Reported {
         /// The path.
         path: PathBuf,
-        /// The number.
+        /// The inode number.
         inode: u64,
     },
-    /// The very file, which is open.
+    /// The file itself, held open.
     Held(Held),
 }
 
@@ -71,7 +72,7 @@ impl Hash for Held {
 }
 
 impl Readable {
-    /// A path in our own view, which may lead through a process's root.
+    /// Returns the name for a path in our own view, which may lead through a process's root.
     fn ours(path: &Path) -> Self {
         match through_root(path) {
             Some((root, path)) => Self::Below { root, path },
@@ -79,7 +80,7 @@ impl Readable {
         }
     }
 
-    /// The path in our own view.
+    /// Returns the path in our own view.
     fn path(&self) -> PathBuf {
         match self {
             Self::Named(path) | Self::Reported { path, .. } => path.clone(),
@@ -88,7 +89,7 @@ impl Readable {
         }
     }
 
-    /// Opens the file, and says by which path of ours it can be found.
+    /// Opens the file; returns it with a path in our view where it can be found.
     fn open(&self) -> io::Result<(Opened, PathBuf)> {
         match self {
             Self::Named(path) => foreign::named(path).map(|file| (file, path.clone())),
@@ -112,7 +113,8 @@ impl Readable {
     }
 }
 
-/// A path that leads through `/proc/PID/root`: that directory, and the path as it is seen from there.
+/// Splits a path that leads through `/proc/PID/root` into that directory and the path as seen from
+/// there.
 fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut components = path.components();
     let first: Vec<_> = components.by_ref().take(4).collect();
@@ -124,7 +126,8 @@ fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
     is_one.then(|| (first.iter().collect(), Path::new("/").join(inside)))
 }
 
-/// Whether a process's root directory (`/proc/PID/root`) is our own, with the same mounts below it.
+/// Returns true if a process's root directory (`/proc/PID/root`) is our own, with the same mounts
+/// below it.
 fn is_our_root(root: &Path) -> bool {
     let identity = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
     let mounts = |folder: &Path| std::fs::read_link(folder.join("ns/mnt")).ok();
@@ -133,39 +136,41 @@ fn is_our_root(root: &Path) -> bool {
     is_same && root.parent().and_then(mounts).is_some_and(|theirs| mounts(&own) == Some(theirs))
 }
 
-/// A path as it is seen from another root directory.
+/// Joins a root directory and a path as seen from there.
 pub(crate) fn under(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 impl FilePlace {
-    /// A file by its path in our own view of the file system. Below `/proc/PID/root` no link leads out of that.
+    /// Returns a file by its path in our own view of the file system. Below `/proc/PID/root` no
+    /// link leads out of that.
     pub fn at(path: &Path) -> Self {
         let root = through_root(path).map_or_else(|| PathBuf::from("/"), |(root, _)| root);
         Self { path: path.to_owned(), deleted: false, readable_at: vec![Readable::ours(path)], root, of_process: false }
     }
 
-    /// A file that a process had mapped, by the path and the inode number that the kernel reported: for processes that
-    /// are gone.
+    /// Returns a file that a process had mapped, by the path and the inode number that the kernel
+    /// reported: for processes that have exited.
     pub fn reported(path: &Path, inode: u64) -> Self {
         let readable = Readable::Reported { path: path.to_owned(), inode };
         let root = PathBuf::from("/");
         Self { path: path.to_owned(), deleted: false, readable_at: vec![readable], root, of_process: false }
     }
 
-    /// A file below a root directory that was found through this one.
+    /// Returns a file below a root directory, found through this one.
     pub(crate) fn related(&self, root: &Path, path: &Path) -> Self {
         let readable_at = vec![Readable::Below { root: root.to_owned(), path: path.to_owned() }];
         let (path, root) = (under(root, path), root.to_owned());
         Self { path, deleted: false, readable_at, root, of_process: self.of_process }
     }
 
-    /// A file of a process whose root directory is `root`.
+    /// Returns a file of a process whose root directory is `root`.
     pub(crate) fn of_process(path: &Path, deleted: bool, readable_at: Vec<Readable>, root: &Path) -> Self {
         Self { path: path.to_owned(), deleted, readable_at, root: root.to_owned(), of_process: true }
     }
 
-    /// A file beside this one, where whoever uses this one has it: `relative` is a path from this one's folder.
+    /// Returns a file beside this one, as the user of this one sees it: `relative` is a path from
+    /// this one's folder.
     #[must_use]
     pub fn beside(&self, relative: &Path) -> Self {
         let folder = self.path.parent().unwrap_or(Path::new(""));
@@ -175,44 +180,45 @@ impl FilePlace {
         self.related(&self.root, &folder.join(relative))
     }
 
-    /// The same file, held open: it can be read, and probes can be attached to it, as long as there is this place or a copy of
-    /// it, also when the process has ended that it was found through. Where that process has our own view of the file system,
-    /// debug files are found without it, too.
+    /// Holds the same file open. It can be read and probed for as long as this place or a copy of
+    /// it exists, even after the process ended through which it was found. If that process has our
+    /// own view of the file system, debug files are found without it, too.
     pub fn hold(&self) -> Result<Self, HostError> {
         let readable_at = vec![Readable::Held(Held(Arc::new(self.open()?)))];
         let root = if is_our_root(&self.root) { PathBuf::from("/") } else { self.root.clone() };
         Ok(Self { readable_at, root, ..self.clone() })
     }
 
-    /// The path as its user sees it: for a process in a container, a path in the container.
+    /// Returns the path as its user sees it: for a process in a container, a path in the container.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path as a process sees it whose root directory is not ours (chroot(2)): the kernel reports its files by our paths. None
-    /// where these are the same, or the process is gone.
+    /// Returns the path as seen by a process whose root directory is not ours (chroot(2)): the
+    /// kernel reports its files by our paths. `None` if these are the same, or the process is gone.
     pub fn path_inside(&self) -> Option<PathBuf> {
         let root = std::fs::read_link(&self.root).ok().filter(|root| root != Path::new("/"))?;
         Some(Path::new("/").join(self.path.strip_prefix(root).ok()?))
     }
 
-    /// Whether the file was removed or replaced since the process mapped it.
+    /// Returns true if the file was removed or replaced since the process mapped it.
     pub fn is_deleted(&self) -> bool {
         self.deleted
     }
 
-    /// The root directory of whoever uses the file.
+    /// Returns the root directory of the process that uses the file.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Reads what a process has of the file in its memory, and its symbol tables. All else is zeros, which take no memory.
+    /// Reads the parts of the file that a process has in its memory, and its symbol tables. All
+    /// else is zeros, which take no memory.
     pub fn load(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Program)
     }
 
-    /// Reads the file's tables and notes; all else is zeros. A large program's USDT probes are found in a hundredth of the
-    /// time.
+    /// Reads the file's tables and notes; all else is zeros. This finds a large program's USDT
+    /// probes in a hundredth of the time.
     pub fn load_notes(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Notes)
     }
@@ -222,7 +228,7 @@ impl FilePlace {
         self.load_parts(Parts::Symbols)
     }
 
-    /// Reads what stacks are walked by (`.eh_frame`), tables and notes; all else is zeros.
+    /// Reads the unwind table (`.eh_frame`), tables and notes; all else is zeros.
     pub fn load_unwinding(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Unwinding)
     }
@@ -232,17 +238,18 @@ impl FilePlace {
         self.load_parts(Parts::Debug)
     }
 
-    /// Reads what types need, but for `.debug_info` itself: [`FilePlace::reader`] reads that in parts.
+    /// Reads the parts that types need, except `.debug_info`: [`FilePlace::reader`] reads that in
+    /// parts.
     pub fn load_types(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Types)
     }
 
-    /// The open file, to read parts of it later.
+    /// Opens the file, to read parts of it later.
     pub fn reader(&self) -> Result<FileReader, HostError> {
         self.open().map(FileReader)
     }
 
-    /// As [`FilePlace::load_notes`], with the dynamic section.
+    /// Reads the same as [`FilePlace::load_notes`], and the dynamic section.
     pub(crate) fn load_dynamic(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Dynamic)
     }
@@ -252,7 +259,7 @@ impl FilePlace {
         self.open_with(|readable| Ok(readable.open()?.0))
     }
 
-    /// The first bytes of the file, whatever it is.
+    /// Returns at most `most` bytes from the beginning of a file of any kind.
     pub fn first_bytes(&self, most: usize) -> Result<Vec<u8>, HostError> {
         self.open_with(|readable| Ok(readable.open()?.0.head(most)?))
     }
@@ -264,7 +271,7 @@ impl FilePlace {
         })
     }
 
-    /// Does this with the first name by which the file can be opened.
+    /// Tries the names of the file in order; returns the first success.
     fn open_with<T>(&self, open: impl Fn(&Readable) -> Result<T, Unread>) -> Result<T, HostError> {
         let mut failed = None;
         for readable in &self.readable_at {
@@ -277,13 +284,14 @@ impl FilePlace {
         Err(failed.unwrap_or_else(|| HostError::Read { path: self.path.clone(), source: missing() }))
     }
 
-    /// A file of a process may be read with rights to files of others, one that the user names may not.
+    /// Reads with rights to other users' files if a process uses the file, but not if the user
+    /// named it.
     pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
         if self.of_process { with_file_access(read) } else { read() }
     }
 
-    /// The error to report, with the user's name for the file: what a file is says more than that it can't be opened, and that
-    /// it may not be opened more than that it is not there.
+    /// Chooses the error to report, with the user's name for the file. The kind of the file says
+    /// more than a failure to open it, and a missing permission more than a missing file.
     fn worse(&self, known: Option<HostError>, new: HostError) -> HostError {
         let weight = |error: &HostError| match error {
             HostError::Elf { .. } => 3,
@@ -310,17 +318,17 @@ impl FilePlace {
 pub struct FileReader(Opened);
 
 impl FileReader {
-    /// Fills `into` from this place of the file on.
+    /// Fills `into` from this byte offset of the file on.
     pub fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         self.0.read_exact_at(into, offset)
     }
 }
 
-/// Why a file was not read.
+/// Reason why a file was not read.
 pub(crate) enum Unread {
-    /// It could not be.
+    /// An I/O error.
     Io(io::Error),
-    /// It is no ELF file.
+    /// The file is not an ELF file.
     Elf(elf::ElfError),
 }
 
@@ -340,7 +348,7 @@ impl Unread {
     }
 }
 
-/// A file that was read.
+/// An ELF file that was read.
 #[derive(Clone, Debug)]
 pub struct ElfFile {
     place: FilePlace,
@@ -350,8 +358,8 @@ pub struct ElfFile {
 }
 
 impl ElfFile {
-    /// Reads parts of an open file. What is no ELF file at all is an error; other files that can't be traced are found out
-    /// by [`ElfFile::image`].
+    /// Reads parts of an open file. Returns an error if it is not an ELF file at all;
+    /// [`ElfFile::image`] detects other files that can't be traced.
     pub(crate) fn read(place: FilePlace, opened: PathBuf, file: &Opened, parts: Parts) -> Result<Self, Unread> {
         let (bytes, taken) = parts::read(file, parts)?;
         if !bytes.starts_with(b"\x7fELF") {
@@ -360,58 +368,60 @@ impl ElfFile {
         Ok(Self { place, opened, bytes, taken })
     }
 
-    /// The path as its user sees it.
+    /// Returns the path as its user sees it.
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// Where the file is, to read more of it.
+    /// Returns the location of the file, to read more of it.
     pub fn place(&self) -> &FilePlace {
         &self.place
     }
 
-    /// The path under which it was read: where a probe can be attached.
+    /// Returns the path under which it was read: a probe can be attached there.
     pub fn opened(&self) -> &Path {
         &self.opened
     }
 
-    /// Its bytes, those that were read at their places among zeros.
+    /// Returns the bytes that were read, at their offsets, among zeros.
     pub fn bytes(&self) -> &Shared {
         &self.bytes
     }
 
-    /// How much memory the bytes take, in bytes.
+    /// Returns the memory that the bytes take, in bytes.
     pub fn memory(&self) -> u64 {
         self.taken
     }
 
-    /// The same file with what a process has of it, where less was read.
+    /// Reads the same file with all that a process has of it, if less was read.
     pub fn whole(&self) -> Result<ElfFile, HostError> {
         self.place.load()
     }
 
-    /// What the bytes are.
+    /// Parses the bytes.
     pub fn image(&self) -> Result<ElfImage<'_>, HostError> {
         ElfImage::parse(&self.bytes).map_err(|source| HostError::Elf { path: self.path().to_owned(), source })
     }
 
-    /// The file that this file's symbols were moved to, if it is on this machine: in the file's own container, or by its
-    /// build-id outside of it. This file's notes and the name of its debug file must have been read.
+    /// Finds the file that this file's symbols were moved to, if it is on this machine: in the
+    /// file's own container, or by its build-id outside of it. This file's notes and the name of
+    /// its debug file must have been read.
     pub fn debug_file(&self) -> Option<ElfFile> {
         self.place.with_access(|| debug_file::find(self, Parts::Symbols))
     }
 
-    /// The same file with its debug information.
+    /// Finds the same file with its debug information.
     pub fn debug_information(&self) -> Option<ElfFile> {
         self.place.with_access(|| debug_file::find(self, Parts::Debug))
     }
 
-    /// The same file with what types need, but for `.debug_info` itself.
+    /// Finds the same file with the parts that types need, except `.debug_info`.
     pub fn debug_types(&self) -> Option<ElfFile> {
         self.place.with_access(|| debug_file::find(self, Parts::Types))
     }
 
-    /// The file to which debug information was moved that several files share (`.gnu_debugaltlink`, dwz(1)).
+    /// Finds the file to which debug information was moved that several files share
+    /// (`.gnu_debugaltlink`, dwz(1)).
     pub fn supplement(&self) -> Option<ElfFile> {
         self.place.with_access(|| debug_file::supplement(self))
     }

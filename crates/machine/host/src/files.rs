@@ -1,4 +1,4 @@
-//! The files whose code a process runs, or that a program will load, looked into one after the other.
+//! The files whose code a process runs, or that a program will load, read one after the other.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use text::printable::path as printable;
 
 use crate::{ElfFile, FilePlace, HostError, Pid, Process, needed_by};
 
-/// The files to look into.
+/// Files to search.
 pub struct Files {
-    /// The one that must be readable.
+    /// The file that must be readable.
     first: FilePlace,
     libraries: Vec<FilePlace>,
 }
@@ -21,12 +21,13 @@ pub enum Depth {
     Notes,
     /// Enough for functions.
     Symbols,
-    /// All that a process has of it in its memory, too.
+    /// Everything that a process has of it in its memory, too.
     Whole,
 }
 
 impl Files {
-    /// A process's program and all files whose code it has mapped; and what to call them in messages.
+    /// Returns a process's program and all files whose code it has mapped, with a name for
+    /// messages.
     pub fn of_process(pid: u32) -> Result<(Self, String), HostError> {
         let process = Process::open(Pid(pid))?;
         let first = process.program();
@@ -34,19 +35,19 @@ impl Files {
         Ok((Self { first, libraries: process.libraries() }, place))
     }
 
-    /// One file, by its path.
+    /// Returns one file, by its path.
     pub fn of_path(path: &Path) -> Self {
         Self { first: FilePlace::at(path), libraries: Vec::new() }
     }
 
-    /// A program that is going to be started, and the libraries that it will load.
+    /// Returns a program that is going to be started, and the libraries that it will load.
     pub fn of_program(path: &Path) -> Self {
         let libraries = needed_by(path, std::env::var_os("LD_LIBRARY_PATH").as_deref());
         Self { first: FilePlace::at(path), libraries }
     }
 
-    /// Reads the files one after the other, so that no two are in memory at once. What can't be read of the first is an
-    /// error; a library that can't be read goes to `left_out`.
+    /// Reads the files one after the other, so that no two are in memory at once. Returns an error
+    /// if the first can't be read; a library that can't be read goes to `left_out`.
     pub fn for_each<E: From<HostError>>(
         &self,
         depth: Depth,

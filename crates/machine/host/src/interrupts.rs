@@ -1,14 +1,15 @@
-//! What the machine's hard interrupts are called (Documentation/ABI/testing/sysfs-kernel-irq).
+//! Names of the machine's hard interrupts (Documentation/ABI/testing/sysfs-kernel-irq).
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::proc;
 
-/// A folder for each interrupt, by number.
+/// Folder with a folder for each interrupt, by number.
 const INTERRUPTS: &str = "/sys/kernel/irq";
 
-/// The names of those that a driver asked for, as the kernel has them: several drivers' are separated by commas.
+/// Returns the names of the interrupts that a driver asked for, as the kernel has them: those of
+/// several drivers are separated by commas.
 pub fn interrupt_names() -> HashMap<u32, String> {
     let folder = Path::new(INTERRUPTS);
     let actions = |number: &u32| proc::text(folder.join(number.to_string()).join("actions")).unwrap_or_default();

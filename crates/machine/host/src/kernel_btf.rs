@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// Where it is. Since Linux 5.4, with `CONFIG_DEBUG_INFO_BTF`.
+/// Path of the kernel's BTF. Since Linux 5.4, with `CONFIG_DEBUG_INFO_BTF`.
 pub const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Reads it: about 5 MB.
+/// Reads the kernel's BTF: about 5 MB.
 pub fn kernel_btf() -> io::Result<Vec<u8>> {
     std::fs::read(KERNEL_BTF)
 }

@@ -4,27 +4,30 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-/// Where the kernel lists its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
+/// The kernel's list of its symbols. Without the right to see them (`kptr_restrict`) all addresses
+/// are 0.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Symbols of code that is no function: padding before functions, static calls, checks of control flow.
+/// Prefixes of code symbols that are not functions: padding before functions, static calls, checks
+/// of control flow.
 const NO_FUNCTIONS: [&str; 3] = ["__pfx_", "__SCT__", "__cfi_"];
 
 /// All symbols of the kernel and its modules, by address.
 #[derive(Clone, Debug, Default)]
 pub struct KernelSymbols {
     text: String,
-    /// Address, and where its line's name begins and ends.
+    /// Address, and the offsets in the text where its name begins and ends.
     symbols: Vec<(u64, u32, u32)>,
 }
 
 impl KernelSymbols {
-    /// Reads them: some 200,000 lines.
+    /// Reads the symbols: some 200,000 lines.
     pub fn read() -> io::Result<Self> {
         Ok(Self::parse(crate::proc::text(KALLSYMS)?))
     }
 
-    /// What begins at some addresses, line by line, so that little is kept. Of several names, the first that the kernel lists.
+    /// Returns the symbols that begin at these addresses, reading line by line, so that little is
+    /// kept. Of several names, it is the first that the kernel lists.
     pub fn names_of(addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
         let mut names = HashMap::new();
         let mut lines = BufReader::new(File::open(KALLSYMS)?);
@@ -45,8 +48,9 @@ impl KernelSymbols {
         Ok(names)
     }
 
-    /// The functions that addresses are in, each with its module in brackets if it is not the kernel's own, read line by line, so that
-    /// little is kept. Of several names, the last that the kernel lists. Of an address in no function there is nothing.
+    /// Returns the functions around these addresses, each with its module in brackets if it is not
+    /// the kernel's own. It reads line by line, so that little is kept. Of several names, it is the
+    /// last that the kernel lists. Addresses in no function are left out.
     pub fn code_of(addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
         code_of_lines(BufReader::new(File::open(KALLSYMS)?), addresses)
     }
@@ -69,23 +73,24 @@ impl KernelSymbols {
         Self { text, symbols }
     }
 
-    /// The symbol that an address is in, and how far behind its beginning.
+    /// Returns the symbol around an address, and the offset from its beginning.
     pub fn at(&self, address: u64) -> Option<(&str, u64)> {
         let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
         let (start, ..) = *self.symbols[..above].last().filter(|symbol| symbol.0 != 0)?;
-        // Of several names of an address, the first that the kernel lists.
+        // Of several names of an address, it is the first that the kernel lists.
         let first = self.symbols.partition_point(|symbol| symbol.0 < start);
         let (_, from, to) = self.symbols[first];
         Some((&self.text[from as usize..to as usize], address - start))
     }
 
-    /// The address of a symbol.
+    /// Returns the address of a symbol.
     pub fn address(&self, name: &str) -> Option<u64> {
         let of = |symbol: &&(u64, u32, u32)| &self.text[symbol.1 as usize..symbol.2 as usize] == name;
         self.symbols.iter().find(of).map(|symbol| symbol.0).filter(|&address| address != 0)
     }
 
-    /// All functions, in order of address, each with its module if it is not the kernel's own.
+    /// Returns all functions, in order of address, each with its module if it is not the kernel's
+    /// own.
     pub fn functions(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.symbols.iter().filter_map(|&(_, from, to)| {
             let (from, to) = (from as usize, to as usize);
@@ -95,8 +100,9 @@ impl KernelSymbols {
         })
     }
 
-    /// The symbol of code that an address is in, how far behind its beginning, and its module if it is not the kernel's own.
-    /// Of several names of an address, the last that the kernel lists.
+    /// Returns the code symbol around an address, the offset from its beginning, and its module if
+    /// it is not the kernel's own. Of several names of an address, it is the last that the kernel
+    /// lists.
     pub fn code_at(&self, address: u64) -> Option<(&str, u64, Option<&str>)> {
         let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
         let is_shown = |symbol: &&(u64, u32, u32)| symbol.0 != 0 && self.is_code(symbol.1 as usize);
@@ -104,21 +110,22 @@ impl KernelSymbols {
         Some((&self.text[from as usize..to as usize], address - start, self.module(to as usize)))
     }
 
-    /// Whether the symbol whose name begins here is code: its kind, which stands before the name, is one of nm(1)'s.
+    /// Returns true if the symbol whose name begins here is code: its kind, which comes before the
+    /// name, is one of nm(1)'s.
     fn is_code(&self, from: usize) -> bool {
         let kind = from.checked_sub(2).and_then(|at| self.text.as_bytes().get(at));
         kind.is_some_and(|kind| b"tTwW".contains(kind))
     }
 
-    /// The module of the symbol whose name ends here.
+    /// Returns the module of the symbol whose name ends here.
     fn module(&self, to: usize) -> Option<&str> {
         let rest = self.text[to..].lines().next().unwrap_or_default();
         rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
     }
 }
 
-/// See [`KernelSymbols::code_of`]. The lines are mostly in order: a function ends where the next one begins, and where a line is not
-/// in order, all addresses behind it may be in it.
+/// Implements [`KernelSymbols::code_of`]. The lines are mostly in order: a function ends where the
+/// next one begins. If the next line is out of order, all addresses behind a function may be in it.
 fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
     let mut found: HashMap<u64, (u64, String)> = HashMap::new();
     let (mut line, mut last) = (Vec::new(), (0, String::new()));

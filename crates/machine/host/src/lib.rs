@@ -1,6 +1,7 @@
-//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities, settings.
+//! State of this machine: processes and the files that they map, separate debug files, tracepoints,
+//! capabilities, settings.
 //!
-//! Files that are reached through a process are opened in `foreign` only.
+//! Only `foreign` opens files that are reached through a process.
 //!
 //! Only this crate reads `/proc`, `/sys` and tracefs (except that `sys` reads the number of possible CPUs); `elf`,
 //! `kernel-text` and `typeinfo` parse the bytes. It changes nothing: no mount, no signal, no ptrace.

@@ -1,7 +1,7 @@
 //! The shared libraries that a program will load when it is started, found as ld.so(8) finds them.
 //!
-//! Instead of `/etc/ld.so.cache`, its sources are read (ldconfig(8)). Libraries that a program opens later (dlopen(3)), and
-//! libraries for special processors (`glibc-hwcaps`), are not found.
+//! The sources of `/etc/ld.so.cache` are read in its place (ldconfig(8)). Libraries that a program
+//! opens later (dlopen(3)), and libraries for special processors (`glibc-hwcaps`), are not found.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::file::{ElfFile, FilePlace};
 use crate::foreign;
 
-/// Folders that are looked into last: glibc's, of distributions with and without folders for each machine.
+/// Folders that are searched last: glibc's, of distributions with and without folders for each
+/// machine.
 const DEFAULT_FOLDERS: [&str; 8] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -22,23 +23,24 @@ const DEFAULT_FOLDERS: [&str; 8] = [
     "/lib",
     "/usr/lib",
 ];
-/// More than any file of it has, in bytes.
+/// Limit on the size of a configuration file, in bytes: more than any has.
 const MAX_CONFIGURATION: u64 = 1 << 20;
 const CONFIGURATION: &str = "/etc/ld.so.conf";
-/// How deep files may include each other. Real ones do it once.
+/// Limit on nested includes. Real files do it once.
 const MAX_INCLUDES: u32 = 8;
-/// More libraries than any program has.
+/// Limit on libraries: more than any program has.
 const MAX_LIBRARIES: usize = 4096;
 
-/// A file whose libraries are to be found.
+/// A file whose libraries are still to be found.
 struct Waiting {
     place: FilePlace,
-    /// The `DT_RPATH` folders of those that asked for it.
+    /// The `DT_RPATH` folders of the files that need it.
     inherited: Vec<PathBuf>,
 }
 
-/// The libraries that this program needs, and those that they need. `library_path` is `LD_LIBRARY_PATH`'s value.
-/// What cannot be found or read is left out: starting the program will give the error.
+/// Returns the libraries that this program needs, directly or indirectly. `library_path` is the
+/// value of `LD_LIBRARY_PATH`. Libraries that cannot be found or read are left out: starting the
+/// program will give the error.
 pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace> {
     let ours: Vec<PathBuf> = library_path.map(|list| split(list).collect()).unwrap_or_default();
     let mut system = configured(Path::new(CONFIGURATION), MAX_INCLUDES);
@@ -54,7 +56,8 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
         let runpath = folders(&dynamic.runpath);
         let mut rpath = if runpath.is_empty() { folders(&dynamic.rpath) } else { Vec::new() };
         rpath.extend(inherited);
-        // A runpath makes the file's inherited folders void, too, but not those of what it needs.
+        // A runpath voids the file's inherited folders, too, but not those of the libraries that it
+        // needs.
         let before: &[PathBuf] = if runpath.is_empty() { &rpath } else { &[] };
         for name in &dynamic.needed {
             if found.len() >= MAX_LIBRARIES || known.contains(name) {
@@ -77,13 +80,13 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
     found
 }
 
-/// Whether it is a file for the same machine: the loader goes on looking if it is not.
+/// Returns true if it is a file for the same machine: the loader goes on searching if it is not.
 fn fits(place: &FilePlace, user: &ElfFile) -> bool {
     let arch = |file: &ElfFile| file.image().ok().map(|image| image.arch());
     place.load_dynamic().is_ok_and(|file| arch(&file) == arch(user))
 }
 
-/// A folder with `$ORIGIN` in it, for the file that names it.
+/// Expands `$ORIGIN` in a folder, for the file that names it.
 fn expanded(folder: &[u8], file: &Path) -> PathBuf {
     let origin = std::fs::canonicalize(file).ok();
     let origin = origin.as_deref().and_then(Path::parent).unwrap_or(Path::new("/")).as_os_str().as_bytes();
@@ -102,13 +105,13 @@ fn expanded(folder: &[u8], file: &Path) -> PathBuf {
     OsString::from_vec(text).into()
 }
 
-/// The folders of `LD_LIBRARY_PATH`, where an empty one is the working directory.
+/// Splits `LD_LIBRARY_PATH` into folders; an empty one is the working directory.
 fn split(list: &OsStr) -> impl Iterator<Item = PathBuf> {
     let folders = list.as_bytes().split(|byte| b":;".contains(byte)).filter(|_| !list.is_empty());
     folders.map(|folder| if folder.is_empty() { ".".into() } else { OsStr::from_bytes(folder).into() })
 }
 
-/// The folders of a file in the form of `ld.so.conf`, and of those that it includes.
+/// Returns the folders of a file in the form of `ld.so.conf`, and of the files that it includes.
 fn configured(path: &Path, deeper: u32) -> Vec<PathBuf> {
     let text = foreign::named(path).and_then(|file| file.text(MAX_CONFIGURATION)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

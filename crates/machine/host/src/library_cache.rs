@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 
 use crate::foreign;
 
-/// What ldconfig(8) writes.
+/// The cache that ldconfig(8) writes.
 const CACHE: &str = "/etc/ld.so.cache";
-/// More than any cache has, in bytes: they have some hundred kilobytes.
+/// Limit on the size of the cache, in bytes: real ones have some hundred kilobytes.
 const LARGEST: u64 = 64 << 20;
-/// The beginning of the cache's form since glibc 2.2, `CACHEMAGIC_VERSION_NEW` in `sysdeps/generic/dl-cache.h`. Since
-/// glibc 2.32 it is the whole file; before, it may stand behind an older form.
+/// Magic number of the cache's form since glibc 2.2, `CACHEMAGIC_VERSION_NEW` in
+/// `sysdeps/generic/dl-cache.h`. Since glibc 2.32 this form is the whole file; before, it may
+/// follow an older form.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// `struct cache_file_new`: the magic, two counts, and 20 bytes more.
+/// Size of `struct cache_file_new` in bytes: the magic, two counts, and 20 bytes more.
 const HEADER: usize = 48;
-/// `struct file_entry_new`: flags, key and value as offsets from the header, OS version, hardware capabilities.
+/// Size of `struct file_entry_new` in bytes: flags, key and value as offsets from the header, OS
+/// version, hardware capabilities.
 const ENTRY: usize = 24;
 
-/// The libraries of this name in the dynamic linker's cache: `libc`, `c`, `libc.so`, `libc.so.6` are all one.
+/// Returns the libraries of this name in the dynamic linker's cache: `libc`, `c`, `libc.so`,
+/// `libc.so.6` are all one.
 pub fn library(name: &str) -> Vec<PathBuf> {
     foreign::named(Path::new(CACHE))
         .and_then(|file| file.text(LARGEST))
@@ -49,7 +52,7 @@ fn find(cache: &[u8], name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a library of this soname is meant by the name.
+/// Returns true if the name means a library of this soname.
 pub fn is_called(soname: &str, name: &str) -> bool {
     let stem = soname.split_once(".so").map_or(soname, |(stem, _)| stem);
     soname == name

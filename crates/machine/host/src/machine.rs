@@ -1,4 +1,5 @@
-//! What a machine is and how it is set up, as far as that decides how long a thread waits: texts as the kernel has them.
+//! The machine and its setup, as far as they decide how long a thread waits: texts as the kernel
+//! has them.
 
 use std::path::Path;
 
@@ -7,27 +8,30 @@ use crate::proc;
 /// The folder of the CPUs (Documentation/admin-guide/cputopology.rst).
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The machine's name.
+/// Returns the machine's name.
 pub fn hostname() -> Option<String> {
     line("/proc/sys/kernel/hostname")
 }
 
-/// What the kernel was started with.
+/// Returns the kernel's command line.
 pub fn kernel_command_line() -> Option<String> {
     line("/proc/cmdline")
 }
 
-/// Where the kernel's clock comes from: `tsc` where ticks and nanoseconds are of the same counter.
+/// Returns the source of the kernel's clock: `tsc` if ticks and nanoseconds are of the same
+/// counter.
 pub fn clock_source() -> Option<String> {
     line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-/// A list of CPUs as the kernel has it, `0-3,8`: `online`, `isolated` (`isolcpus=`) or `nohz_full`. Empty if there are none.
+/// Returns a list of CPUs as the kernel prints it, `0-3,8`: `online`, `isolated` (`isolcpus=`) or
+/// `nohz_full`. Empty if there are none.
 pub fn cpu_list(which: &str) -> Option<String> {
     line(Path::new(CPUS).join(which)).map(|list| if list == "(null)" { String::new() } else { list })
 }
 
-/// The frequency governors in use, each once. None if the machine does not change its frequency, as most virtual ones.
+/// Returns the frequency governors in use, each once; empty if the machine does not change its
+/// frequency, like most virtual ones.
 pub fn governors() -> Vec<String> {
     let cpu = |number: u32| line(Path::new(CPUS).join(format!("cpu{number}/cpufreq/scaling_governor")));
     let mut all: Vec<String> = crate::cpus::online().into_iter().filter_map(cpu).collect();
@@ -39,31 +43,32 @@ pub fn governors() -> Vec<String> {
 /// Scheduling of a thread; empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// The CPUs on which it may run, as the kernel lists them; empty if that is not known.
+    /// CPUs on which it may run, as the kernel lists them; empty if unknown.
     pub affinity: String,
-    /// The policy, by its name in sched(7).
+    /// Policy, by its name in sched(7).
     pub policy: &'static str,
-    /// The priority of a real-time policy, from 1; 0 otherwise.
+    /// Priority of a real-time policy, from 1; 0 otherwise.
     pub priority: u32,
 }
 
-/// How a thread is scheduled, by its folder.
+/// Returns the scheduling of a thread, by its folder.
 pub fn scheduling(task: &Path) -> Option<Scheduling> {
     scheduling_of(&proc::Stat::read(task).ok()?, task)
 }
 
-/// The same, by what was read of its `stat`.
+/// Returns the same, from a `stat` that was read.
 pub(crate) fn scheduling_of(stat: &proc::Stat, task: &Path) -> Option<Scheduling> {
     let affinity = proc::status(task, "Cpus_allowed_list").ok().flatten().unwrap_or_default();
     let priority = u32::try_from(stat.number(RT_PRIORITY)?).ok()?;
     Some(Scheduling { affinity, policy: policy(stat.number(POLICY)?), priority })
 }
 
-/// The fields of `/proc/PID/stat` (proc_pid_stat(5)).
+/// Field of the real-time priority in `/proc/PID/stat` (proc_pid_stat(5)).
 const RT_PRIORITY: usize = 40;
+/// Field of the policy in `/proc/PID/stat` (proc_pid_stat(5)).
 const POLICY: usize = 41;
 
-/// The names of the policies (`include/uapi/linux/sched.h`).
+/// Returns the name of a policy (`include/uapi/linux/sched.h`).
 fn policy(number: u64) -> &'static str {
     match number {
         0 => "SCHED_OTHER",

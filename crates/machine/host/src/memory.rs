@@ -1,4 +1,4 @@
-//! The memory of a process that runs, read while it runs: nothing stops it, and nothing is written.
+//! The memory of a running process, read without stopping it; nothing is written.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -14,50 +14,52 @@ use crate::error::HostError;
 use crate::proc;
 use crate::process::Pid;
 
-/// A process's memory. A process that gets the same number later is not read: that is [`Cause::Gone`].
+/// Memory of a process. A later process with the same number is not read: that is [`Cause::Gone`].
 #[derive(Debug)]
 pub struct ProcessMemory {
     pid: Pid,
-    /// When it began, in clock ticks since boot.
+    /// Start time, in clock ticks since boot.
     start: u64,
-    /// Holds the process on kernels that have this (since Linux 5.3): its number is not given to another one before this says
-    /// that it has ended.
+    /// Pidfd of the process, on kernels that have it (since Linux 5.3): its number is not given to
+    /// another process before this reports its end.
     held: Option<PidFd>,
     way: Way,
 }
 
-/// How it is read.
+/// Way to read the memory.
 #[derive(Debug)]
 enum Way {
-    /// By process_vm_readv(2), with the number of a thread that is alive.
+    /// Call of process_vm_readv(2), with the number of a thread that is alive.
     Call(Pid),
-    /// By `/proc/PID/mem`, if the call is refused: a sandbox may know only one of both.
+    /// File `/proc/PID/mem`, if the call is refused: a sandbox may allow only one of the two.
     File(File),
 }
 
 impl ProcessMemory {
-    /// Makes sure that there is such a process and that we may read its memory.
+    /// Opens the memory of a process; returns an error if there is no such process, or we may not
+    /// read its memory.
     pub fn open(pid: Pid) -> Result<Self, HostError> {
         let gone = || HostError::NoProcess { pid };
         let start = proc::start_of_living(pid).ok_or_else(gone)?;
         let held = PidFd::open(pid.0).ok();
         let way = way(pid)?;
         let memory = Self { pid, start, held, way };
-        // All of the above is of one process if the one that is there now is the one that was there first.
+        // All of the above belongs to one process if the process that is there now was there first.
         if proc::start_of_living(pid) == Some(start) { Ok(memory) } else { Err(gone()) }
     }
 
-    /// The number of the process.
+    /// Returns the number of the process.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// When it began, in clock ticks since boot: with its number, this identifies it.
+    /// Returns the start time in clock ticks since boot, which identifies the process together with
+    /// its number.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Whether it still runs.
+    /// Returns true if it still runs.
     pub fn is_alive(&self) -> bool {
         match &self.held {
             Some(held) => held.has_ended().is_ok_and(|ended| !ended),
@@ -70,7 +72,7 @@ impl ProcessMemory {
             Way::Call(thread) => read_by_call(*thread, pieces),
             Way::File(file) => read_file(file, pieces),
         }
-        // What was read counts only if the number was still this process's: it is asked for afterwards.
+        // The bytes count only if the number was still this process's: this is checked afterwards.
         if !self.is_alive() {
             fail_all(pieces, Cause::Gone);
         }
@@ -89,10 +91,10 @@ impl Memory for ProcessMemory {
     }
 }
 
-/// The way by which a process can be read.
+/// Finds a way to read a process.
 fn way(pid: Pid) -> Result<Way, HostError> {
     let thread = proc::stand_in(pid).unwrap_or(pid);
-    // Nothing is mapped at address 0: the kernel says so, or that we may not ask.
+    // Nothing is mapped at address 0: the kernel reports that, or refuses the call.
     let tried = remote::read_ranges(thread.0, &[0], &mut [IoSliceMut::new(&mut [0])]);
     let Err(refused) = tried else { return Ok(Way::Call(thread)) };
     match Errno::from_io_error(&refused) {
@@ -103,12 +105,13 @@ fn way(pid: Pid) -> Result<Way, HostError> {
     let file = with_file_access(|| File::open(proc::folder(pid).join("mem")));
     file.map(Way::File).map_err(|error| match error.kind() {
         ErrorKind::NotFound => HostError::NoProcess { pid },
-        // The call's error says more: the file needs rights to files, too.
+        // The error of the call says more: the file needs rights to files, too.
         _ => HostError::MemoryForbidden { pid, source: refused },
     })
 }
 
-/// Reads by the system call. A piece that can't be read ends a call; the next one begins behind it.
+/// Reads by the system call. A call ends at a piece that can't be read; the next one begins behind
+/// it.
 fn read_by_call(thread: Pid, mut pieces: &mut [Piece<'_>]) {
     while !pieces.is_empty() {
         let count = pieces.len().min(remote::MAX_RANGES);
@@ -130,7 +133,7 @@ fn read_by_call(thread: Pid, mut pieces: &mut [Piece<'_>]) {
     }
 }
 
-/// How many of the pieces, from the first on, have all their bytes if this many bytes were read.
+/// Returns the number of pieces, from the first on, that are complete after `read` bytes.
 fn whole(pieces: &[Piece<'_>], read: usize) -> usize {
     let ends = pieces.iter().scan(0_usize, |end, piece| {
         *end = end.saturating_add(piece.into.len());
@@ -139,7 +142,8 @@ fn whole(pieces: &[Piece<'_>], read: usize) -> usize {
     ends.take_while(|end| *end <= read).count()
 }
 
-/// Reads by `/proc/PID/mem` (proc_pid_mem(5)), which stays the memory of the program that ran when it was opened.
+/// Reads `/proc/PID/mem` (proc_pid_mem(5)), which stays the memory of the program that ran when it
+/// was opened.
 fn read_file(file: &File, pieces: &mut [Piece<'_>]) {
     for piece in pieces {
         if let Err(error) = file.read_exact_at(piece.into, piece.address) {
@@ -153,7 +157,7 @@ fn read_file(file: &File, pieces: &mut [Piece<'_>]) {
     }
 }
 
-/// What the kernel's refusal means.
+/// Returns the cause that the kernel's error means.
 fn cause(error: &io::Error) -> Cause {
     match Errno::from_io_error(error) {
         Some(Errno::SRCH) => Cause::Gone,
@@ -178,7 +182,8 @@ mod tests {
 
     use super::*;
 
-    /// A process that has its program in memory: it is there a moment earlier (posix_spawn(3) returns from within execve(2)).
+    /// Starts a process and waits until its program is in memory: posix_spawn(3) returns a moment
+    /// earlier, from within execve(2).
     fn sleeping() -> Child {
         let child = testkit::command("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
         let has_program = || {
@@ -192,7 +197,7 @@ mod tests {
         child
     }
 
-    /// The first bytes of the program of a process, where it has them in memory: in its first mapping.
+    /// Returns the first bytes of a process's program in memory: in its first mapping.
     fn head(memory: &ProcessMemory) -> (u64, [u8; 4]) {
         let start = crate::Process::open(memory.pid).unwrap().maps().all()[0].start.0;
         let mut bytes = [0; 4];

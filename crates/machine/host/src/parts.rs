@@ -8,32 +8,33 @@ use sys::memory::{Shared, Zeroed};
 
 use crate::foreign::Opened;
 
-/// What is read first. Most files have their first table in it.
+/// Bytes that are read first. Most files have their first table in them.
 const HEAD: usize = 4096;
-/// What a part takes beyond its length, at most: the kernel gives memory by pages.
+/// Bytes that a part takes beyond its length, at most: the kernel gives memory by pages.
 const PAGE: u64 = 4096;
 
-/// How much of a file to read. All have its tables and notes.
+/// Parts of a file to read, besides its tables and notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parts {
-    /// No more than those: USDT probes.
+    /// Nothing else: for USDT probes.
     Notes,
-    /// The dynamic section: which libraries it needs.
+    /// The dynamic section: for the libraries that it needs.
     Dynamic,
-    /// The symbol tables: functions.
+    /// The symbol tables: for functions.
     Symbols,
-    /// What stacks are walked by.
+    /// The unwind table.
     Unwinding,
-    /// All that a process has of it in its memory, and the symbol tables.
+    /// Everything that a process has of it in its memory, and the symbol tables.
     Program,
     /// The symbol tables and the debug information.
     Debug,
-    /// What types need of the debug information, but for `.debug_info` itself, which is read unit by unit.
+    /// The debug information that types need, except `.debug_info`, which is read unit by unit.
     Types,
 }
 
-/// Reads them. A file that claims to be much longer than what it has on the disk is refused. What the tables name and the file does not have is left out; parsing will complain of it.
-/// Returns the bytes, and how many of them were read.
+/// Reads these parts of a file; returns the bytes, and the memory that they take at most. A file
+/// that claims to be much longer than on the disk is refused. Ranges that the tables name and the
+/// file does not have are left out; parsing will report them.
 pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
     let head = file.head(HEAD)?;
     if !head.starts_with(b"\x7fELF") {
@@ -47,7 +48,7 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
     let mut reading = Reading { file, bytes, wanted: 0 };
     reading.read(Some(0..head.len() as u64))?;
     reading.read(count_range(&head))?;
-    // A file whose tables are broken is read as far as it can be: what is wrong with it is found when it is parsed.
+    // A file with broken tables is read as far as it can be; parsing finds the error.
     let tables = table_ranges(&reading.bytes).unwrap_or_default();
     reading.read(tables)?;
     reading.read(of(&reading.bytes, ElfImage::note_ranges))?;
@@ -70,14 +71,14 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
     Ok((reading.bytes.share(), reading.wanted))
 }
 
-/// The same bytes, all of them.
+/// Copies all the bytes.
 fn whole(bytes: &[u8]) -> io::Result<Zeroed> {
     let mut all = Zeroed::new(bytes.len())?;
     all.copy_from_slice(bytes);
     Ok(all)
 }
 
-/// Ranges of a file, none if it is no ELF file that we can read.
+/// Returns ranges of a file; empty if it is not an ELF file that we can read.
 fn of<'data>(bytes: &'data [u8], ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Range<u64>>) -> Vec<Range<u64>> {
     ElfImage::parse(bytes).map(|image| ranges(&image)).unwrap_or_default()
 }
@@ -86,14 +87,15 @@ fn of<'data>(bytes: &'data [u8], ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Ra
 struct Reading<'a> {
     file: &'a Opened,
     bytes: Zeroed,
-    /// What was read of it until now, with what that takes at most.
+    /// Memory that the bytes read so far take at most.
     wanted: u64,
 }
 
 impl Reading<'_> {
-    /// Reads ranges, what they share once.
+    /// Reads ranges; overlapping parts are read once.
     fn read(&mut self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
-        // A range that goes beyond the file is broken, and its tables with it: parsing will complain of that.
+        // A range that goes beyond the file is broken, and its tables with it: parsing will report
+        // that.
         let length = self.bytes.len() as u64;
         for range in merged(ranges.into_iter().filter(|range| range.end <= length), length) {
             self.wanted = self.wanted.saturating_add(range.end - range.start).saturating_add(PAGE);

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// The file that a command's name means, as execvp(3) finds it; nothing if `PATH` has none. A name with a slash is the file.
+/// Returns the file of a command, as execvp(3) finds it; `None` if `PATH` has none. A name with a
+/// slash is the file.
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Some(name.into());

@@ -1,5 +1,5 @@
-//! The names that a process gives to code that it makes while it runs: `/tmp/perf-PID.map` (the kernel's
-//! `tools/perf/Documentation/jit-interface.txt`).
+//! The names that a process gives to code that it makes at run time: `/tmp/perf-PID.map` (the
+//! kernel's `tools/perf/Documentation/jit-interface.txt`).
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -9,29 +9,33 @@ use crate::foreign;
 use crate::proc;
 use crate::process::Process;
 
-/// The most that is read of it, in bytes: those of large Java and Node programs have some megabytes.
+/// Limit on the size of the file, in bytes: those of large Java and Node programs have some
+/// megabytes.
 const LARGEST: u64 = 32 << 20;
 
 /// A file of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PerfMap {
-    /// Its path, as the process has it.
+    /// Path as the process sees it.
     pub path: PathBuf,
-    /// Its bytes: whatever the process wrote.
+    /// Bytes of the file: the process can write anything.
     pub text: Vec<u8>,
 }
 
 impl Process {
-    /// The path of the process's file of names, below its own root: its number there is that of its own PID namespace.
+    /// Returns the path of the process's file of names, below its own root: its number there is
+    /// that of its own PID namespace.
     pub fn perf_map_path(&self) -> PathBuf {
         let status = proc::text(self.folder().join("status")).unwrap_or_default();
         let pid = last_number(&status, "NSpid:").unwrap_or(self.pid().0);
         PathBuf::from(format!("/tmp/perf-{pid}.map"))
     }
 
-    /// The process's file of names, unless it has `known` bytes as when it was last read: then nothing.
+    /// Returns the process's file of names; `None` if it still has `known` bytes, as when it was
+    /// last read.
     ///
-    /// Everybody may make files in `/tmp`, so it must be a regular file of that name, and be the process's user's or root's.
+    /// Everybody may make files in `/tmp`, so it must be a regular file of that name, and belong to
+    /// root or the process's user.
     pub fn perf_map(&self, known: Option<u64>) -> io::Result<Option<PerfMap>> {
         let path = self.perf_map_path();
         with_file_access(|| {
@@ -50,7 +54,8 @@ impl Process {
     }
 }
 
-/// What a line of `/proc/PID/status` has after its name (proc_pid_status(5)). A thread's name has no line ends there.
+/// Returns the value of a line of `/proc/PID/status` (proc_pid_status(5)). A thread's name has no
+/// line ends there.
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(name))
 }

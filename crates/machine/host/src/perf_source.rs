@@ -6,14 +6,15 @@ use std::path::Path;
 /// (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PerfSource {
-    /// The number for `perf_event_attr.type`.
+    /// Number for `perf_event_attr.type`.
     pub kind: u32,
-    /// Which bit of `config` asks for a function's return, where the source has that.
+    /// Bit of `config` that asks for a function's return, if the source has one.
     pub return_bit: Option<u8>,
 }
 
 impl PerfSource {
-    /// The source of this name, `uprobe` or `kprobe` (since Linux 4.17); nothing if the kernel was built without.
+    /// Finds the source of this name, `uprobe` or `kprobe` (since Linux 4.17); `None` if the kernel
+    /// was built without it.
     pub fn find(name: &str) -> Option<Self> {
         let folder = Path::new("/sys/bus/event_source/devices").join(name);
         let kind = std::fs::read_to_string(folder.join("type")).ok()?.trim().parse().ok()?;

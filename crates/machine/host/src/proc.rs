@@ -1,8 +1,9 @@
 //! Processes and their threads in `/proc`.
 //!
-//! Its texts are bytes: a thread's name is whatever bytes prctl(2) was given, or a longer name that the kernel cut in the middle
-//! of a character. A process exists as long as one of its threads. If the first one has ended (pthread_exit(3) in `main`),
-//! `/proc/PID` shows a zombie without program, memory and files; these are then found under the id of any other thread.
+//! Its texts are bytes: a thread's name is any bytes that prctl(2) was given, or a longer name that
+//! the kernel cut in the middle of a character. A process exists as long as one of its threads. If
+//! the first one has ended (pthread_exit(3) in `main`), `/proc/PID` shows a zombie without program,
+//! memory and files; these are then found under the id of any other thread.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
@@ -20,13 +21,14 @@ use crate::process::{Pid, without_mark};
 /// The states of a thread that has ended (proc_pid_stat(5), field 3).
 const ENDED: &[u8] = b"ZXx";
 
-/// More than a thread's `stat` has: 52 numbers of at most 20 digits, and a name.
+/// Limit on the length of a thread's `stat`, in bytes: 52 numbers of at most 20 digits, and a name.
 const STAT: usize = 4096;
 
 /// Characters of a command line that are shown.
 const SHOWN: usize = 100;
 
-/// A file of `/proc` as text: what is not UTF-8 in it becomes U+FFFD. For what is between names.
+/// Reads a file of `/proc` as text; bytes that are not UTF-8 become U+FFFD. For the text between
+/// names.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = fs::read(path)?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -35,16 +37,17 @@ pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
 /// A thread's `stat` (proc_pid_stat(5)).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stat {
-    /// What it is called: at most 15 bytes of any kind.
+    /// Name: at most 15 bytes of any kind.
     pub name: Vec<u8>,
-    /// What is behind it, from field 3 on.
+    /// Bytes behind the name, from field 3 on.
     rest: Vec<u8>,
 }
 
 impl Stat {
-    /// Reads that of a process or of a thread, by its folder in `/proc`.
+    /// Reads the `stat` of a process or of a thread, by its folder in `/proc`.
     pub fn read(folder: &Path) -> io::Result<Self> {
-        // One reading with room for all, not five that look for the end: of each process of a machine it is read.
+        // One read with room for all, not five that look for the end: it is read for each process
+        // of a machine.
         let mut line = Vec::with_capacity(STAT);
         File::open(folder.join("stat"))?.take(STAT as u64).read_to_end(&mut line)?;
         Self::parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -57,35 +60,37 @@ impl Stat {
         Some(Self { name: stat[open + 1..close].to_vec(), rest: stat[close + 1..].to_vec() })
     }
 
-    /// The state, a letter.
+    /// Returns the state, a letter.
     pub fn state(&self) -> Option<char> {
         self.rest.iter().find(|byte| byte.is_ascii_alphabetic()).map(|&byte| byte.into())
     }
 
-    /// Whether the thread has ended, and only its parent or its process has not.
+    /// Returns true if the thread has ended, and its process or its parent has not taken note yet.
     pub fn has_ended(&self) -> bool {
         self.state().is_none_or(|state| ENDED.contains(&(state as u8)))
     }
 
-    /// Returns the time that all threads had a CPU, in the program and in the kernel, in clock ticks (`utime` and `stime`, fields 14
-    /// and 15).
+    /// Returns the CPU time of all threads, in the program and in the kernel, in clock ticks
+    /// (`utime` and `stime`, fields 14 and 15).
     pub fn cpu_ticks(&self) -> Option<u64> {
         Some(self.number(14)? + self.number(15)?)
     }
 
-    /// Returns when the thread or process began, in clock ticks since boot (`starttime`, field 22).
+    /// Returns the start time of the thread or process, in clock ticks since boot (`starttime`,
+    /// field 22).
     pub fn start(&self) -> Option<u64> {
         self.number(22)
     }
 
-    /// A field by its number in the man page, from 4 on.
+    /// Returns a field by its number in the man page, from 4 on.
     pub fn number(&self, field: usize) -> Option<u64> {
         let mut fields = self.rest.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
         std::str::from_utf8(fields.nth(field.checked_sub(3)?)?).ok()?.parse().ok()
     }
 }
 
-/// A thread that stands for a process whose first one has ended; nothing where the first one is there, or none is.
+/// Returns a live thread of a process whose first one has ended; `None` if the first one lives, or
+/// none does.
 pub fn stand_in(pid: Pid) -> Option<Pid> {
     let folder = folder_of(pid);
     if !Stat::read(&folder).ok()?.has_ended() {
@@ -97,7 +102,7 @@ pub fn stand_in(pid: Pid) -> Option<Pid> {
     })
 }
 
-/// Where `/proc` has a process's program, memory and files.
+/// Returns the folder of `/proc` that has a process's program, memory and files.
 pub fn folder(pid: Pid) -> PathBuf {
     folder_of(stand_in(pid).unwrap_or(pid))
 }
@@ -105,8 +110,8 @@ pub fn folder(pid: Pid) -> PathBuf {
 /// Nanoseconds in a clock tick of `/proc` (`USER_HZ` of `include/asm-generic/param.h`, 100 on x86-64 and aarch64).
 pub const TICK_NANOS: u64 = 1_000_000_000 / 100;
 
-/// When a process began, in clock ticks since boot; nothing once all of its threads have ended. Together with the number
-/// it distinguishes a process from a later one.
+/// Returns the start time of a process, in clock ticks since boot; `None` once all of its threads
+/// have ended. Together with the number it distinguishes a process from a later one.
 pub fn start_of_living(pid: Pid) -> Option<u64> {
     let stat = Stat::read(&folder_of(pid)).ok()?;
     if stat.has_ended() && stand_in(pid).is_none() {
@@ -115,12 +120,12 @@ pub fn start_of_living(pid: Pid) -> Option<u64> {
     stat.start()
 }
 
-/// The numbers of a process's threads, in order.
+/// Returns the numbers of a process's threads, in order.
 pub fn threads(pid: Pid) -> Vec<Pid> {
     numbers(&folder_of(pid).join("task")).into_iter().map(Pid).collect()
 }
 
-/// The entries of a folder that are numbers, in order.
+/// Returns the entries of a folder that are numbers, in order.
 pub fn numbers(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -128,7 +133,7 @@ pub fn numbers(folder: &Path) -> Vec<u32> {
     numbers
 }
 
-/// The folder of a thread.
+/// Returns the folder of a thread.
 pub fn task(pid: Pid, tid: Pid) -> PathBuf {
     folder_of(pid).join("task").join(tid.to_string())
 }
@@ -145,38 +150,39 @@ fn user_in(status: &str) -> Option<u32> {
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The program of this process, as a path that the kernel follows for us even where the file is gone.
+/// Path of this process's program, which the kernel follows for us even if the file is gone.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Returns the link by which the kernel leads to what a descriptor of this process holds (proc_pid_fd(5)).
+/// Returns the kernel's link to the file that a descriptor of this process holds (proc_pid_fd(5)).
 pub fn own_descriptor(held: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
 }
 
-/// The folder of this process, and of its first thread. By its name and not by a number, which is another process's where
-/// `/proc` is that of another PID namespace.
+/// Returns the folder of this process, and of its first thread. It has a name and not a number,
+/// which is another process's if `/proc` is that of another PID namespace.
 pub fn own_folder() -> PathBuf {
     PathBuf::from("/proc/self")
 }
 
-/// A path that leads to a process's program.
+/// Returns a path that leads to a process's program.
 pub fn exe(pid: Pid) -> PathBuf {
     folder(pid).join("exe")
 }
 
-/// The path of a process's program as the process has it, with the kernel's mark behind it if the file is gone.
+/// Returns the path of a process's program as the process sees it, followed by the kernel's mark if
+/// the file is gone.
 pub fn program(pid: Pid) -> io::Result<PathBuf> {
     fs::read_link(exe(pid))
 }
 
-/// What a process has mapped, by its folder.
+/// Returns the mappings of a process, by its folder.
 pub fn maps(folder: &Path) -> io::Result<ProcMaps> {
     let text = fs::read(folder.join("maps"))?;
     ProcMaps::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Returns which of these files a process can write, since it has them mapped or open for that; `None` where we may not look. A process
-/// that only reads a file is none of its writers.
+/// Returns which of these files a process can write, because it has them mapped or open for
+/// writing; `None` if we may not look. Reading a file does not count.
 pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     let folder = folder(pid);
     let maps = maps(&folder).ok()?;
@@ -197,21 +203,21 @@ pub fn writes(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     })
 }
 
-/// Returns whether one of the mappings is of that file, and what is written there goes to the file.
+/// Returns true if one of the mappings is of that file, and writing there changes the file.
 fn is_written(maps: &ProcMaps, file: &Metadata) -> bool {
     let device = Device { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()) };
     let is_it = |mapping: &Mapping| (mapping.device, mapping.inode) == (device, file.ino());
     maps.all().iter().any(|mapping| is_it(mapping) && mapping.permissions.write && mapping.permissions.shared)
 }
 
-/// Returns the user who started a process, whatever rights it has: the real id (proc_pid_status(5), `Uid`). `None` if the process is
-/// gone.
+/// Returns the user who started a process, regardless of its rights: the real id
+/// (proc_pid_status(5), `Uid`). `None` if the process is gone.
 pub fn user(pid: Pid) -> Option<u32> {
     status(&folder_of(pid), "Uid").ok()??.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the name of a process: that of its main thread, unless it differs from the name of the program that was started. SPDK calls
-/// its main thread `reactor_0`, which says nothing of the program.
+/// Returns the name of a process: that of its main thread, unless it differs from the name of the
+/// started program. SPDK calls its main thread `reactor_0`, which says nothing about the program.
 pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
     let comm = name(&task(pid, pid))?;
     // The kernel keeps 15 bytes. A script is called after itself, which is the word behind its interpreter.
@@ -227,27 +233,27 @@ pub fn program_name(pid: Pid) -> Option<Vec<u8>> {
     name.or(Some(comm))
 }
 
-/// The namespace of a kind (namespaces(7)) that a process is in, by its folder: device and inode.
+/// Returns a process's namespace of a kind (namespaces(7)), by its folder: device and inode.
 pub(crate) fn namespace(folder: &Path, kind: &str) -> Option<(u64, u64)> {
     let namespace = fs::metadata(folder.join("ns").join(kind)).ok()?;
     Some((namespace.dev(), namespace.ino()))
 }
 
-/// The text that says which system call a thread is blocked in (proc_pid_syscall(5)), by its folder; empty where we may
-/// not look.
+/// Returns the system call that a thread is blocked in, as text (proc_pid_syscall(5)), by its
+/// folder; empty if we may not look.
 pub fn system_call(folder: &Path) -> String {
     with_file_access(|| text(folder.join("syscall"))).unwrap_or_default()
 }
 
-/// Returns the kernel's function that a thread waits in (proc_pid_wchan(5)), by its folder; empty where it does not wait, or we may not
-/// look.
+/// Returns the kernel's function that a thread waits in (proc_pid_wchan(5)), by its folder; empty
+/// if it does not wait, or we may not look.
 pub fn waits_in(folder: &Path) -> String {
     let text = with_file_access(|| text(folder.join("wchan"))).unwrap_or_default();
     if text == "0" { String::new() } else { text }
 }
 
-/// Returns the kernel's functions that a thread waits in, the innermost first (proc_pid_stack(5)), by its folder; none where it does not
-/// wait, or we may not look (it takes CAP_SYS_ADMIN).
+/// Returns the kernel's functions that a thread waits in, the innermost first (proc_pid_stack(5)),
+/// by its folder; empty if it does not wait, or we may not look (it takes CAP_SYS_ADMIN).
 pub fn kernel_stack(folder: &Path) -> Vec<String> {
     let text = with_file_access(|| text(folder.join("stack"))).unwrap_or_default();
     text.lines().filter_map(stack_function).map(str::to_owned).collect()
@@ -256,36 +262,41 @@ pub fn kernel_stack(folder: &Path) -> Vec<String> {
 /// Returns the function in a line like `[<0>] do_nanosleep+0x65/0x180`.
 fn stack_function(line: &str) -> Option<&str> {
     let name = line.split_once("] ")?.1.split(['+', ' ']).next()?;
-    // Where symbols are hidden there are numbers.
+    // Hidden symbols are numbers.
     (!name.is_empty() && !name.starts_with("0x")).then_some(name)
 }
 
-/// The numbers of all processes, in order.
+/// Returns the numbers of all processes, in order.
 pub fn processes() -> Vec<u32> {
     numbers(Path::new("/proc"))
 }
 
-/// Nanoseconds that a thread has been on a CPU, by its folder (`schedstat`; Documentation/scheduler/sched-stats.rst).
+/// Returns the nanoseconds that a thread has been on a CPU, by its folder (`schedstat`;
+/// Documentation/scheduler/sched-stats.rst).
 pub fn ran(folder: &Path) -> Option<u64> {
     text(folder.join("schedstat")).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// How a thread stands at one time.
+/// State and counters of a thread at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Its state, a letter (proc_pid_stat(5), field 3).
+    /// State, a letter (proc_pid_stat(5), field 3).
     pub state: char,
-    /// How often it came to a CPU (`schedstat`, the third number; 0 in kernels without it).
+    /// Number of times that it came to a CPU (`schedstat`, the third number; 0 in kernels without
+    /// it).
     pub arrivals: u64,
-    /// How often it left one, by itself or not (proc_pid_status(5), `voluntary_ctxt_switches`, `nonvoluntary_ctxt_switches`).
+    /// Number of times that it left one, by itself or not (proc_pid_status(5),
+    /// `voluntary_ctxt_switches`, `nonvoluntary_ctxt_switches`).
     pub switches: u64,
-    /// Nanoseconds that it has been on a CPU, as of the last tick or switch (`schedstat`, the first number).
+    /// Nanoseconds that it has been on a CPU, as of the last tick or switch (`schedstat`, the first
+    /// number).
     pub ran: u64,
-    /// The CPU on which it was last.
+    /// CPU on which it was last.
     pub cpu: u32,
 }
 
-/// How a thread stands, by its folder. The counters are read last: if they are the same at two times, all else was so in between.
+/// Reads the state and counters of a thread, by its folder. The counters are read last: if they are
+/// the same at two times, nothing changed in between.
 pub fn standing(folder: &Path) -> Option<Standing> {
     let stat = Stat::read(folder).ok()?;
     let (state, cpu) = (stat.state()?, u32::try_from(stat.number(39)?).ok()?);
@@ -298,14 +309,16 @@ pub fn standing(folder: &Path) -> Option<Standing> {
     Some(Standing { state, arrivals, switches, ran, cpu })
 }
 
-/// The words that a process was started with, each with no zero behind it (proc_pid_cmdline(5)); none where we may not look.
+/// Returns the words that a process was started with, without the zeros behind them
+/// (proc_pid_cmdline(5)). An empty word follows the last one; it is the only one if we may not
+/// look.
 pub fn command_line(pid: Pid) -> Vec<Vec<u8>> {
     let bytes = fs::read(folder_of(pid).join("cmdline")).unwrap_or_default();
     bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// Returns what a process was started as (proc_pid_cmdline(5)), or what it says that it is, as text for people; its name if it says
-/// nothing. A long text is cut.
+/// Returns the command line of a process (proc_pid_cmdline(5)), which the process may have changed,
+/// as text for people; its name if that is empty. A long text is cut.
 pub fn shown_command_line(pid: u32) -> String {
     let mut words = command_line(Pid(pid));
     words.retain(|word| !word.is_empty());
@@ -320,29 +333,32 @@ pub fn shown_command_line(pid: u32) -> String {
     }
 }
 
-/// A line of a thread's `status` (proc_pid_status(5)) behind its name and colon, by the thread's folder. A name can't begin a
-/// line of its own: the kernel escapes a line's end in it (`proc_task_name` in fs/proc/array.c).
+/// Returns the value of a line of a thread's `status` (proc_pid_status(5)), by the thread's folder;
+/// `None` if there is no such line. A name can't begin a line of its own: the kernel escapes a
+/// line's end in it (`proc_task_name` in fs/proc/array.c).
 pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
     let text = text(folder.join("status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     Ok(line.map(|value| value.trim().to_owned()))
 }
 
-/// A process as its own PID namespace has it: the namespace's device and inode, and the number there (the last of `NSpid`).
+/// Returns a process's own PID namespace: the namespace's device and inode, and the process's
+/// number there (the last of `NSpid`).
 pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
     let folder = folder_of(pid);
     let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;
     Some((namespace(&folder, "pid")?, number))
 }
 
-/// What a thread is called (proc_pid_comm(5)), by its folder.
+/// Returns the name of a thread (proc_pid_comm(5)), by its folder.
 pub fn name(folder: &Path) -> Option<Vec<u8>> {
     let mut name = fs::read(folder.join("comm")).ok()?;
     name.pop_if(|last| *last == b'\n');
     Some(name)
 }
 
-/// The process that a number is of, which may be that of any of its threads (`Tgid` of proc_pid_status(5)).
+/// Returns the process of a number, which may be that of any of its threads (`Tgid` of
+/// proc_pid_status(5)).
 pub fn process_of(pid: Pid) -> io::Result<Pid> {
     let number = status(&folder_of(pid), "Tgid")?.and_then(|number| number.parse().ok());
     Ok(number.map_or(pid, Pid))
@@ -390,7 +406,7 @@ mod tests {
         let own = Pid(std::process::id());
         // Mapped, but not to be written.
         let program = fs::metadata(OWN_PROGRAM).unwrap();
-        // No file of /proc: another test may have it open.
+        // Not a file of /proc: another test may have it open.
         let folder = tempfile::tempdir().unwrap();
         let closed = folder.path().join("closed");
         fs::write(&closed, "").unwrap();

@@ -11,28 +11,28 @@ use kernel_text::tracefs::TracepointFormat;
 use crate::capabilities::with_file_access;
 use crate::error::HostError;
 
-/// Where tracefs is mounted: since Linux 4.1 at a place of its own, before that with debugfs.
+/// Mount points of tracefs: since Linux 4.1 at a place of its own, before that with debugfs.
 const MOUNT_POINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A tracefs that can be read.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
     events: PathBuf,
-    /// What keeps a detached one in being.
+    /// Descriptor that keeps a detached mount alive.
     _mount: Option<Arc<OwnedFd>>,
 }
 
-/// What a tracepoint is called.
+/// Name of a tracepoint.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TracepointName {
-    /// The part of the kernel that it belongs to.
+    /// Part of the kernel that it belongs to.
     pub category: String,
-    /// Its name there.
+    /// Name in that part.
     pub name: String,
 }
 
 impl Tracefs {
-    /// The tracefs of this machine.
+    /// Finds the tracefs of this machine.
     pub fn find() -> Result<Self, HostError> {
         for mounted in MOUNT_POINTS {
             match with_file_access(|| std::fs::metadata(Path::new(mounted).join("events"))) {
@@ -46,23 +46,24 @@ impl Tracefs {
         Err(HostError::NoTracefs { looked_at: MOUNT_POINTS.join(", ") })
     }
 
-    /// The tracefs mounted here.
+    /// Returns the tracefs mounted here.
     pub fn at(mounted: &Path) -> Self {
         Self { events: mounted.join("events"), _mount: None }
     }
 
-    /// One that is mounted nowhere but at this descriptor (fsmount(2)), which ends with it.
+    /// Returns a tracefs that is mounted nowhere but at this descriptor (fsmount(2)), and ends with
+    /// it.
     pub fn detached(mount: OwnedFd) -> Self {
         let events = Path::new("/proc/self/fd").join(mount.as_raw_fd().to_string()).join("events");
         Self { events, _mount: Some(Arc::new(mount)) }
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     pub fn mounted(&self) -> &Path {
         self.events.parent().unwrap_or(&self.events)
     }
 
-    /// The names of all tracepoints, sorted.
+    /// Returns the names of all tracepoints, sorted.
     pub fn names(&self) -> Result<Vec<TracepointName>, HostError> {
         with_file_access(|| self.read_names())
     }
@@ -81,12 +82,13 @@ impl Tracefs {
         Ok(names)
     }
 
-    /// The list of functions that can be probed, as text; nothing where there is none, or none for this user.
+    /// Returns the list of functions that can be probed, as text; `None` if there is none, or this
+    /// user may not read it.
     pub fn traceable_functions(&self) -> Option<String> {
         with_file_access(|| std::fs::read_to_string(self.mounted().join("available_filter_functions"))).ok()
     }
 
-    /// What a tracepoint records.
+    /// Reads the format of a tracepoint's records.
     pub fn format(&self, of: &TracepointName) -> Result<TracepointFormat, HostError> {
         let path = self.events.join(&of.category).join(&of.name).join("format");
         let text = with_file_access(|| std::fs::read_to_string(&path)).map_err(|error| failed(&path, error))?;
@@ -94,7 +96,7 @@ impl Tracefs {
     }
 }
 
-/// The folders in a folder, by name; the kernel's names are ASCII.
+/// Returns the names of the folders in a folder; the kernel's names are ASCII.
 fn entries(folder: &Path) -> Result<Vec<String>, HostError> {
     let read: ReadDir = std::fs::read_dir(folder).map_err(|error| failed(folder, error))?;
     let folders = read.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

@@ -10,42 +10,44 @@ use rustix::io::Errno;
 
 use crate::foreign;
 
-/// Bytes of holes that a file may have beside as many bytes as it has on the disk.
+/// Limit on the bytes of holes in a file, beyond the number of bytes that it has on the disk.
 const MAX_HOLES: u64 = 16 << 20;
 
-/// The most that is read of a script, in bytes: more than anybody writes, and than bpftrace takes.
+/// Limit on the size of a script, in bytes: more than any real script has, and than bpftrace takes.
 pub const SCRIPT: u64 = 16 << 20;
-/// The most that is read of a file of object specs, in bytes. Those that are built in have some KB, and reading one takes 75
-/// times its size.
+/// Limit on the size of a file of object specs, in bytes. Built-in ones have some KB, and reading
+/// one takes 75 times its size.
 pub const SPECS: u64 = 1 << 20;
-/// The most that is read of a recording, in bytes: some forty million hits.
+/// Limit on the size of a recording, in bytes: some forty million hits.
 pub const RECORDING: u64 = 4 << 30;
-/// The most that is read of a raw trace that comes through a pipe, in bytes. One in a file has no limit, and a JSON document is
-/// read as it comes.
+/// Limit on the size of a raw trace that comes through a pipe, in bytes. One in a file has no
+/// limit, and a JSON document is read as it comes.
 pub const PIPED_TRACE: u64 = 4 << 30;
-/// Bytes that are enough to see what a file is.
+/// Bytes that are enough to recognize a file.
 pub const START: u64 = 512;
 
-/// Returns whether this user's files and processes come before those of others: root's do, and those of whoever runs this program.
+/// Returns true if this user's files and processes come before those of others: root's, and those
+/// of the user who runs this program.
 pub fn is_trusted(user: u32) -> bool {
     user == 0 || user == rustix::process::getuid().as_raw()
 }
 
-/// The first bytes of a regular file.
+/// Returns the first bytes of a regular file.
 pub fn start(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_member(path)?.take(START).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Opens a file, a pipe, a socket or a terminal. A directory has no bytes, and a device has no end.
+/// Opens a file, a pipe, a socket or a terminal. A directory has no bytes, and a device has no end:
+/// both are errors.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    // Of devices, /dev/null has an end at once.
+    // /dev/null is a device that ends at once.
     let is_endless = || kind.is_block_device() || (&file).read(&mut [0]).is_ok_and(|read| read > 0);
     if (kind.is_block_device() || kind.is_char_device()) && !file.is_terminal() && is_endless() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it is a device, neither a file nor a pipe"));
@@ -53,8 +55,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a member of a folder, such as a capture, which others may have made: a regular file, links followed. Opening never waits, as it
-/// would at a pipe.
+/// Opens a member of a folder, such as a capture, which others may have made: a regular file; links
+/// are followed. Opening never blocks, as it would on a pipe.
 pub fn open_member(path: &Path) -> io::Result<File> {
     foreign::named(path).map(foreign::Opened::into_file).map_err(|error| {
         if foreign::is_no_file(&error) {
@@ -70,7 +72,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most)
 }
 
-/// Reads all of a member of a folder, within the same bounds.
+/// Reads all of a member of a folder, within the same limits.
 pub fn read_member(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open_member(path)?, most)
 }
@@ -100,7 +102,7 @@ pub fn check_holes(file: &File) -> io::Result<()> {
             Ok(begin) => begin,
             // There is no data behind this (lseek(2)).
             Err(Errno::NXIO) => break,
-            // A file system that knows no holes.
+            // The file system has no holes.
             Err(_) => return Ok(()),
         };
         at = seek(file, SeekFrom::Hole(begin))?.max(begin + 1);
@@ -115,14 +117,14 @@ pub fn check_holes(file: &File) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidData, message))
 }
 
-/// All that comes from a stream, or an error if that is more than `most` bytes.
+/// Reads a stream to its end; returns an error if that is more than `most` bytes.
 pub fn read_stream(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_to(&mut bytes, stream, most)?;
     Ok(bytes)
 }
 
-/// The same, behind what was read of it before.
+/// Does the same, but appends to the bytes that were read before, which count, too.
 pub fn read_to(bytes: &mut Vec<u8>, stream: impl Read, most: u64) -> io::Result<()> {
     stream.take(most + 1).read_to_end(bytes)?;
     if bytes.len() as u64 > most { Err(too_long(most)) } else { Ok(()) }
@@ -149,7 +151,7 @@ mod tests {
         file.set_len(1 << 29).unwrap();
         let error = read(&path, 1 << 30).unwrap_err().to_string();
         assert!(error.contains("it claims 536870912 bytes"), "{error}");
-        // One that is nothing but a hole.
+        // A file that is nothing but a hole.
         File::create(&path).unwrap().set_len(1 << 29).unwrap();
         assert!(read(&path, 1 << 30).is_err());
     }
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         assert_eq!(read(&path, 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(read(Path::new("/dev/null"), 4).unwrap(), b"");
-        // It says that it has no bytes.
+        // The kernel states a length of 0 for it.
         assert_eq!(read(Path::new("/proc/self/maps"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(read(Path::new("/dev/zero"), 4).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(read(dir.path(), 4).unwrap_err().kind(), ErrorKind::IsADirectory);

@@ -1,16 +1,16 @@
-//! The kernel's own library in every process (vdso(7)): a file that is in memory only.
+//! The kernel's own library in every process (vdso(7)): a file that exists in memory only.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use kernel_text::maps::Backing;
 
-/// What the kernel calls its mapping in `/proc/PID/maps`.
+/// Name of its mapping in `/proc/PID/maps`.
 pub const VDSO: &str = "[vdso]";
-/// More than any kernel's: they have one or two pages.
+/// Limit on its size, in bytes: real ones have one or two pages.
 const LARGEST: u64 = 1 << 20;
 
-/// Its bytes, an ELF file: our own, which is that of all processes with our word size.
+/// Returns its bytes, an ELF file: our own, which is that of all processes with our word size.
 pub fn vdso() -> Option<Vec<u8>> {
     let own = crate::proc::own_folder();
     let maps = crate::proc::maps(&own).ok()?;
@@ -18,7 +18,7 @@ pub fn vdso() -> Option<Vec<u8>> {
     let mapping = maps.all().iter().find(|mapping| ours(&mapping.backing))?;
     let length = mapping.end.checked_above(mapping.start).filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; length as usize];
-    // Of a program with capabilities of its own it is root's (proc(5)).
+    // If the program has capabilities of its own, this file is root's (proc(5)).
     let memory = crate::capabilities::with_file_access(|| File::open(own.join("mem"))).ok()?;
     memory.read_exact_at(&mut bytes, mapping.start.0).ok()?;
     Some(bytes)

@@ -1,4 +1,4 @@
-//! A process that is watched for its end, and for the end of the program in it.
+//! Watches a process for its end, and for the end of the program in it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,12 +10,12 @@ use text::printable::path as printable;
 use crate::proc::{self, exe};
 use crate::{Pid, Process};
 
-/// A process that is watched for the end of what we attached to.
+/// A watched process, in which probes are attached to some files.
 pub struct Watch {
     pid: u32,
-    /// Nothing where it had ended before it could be held.
+    /// `None` if it had ended before it could be held.
     held: Option<PidFd>,
-    /// The files that we are attached to, by device and inode.
+    /// Files that we are attached to, by device and inode.
     attached: Vec<Identity>,
     program: Option<Identity>,
 }
@@ -26,7 +26,7 @@ type Identity = (u64, u64);
 const NO_SUCH_PROCESS: i32 = 3;
 
 impl Watch {
-    /// Watches a process in which these files (by names that we can open) are attached to.
+    /// Watches a process in which probes are attached to these files (by names that we can open).
     pub fn new<'a>(pid: u32, files: impl Iterator<Item = &'a Path>) -> std::io::Result<Self> {
         let held = match PidFd::open(pid) {
             Ok(held) => Some(held),
@@ -39,13 +39,13 @@ impl Watch {
         Ok(Self { pid, held, attached, program: identity(&exe(Pid(pid))) })
     }
 
-    /// That the process has ended, if so.
+    /// Returns a message if the process has ended.
     pub fn ended(&self) -> Option<String> {
         let ended = self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true));
         ended.then(|| format!("process {} has ended", self.pid))
     }
 
-    /// Why there is nothing left to watch, if so.
+    /// Returns the reason if there is nothing left to watch.
     pub fn over(&self) -> Option<String> {
         let pid = self.pid;
         if let Some(ended) = self.ended() {
@@ -54,7 +54,8 @@ impl Watch {
         if self.is_mapped(identity(&exe(Pid(pid)))?)? {
             return None;
         }
-        // Read after the maps: whoever has the new program's maps, or in the middle of execve(2) none, has its name by then.
+        // Read after the maps: a process that has the new program's maps, or none in the middle of
+        // execve(2), has its name by then.
         let program = identity(&exe(Pid(pid)))?;
         if self.program.is_some_and(|before| before != program) {
             let path = proc::program(Pid(pid)).unwrap_or_default();
@@ -63,13 +64,14 @@ impl Watch {
         Some(format!("process {pid} has unmapped what was attached to"))
     }
 
-    /// Whether the process still has one of the files; nothing where that can't be seen.
+    /// Returns true if the process still has one of the files; `None` if that can't be seen.
     fn is_mapped(&self, program: Identity) -> Option<bool> {
         if self.attached.contains(&program) {
             return Some(true);
         }
         let process = Process::open(Pid(self.pid)).ok()?;
-        // What the maps say of devices differs from stat(2) on some file systems: the inode has to do.
+        // The devices in the maps differ from stat(2) on some file systems, so only the inode is
+        // compared.
         let inodes = process.maps().code_files();
         Some(inodes.iter().any(|mapping| self.attached.iter().any(|&(_, inode)| inode == mapping.inode)))
     }

@@ -4,17 +4,19 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// More CPUs than any kernel has (`CONFIG_NR_CPUS` ends at 8192 on x86-64, 4096 on aarch64). A larger number is no CPU.
+/// Limit on CPU numbers: more CPUs than any kernel has (`CONFIG_NR_CPUS` ends at 8192 on x86-64,
+/// 4096 on aarch64).
 const MOST: u32 = 1 << 16;
-/// The bits of a group of a mask (`CHUNKSZ` in lib/bitmap-str.c).
+/// Bits of a group of a mask (`CHUNKSZ` in lib/bitmap-str.c).
 const GROUP: u32 = 32;
 
-/// A set of CPUs by number. It is shown as the kernel lists it; an empty one as nothing.
+/// A set of CPUs by number. It is shown as the kernel lists it; an empty one as an empty text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuSet(BTreeSet<u32>);
 
 impl CpuSet {
-    /// A list, `0-3,8`. None if it is no list; empty for an empty one, or for `(null)`, as some files of /sys have it.
+    /// Parses a list, `0-3,8`; `None` if it is malformed. The set is empty for an empty list, or
+    /// for `(null)`, which some files of /sys contain.
     pub fn from_list(list: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         let list = list.trim();
@@ -32,7 +34,7 @@ impl CpuSet {
         Some(Self(cpus))
     }
 
-    /// A mask, `ff,00000003`. None if it is no mask.
+    /// Parses a mask, `ff,00000003`; `None` if it is malformed.
     pub fn from_mask(mask: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         let mut first = 0;
@@ -51,7 +53,7 @@ impl CpuSet {
         Some(Self(cpus))
     }
 
-    /// As a mask, as the kernel takes it.
+    /// Formats the set as a mask, as the kernel takes it.
     pub fn mask(&self) -> String {
         let groups = self.0.last().map_or(1, |last| last / GROUP + 1);
         let bits = |group: u32| {
@@ -63,46 +65,46 @@ impl CpuSet {
         texts.fold(first, |text, bits| format!("{text},{bits:08x}"))
     }
 
-    /// Whether this CPU is in it.
+    /// Returns true if this CPU is in the set.
     pub fn has(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// Whether there is none in it.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of CPUs in it.
+    /// Returns the number of CPUs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The CPUs, in order.
+    /// Returns the CPUs, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
 
-    /// Those that are in both.
+    /// Returns the CPUs that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(&self.0 & &other.0)
     }
 
-    /// Those that are not in the other.
+    /// Returns the CPUs that are not in the other set.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self(&self.0 - &other.0)
     }
 
-    /// Those that are in one of both.
+    /// Returns the CPUs that are in one of both sets.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self(&self.0 | &other.0)
     }
 }
 
-/// A CPU's number.
+/// Parses a CPU's number.
 fn number(text: &str) -> Option<u32> {
     // `parse` accepts a sign.
     text.parse().ok().filter(|&cpu| cpu < MOST && !text.starts_with('+'))

@@ -1,8 +1,8 @@
-//! What can be wrong with a text of the kernel.
+//! Errors in a text of the kernel.
 
 use thiserror::Error;
 
-/// A text that is not of the kernel's form. The caller knows the path, and puts it in front.
+/// A text that is not of the kernel's form. The caller prefixes the path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TextError {
     /// A line of `/proc/PID/maps` that is not of the kernel's form.
@@ -10,15 +10,15 @@ pub enum TextError {
     MapsLine {
         /// The line, counted from 1.
         line: usize,
-        /// What should stand there.
+        /// Description of the expected text.
         expected: &'static str,
     },
     /// A tracepoint's `format` text that is not of the kernel's form.
     #[error("line {line} of the tracepoint format: expected {expected}")]
     TracepointFormat {
-        /// The line, counted from 1; the line after the last when something is missing.
+        /// The line, counted from 1; the line after the last if something is missing.
         line: usize,
-        /// What should stand there.
+        /// Description of the expected text.
         expected: &'static str,
     },
 }

@@ -1,22 +1,22 @@
-//! `/proc/interrupts`: how often each interrupt came to each CPU (proc_interrupts(5)).
+//! `/proc/interrupts`: counts of each interrupt on each CPU (proc_interrupts(5)).
 
 use std::collections::BTreeMap;
 
-/// The counts of all interrupts, by their label: a number, or letters such as `LOC`.
+/// Counts of all interrupts, by their label: a number, or letters such as `LOC`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<String, Row>);
 
 /// An interrupt's line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// How often it came, by CPU.
+    /// Counts by CPU.
     pub by_cpu: BTreeMap<u32, u64>,
-    /// What is behind the counts: its controller, kind and devices, or a description.
+    /// Text behind the counts: controller, kind and devices, or a description.
     pub what: String,
 }
 
 impl Counts {
-    /// Reads the table. Lines that are not of its form are left out.
+    /// Parses the table. Lines of another form are left out.
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
@@ -38,12 +38,12 @@ impl Counts {
         Self(rows.collect())
     }
 
-    /// The line with this label.
+    /// Returns the line with this label.
     pub fn row(&self, label: &str) -> Option<&Row> {
         self.0.get(label)
     }
 
-    /// How often it came to a CPU since an earlier reading.
+    /// Returns how often it came to a CPU since an earlier reading.
     pub fn since(&self, earlier: &Self, label: &str, cpu: u32) -> u64 {
         let count = |counts: &Self| counts.row(label).and_then(|row| row.by_cpu.get(&cpu).copied()).unwrap_or_default();
         count(self).saturating_sub(count(earlier))

@@ -1,7 +1,8 @@
-//! What the kernel writes as text: `/proc/PID/maps`, the formats of tracepoints, `/proc/interrupts`, and sets of CPUs.
+//! Texts of the kernel: `/proc/PID/maps`, the formats of tracepoints, `/proc/interrupts`, and sets
+//! of CPUs.
 //!
-//! This room opens no file: text comes in, data goes out, and text that is not of the kernel's form gives an error, never a
-//! panic.
+//! This crate opens no file: text comes in, data goes out, and text that is not of the kernel's
+//! form gives an error, never a panic.
 #![forbid(unsafe_code)]
 
 pub mod cpus;

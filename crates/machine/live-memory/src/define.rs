@@ -8,8 +8,8 @@ use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeError, TypeRef, Type
 
 use crate::eval::{name_kind, tag};
 
-/// Defines the structs, unions, enums, typedefs and `#define` numbers of a text, in the syntax of scripts. They hide those of
-/// other sources. What is only pointed to need not be defined.
+/// Defines the structs, unions, enums, typedefs and `#define` numbers of a text, in the syntax of
+/// scripts. They hide those of other sources. Types that are only pointed to need not be defined.
 pub fn define_types(types: &mut TypeStore<'_>, text: &str) -> Result<(), Vec<Diagnostic>> {
     let parsed = bt_lang::parse(text);
     if !parsed.is_ok() {
@@ -123,7 +123,8 @@ impl Definer<'_, '_> {
         number.map_err(|_| Diagnostic::error("expected a number that is not negative", expr.span))
     }
 
-    /// A constant. The parser bounds how high an expression is, and each name has its value already.
+    /// Computes a constant. The parser bounds the depth of an expression, and each name has its
+    /// value already.
     fn number(&self, expr: &Expr) -> Result<i128, Diagnostic> {
         let value = match &expr.kind {
             ExprKind::Int(literal) => Some(literal.value.into()),

@@ -1,25 +1,25 @@
-//! `printf`.
+//! Formatting for `printf`.
 
 use bt_lang::Span;
 use text::printable;
 
 use crate::eval::{EvalError, Evaluator, Value};
 
-/// A text's directive: `%-8s`, `%04x`, `%lld`.
+/// A directive of a format: `%-8s`, `%04x`, `%lld`.
 struct Directive {
     left: bool,
     zeros: bool,
-    /// `#`: with `0x`.
+    /// `#`: with the prefix `0x`.
     alternate: bool,
     width: usize,
     precision: Option<usize>,
     conversion: u8,
 }
 
-/// No column is wider.
+/// Limit on the width of a column.
 const MAX_WIDTH: usize = 4096;
 
-/// The text of a format with its values, escaped so that no terminal obeys what the process wrote.
+/// Formats values, escaped so that no terminal obeys the process's output.
 pub(crate) fn format(
     evaluator: &Evaluator<'_>,
     format: &[u8],

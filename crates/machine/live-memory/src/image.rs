@@ -1,30 +1,30 @@
-//! A memory made of data.
+//! A memory made of given bytes.
 
 use crate::memory::{Cause, Memory, Unreadable};
 
-/// Segments of bytes at their addresses. A range that crosses from one segment into the next can be read; one that reaches
-/// into a gap can't.
+/// Segments of bytes at their addresses. A range can be read across segments that touch, but not
+/// into a gap.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Image {
-    /// In order of their addresses, none of them empty, none within another.
+    /// Segments in order of address, none of them empty, none within another.
     segments: Vec<(u64, Vec<u8>)>,
 }
 
 impl Image {
-    /// No bytes at all.
+    /// Creates an image without bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With these bytes, too. Those that are there already at the same addresses are replaced; what would be beyond the
-    /// last address is left out.
+    /// Returns the image with these bytes added. They replace bytes at the same addresses; bytes
+    /// beyond the last address are left out.
     #[must_use]
     pub fn with(mut self, address: u64, bytes: &[u8]) -> Self {
         self.write(address, bytes);
         self
     }
 
-    /// Puts bytes at an address, as [`Image::with`] does.
+    /// Writes bytes to an address, as [`Image::with`] does.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX);
         let mut bytes = bytes[..bytes.len().min(room)].to_vec();
@@ -33,7 +33,7 @@ impl Image {
         }
         let mut start = address;
         let end = address + bytes.len() as u64;
-        // All that touches it becomes one segment with it.
+        // All segments that touch the new one are merged with it.
         let first = self.segments.partition_point(|(at, old)| at + (old.len() as u64) < start);
         let last = self.segments.partition_point(|(at, _)| *at <= end);
         for (at, old) in self.segments.drain(first..last.max(first)) {
@@ -49,7 +49,7 @@ impl Image {
         self.segments.insert(first, (start, bytes));
     }
 
-    /// The segments, in order of their addresses.
+    /// Returns the segments, in order of address.
     pub fn segments(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.segments.iter().map(|(at, bytes)| (*at, bytes.as_slice()))
     }

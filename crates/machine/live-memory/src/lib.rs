@@ -1,15 +1,16 @@
-//! The memory of a process as a reader outside of its probes sees it, and expressions over it.
+//! Memory of a process, read from outside its probes, and expressions over it.
 //!
-//! This crate opens no file and makes no system call: whoever has bytes by their addresses implements [`Memory`]. `host` does
-//! so for a process that runs, [`Image`] for bytes in our own memory (tests, fuzzing). A [`Limited`] memory bounds what one walk
-//! may read, since lists in the memory of others may have no end.
+//! This crate opens no file and makes no system call: a source of bytes by address implements
+//! [`Memory`]. `host` does so for a running process, [`Image`] for bytes in our own memory (tests,
+//! fuzzing). A [`Limited`] memory bounds the reads of one walk, since lists in another process's
+//! memory may have no end.
 //!
 //! An [`Evaluator`] computes expressions of the script language over a memory, with types of `typeinfo` and names from
 //! [`Globals`]; [`Evaluator::list`] walks lists. The types of a program without debug information can be given as C definitions
 //! ([`define_types`]).
 //!
-//! A read is a copy of what the process had at that moment. The process goes on meanwhile: what must fit together is read
-//! twice and compared by whoever needs that.
+//! A read is a copy of the process's memory at that moment. The process goes on meanwhile: a caller
+//! that needs consistent data reads twice and compares.
 #![forbid(unsafe_code)]
 
 mod define;

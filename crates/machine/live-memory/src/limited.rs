@@ -1,38 +1,38 @@
-//! A memory of which one walk may read only so much.
+//! A memory with a limit on the reads of one walk.
 
 use std::cell::Cell;
 
 use crate::memory::{Cause, Memory, Piece, Unreadable};
 
-/// What one walk may read.
+/// Limits on one walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Ranges, also those that can't be read.
+    /// Number of ranges, including unreadable ones.
     pub reads: u64,
 }
 
 impl Default for Limits {
-    /// More than the lists of a large program take, and less than a second of reading.
+    /// Returns more than the lists of a large program take, and less than a second of reading.
     fn default() -> Self {
         Self { bytes: 256 << 20, reads: 1_000_000 }
     }
 }
 
-/// What was read until now.
+/// Reads so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Ranges, also those that could not be read.
+    /// Number of ranges, including unreadable ones.
     pub reads: u64,
-    /// Ranges that were not read because of the limits.
+    /// Number of ranges that were not read because of the limits.
     pub refused: u64,
 }
 
-/// A memory that counts what is read of it, and reads no more than a limit. Each [`Memory`] that walks lists of others should
-/// be one.
+/// Memory that counts the reads from it, up to a limit. A walk over another process's lists should
+/// always use one.
 #[derive(Debug)]
 pub struct Limited<M> {
     memory: M,
@@ -41,27 +41,27 @@ pub struct Limited<M> {
 }
 
 impl<M: Memory> Limited<M> {
-    /// The memory, for a walk with these limits.
+    /// Wraps a memory, for a walk with these limits.
     pub fn new(memory: M, limits: Limits) -> Self {
         Self { memory, limits, spent: Cell::default() }
     }
 
-    /// What was read until now.
+    /// Returns the reads so far.
     pub fn spent(&self) -> Spent {
         self.spent.get()
     }
 
-    /// Begins a new walk: what was read until now no longer counts.
+    /// Begins a new walk: earlier reads no longer count.
     pub fn restart(&self) {
         self.spent.take();
     }
 
-    /// The memory without limits.
+    /// Returns the memory without limits.
     pub fn get(&self) -> &M {
         &self.memory
     }
 
-    /// Counts a range, or says why it may not be read.
+    /// Counts a range; returns the cause if it may not be read.
     fn charge(&self, length: usize) -> Result<(), Cause> {
         let mut spent = self.spent.get();
         let bytes = spent.bytes.saturating_add(length as u64);

@@ -1,8 +1,8 @@
 //! Lists and trees in memory: those of BSD's `<sys/queue.h>` and `<sys/tree.h>` (queue(3), tree(3)), circular lists whose nodes
 //! are members of their elements, and chains of pointers.
 //!
-//! A list that changes while it is walked may lead in circles, and one that somebody made to hurt may have no end. So each
-//! element is visited once, and their number is bounded.
+//! A list that changes during a walk may lead in circles, and a hostile one may have no end. So
+//! each element is visited once, and their number is bounded.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use typeinfo::{TypeKind, TypeRef};
 
 use crate::eval::{EvalError, Evaluator, Place, Value};
 
-/// The macros' names of a head's first pointer and of a link's next one. `CIRCLEQ` ends at its head, the others at NULL.
+/// Names of a head's first pointer and of a link's next one, by macro. `CIRCLEQ` ends at its head,
+/// the others at NULL.
 const QUEUES: [(&str, &str); 6] = [
     ("tqh_first", "tqe_next"),
     ("stqh_first", "stqe_next"),
@@ -20,13 +21,13 @@ const QUEUES: [(&str, &str); 6] = [
     ("slh_first", "sle_next"),
     ("cqh_first", "cqe_next"),
 ];
-/// The same of trees: the root, and a node's children.
+/// Names of a tree's root and of a node's children, by macro.
 const TREES: [(&str, &str, &str); 2] = [("rbh_root", "rbe_left", "rbe_right"), ("sph_root", "spe_left", "spe_right")];
 
-/// How the elements of a list are connected.
+/// Connection between the elements of a list.
 #[derive(Debug)]
 enum Shape {
-    /// Each element has a pointer to the next one, at this many bytes.
+    /// Each element has a pointer to the next one, `next` bytes behind its beginning.
     Chain { next: u64, end: u64 },
     /// The pointer leads to a node within the next element, `node` bytes behind the element's beginning.
     Nodes { node: u64, next: u64, end: u64 },
@@ -34,11 +35,11 @@ enum Shape {
     Tree { left: u64, right: u64, waiting: Vec<u64> },
 }
 
-/// Goes from element to element. It ends after an error.
+/// Iterator over the elements. It ends after an error.
 #[derive(Debug)]
 pub struct ListWalk<'e, 'a> {
     evaluator: &'e Evaluator<'a>,
-    /// The next element, or a node of it; 0 at the end.
+    /// Address of the next element, or of a node of it; 0 at the end.
     at: u64,
     element: TypeRef,
     shape: Shape,
@@ -48,15 +49,16 @@ pub struct ListWalk<'e, 'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// The elements of a list, as places. `head` is the place of a head that one of the macros made, of a pointer to one, or of
-    /// a pointer to the first element; `link` is the member of the elements that connects them (`link`, or a path `a.link`).
+    /// Walks the elements of a list, as places. `head` is the place of a head that one of the
+    /// macros made, of a pointer to one, or of a pointer to the first element. `link` is the member
+    /// of the elements that connects them (`link`, or a path `a.link`).
     pub fn list(&self, head: Place, link: &str) -> Result<ListWalk<'_, 'a>, EvalError> {
         let span = Span::default();
         let value = self.load(head, span)?;
         self.walk(&value, None, link, span, span)
     }
 
-    /// The list of a head's value.
+    /// Walks the list of a head's value.
     pub(crate) fn walk(
         &self,
         value: &Value,
@@ -84,7 +86,7 @@ impl<'a> Evaluator<'a> {
         Ok(ListWalk { evaluator: self, at, element, shape, seen: HashSet::new(), is_cut: false, span })
     }
 
-    /// The list of a head that one of the macros made.
+    /// Returns the list of a head that one of the macros made; `None` for another type.
     fn queue(
         &self,
         head: Place,
@@ -114,7 +116,7 @@ impl<'a> Evaluator<'a> {
         Ok(None)
     }
 
-    /// A circular list: a head with `next`, or whose first member has it.
+    /// Returns a circular list: its head has `next`, or the head's first member does.
     fn nodes(
         &self,
         head: Place,
@@ -139,7 +141,7 @@ impl<'a> Evaluator<'a> {
         Ok((at, element, shape))
     }
 
-    /// Where a pointer that is a member leads to.
+    /// Returns the address and the type that a pointer leads to, which is a member.
     fn follow(&self, record: Place, member: &str, span: Span) -> Result<(u64, TypeRef), EvalError> {
         let field = self.types.member(record.ty, member).map_err(|error| EvalError::new(span, error))?;
         let value = self.load(record.field(field), span)?;
@@ -148,7 +150,8 @@ impl<'a> Evaluator<'a> {
         Ok((place.address, place.ty))
     }
 
-    /// Where an element has the pointer to the next one: the link itself, or this member of it.
+    /// Returns the byte offset of an element's pointer to the next one: the link itself, or this
+    /// member of it.
     fn next_offset(&self, element: TypeRef, link: &str, next: Option<&str>, span: Span) -> Result<u64, EvalError> {
         let at = |error| EvalError::new(span, error);
         let field = self.types.store().path(element, link).map_err(at)?;
@@ -156,7 +159,7 @@ impl<'a> Evaluator<'a> {
             if matches!(self.kind(field.ty, span)?, TypeKind::Pointer { .. }) {
                 return Ok(field.byte_offset());
             }
-            // The list from an element on: its link says of which kind it is.
+            // A walk from an element on: its link shows the kind of list.
             let known = QUEUES.iter().find(|(_, next)| self.types.has_member(field.ty, next));
             let wrong = || EvalError::other(span, format!("{} is no link of a list", self.display(field.ty)));
             let inner = self.types.member(field.ty, known.ok_or_else(wrong)?.1).map_err(at)?;
@@ -175,12 +178,12 @@ fn not_a_list(evaluator: &Evaluator<'_>, value: &Value, span: Span) -> EvalError
 }
 
 impl ListWalk<'_, '_> {
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn element(&self) -> TypeRef {
         self.element
     }
 
-    /// Whether the walk ended at the limit, and not at the list's end.
+    /// Returns true if the walk ended at the limit, and not at the list's end.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -191,7 +194,7 @@ impl ListWalk<'_, '_> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Notes an element. False if the walk ends here.
+    /// Notes an element; returns false if the walk ends here.
     fn visit(&mut self, address: u64) -> Result<bool, EvalError> {
         let most = self.evaluator.max_elements();
         if self.seen.len() >= most {
@@ -213,7 +216,7 @@ impl ListWalk<'_, '_> {
             Shape::Chain { .. } => self.at,
             Shape::Nodes { node, .. } => self.at.wrapping_sub(*node),
             Shape::Tree { left, waiting, .. } => {
-                // Down to the left; the walk is bounded by the elements that wait.
+                // Down to the left; the waiting elements bound the walk.
                 let left = *left;
                 let mut waiting = std::mem::take(waiting);
                 while self.at != 0 {
@@ -249,7 +252,7 @@ impl Iterator for ListWalk<'_, '_> {
     fn next(&mut self) -> Option<Self::Item> {
         let step = self.step();
         if !matches!(step, Ok(Some(_))) {
-            // It does not begin again.
+            // The walk does not begin again.
             self.at = 0;
             self.shape = Shape::Chain { next: 0, end: 0 };
         }

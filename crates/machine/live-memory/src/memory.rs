@@ -1,4 +1,4 @@
-//! What a memory is: bytes by their addresses, all of a range or an error.
+//! The interface to a memory: bytes by their addresses, all of a range or an error.
 
 use std::fmt;
 
@@ -6,11 +6,12 @@ use thiserror::Error;
 
 /// Bytes by their addresses.
 pub trait Memory {
-    /// Reads as many bytes as `into` has, all of them or none: after an error its content is not defined.
+    /// Fills `into` with the bytes at `address`, all of them or none: after an error its content is
+    /// undefined.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable>;
 
-    /// Reads many ranges, with as few system calls as the memory can. Each piece then has its own result: one that can't be
-    /// read does not keep the others from being read.
+    /// Reads many ranges, with as few system calls as possible. Each piece has its own result: an
+    /// unreadable one does not affect the others.
     fn read_many(&self, pieces: &mut [Piece<'_>]) {
         for piece in pieces {
             piece.result = self.read(piece.address, piece.into);
@@ -28,60 +29,60 @@ impl<M: Memory + ?Sized> Memory for &M {
     }
 }
 
-/// One range of several that are read at once.
+/// One of several ranges that are read at once.
 #[derive(Debug)]
 pub struct Piece<'a> {
-    /// Where it begins.
+    /// Start address.
     pub address: u64,
-    /// Where its bytes go, as many as this has.
+    /// Buffer for the bytes; it has the length of the range.
     pub into: &'a mut [u8],
-    /// Whether it was read; of a piece that was not tried yet, that it was.
+    /// Result of the read; `Ok` if it was not tried yet.
     pub result: Result<(), Unreadable>,
 }
 
 impl<'a> Piece<'a> {
-    /// A range that is to be read.
+    /// Creates a range to read.
     pub fn new(address: u64, into: &'a mut [u8]) -> Self {
         Self { address, into, result: Ok(()) }
     }
 }
 
-/// That a range could not be read.
+/// Error for a range that could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("{length} bytes at {address:#x} can't be read: {cause}")]
 pub struct Unreadable {
-    /// Where the range begins.
+    /// Start address of the range.
     pub address: u64,
-    /// How many bytes it has.
+    /// Number of bytes in the range.
     pub length: u64,
-    /// Why.
+    /// Cause.
     pub cause: Cause,
 }
 
 impl Unreadable {
-    /// That this range could not be read.
+    /// Creates the error for this range.
     pub fn new(address: u64, length: usize, cause: Cause) -> Self {
         Self { address, length: length as u64, cause }
     }
 }
 
-/// Why a range could not be read.
+/// Reason why a range could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A part of it is not mapped, or not for reading.
+    /// A part of it is not mapped, or not readable.
     NotMapped,
     /// The process has ended, or its number is another process's now.
     Gone,
     /// We may not read this process's memory.
     NotPermitted,
-    /// The walk has read as many bytes as it may: this many.
+    /// The walk has reached this limit on bytes.
     TooManyBytes(u64),
-    /// The walk has read as many ranges as it may: this many.
+    /// The walk has reached this limit on ranges.
     TooManyReads(u64),
 }
 
 impl Cause {
-    /// Whether no other range can be read either.
+    /// Returns true if no other range can be read either.
     pub fn is_final(self) -> bool {
         self != Self::NotMapped
     }

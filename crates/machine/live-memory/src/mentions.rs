@@ -1,4 +1,4 @@
-//! What expressions name: so that only the files which have it need be read.
+//! Names in expressions, so that only the files that have them need be read.
 
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_type};
 use bt_lang::ast::{Block, Expr, ExprKind, Type, TypeKind, scalar};
@@ -16,7 +16,7 @@ pub struct Mentions {
 }
 
 impl Mentions {
-    /// Adds what statements name.
+    /// Adds the names in statements.
     pub fn add(&mut self, block: &Block) {
         self.block(&mut block.clone());
     }

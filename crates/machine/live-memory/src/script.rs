@@ -1,4 +1,5 @@
-//! Statements: variables, loops over lists, conditions, output. An expression that stands by itself is printed.
+//! Statements: variables, loops over lists, conditions, output. An expression used as a statement
+//! is printed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,16 +10,16 @@ use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, If, Stmt, StmtKind,
 
 use crate::eval::{Compiled, EvalError, Evaluator, Place, Value};
 
-/// Where the output of statements goes.
+/// Receiver of the output of statements.
 pub trait Output {
-    /// A value, with the expression that it is of.
+    /// Takes a value, with the expression that it is of.
     fn value(&mut self, evaluator: &Evaluator<'_>, value: &Value, expr: Span) -> Result<(), EvalError>;
 
-    /// What `printf()` made, already escaped.
+    /// Takes the text of `printf()`, already escaped.
     fn text(&mut self, text: &str);
 }
 
-/// How many statements one run executes at most: a loop may have no end.
+/// Limit on the statements of one run: a loop may have no end.
 const MAX_STEPS: u64 = 1_000_000;
 
 /// Runs statements up to the first error.
@@ -27,7 +28,7 @@ pub fn run(evaluator: &Evaluator<'_>, block: &Block, output: &mut dyn Output) ->
     run.block(block).map(|_| ())
 }
 
-/// What a statement does to the loop around it.
+/// Effect of a statement on the loop around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -40,12 +41,12 @@ struct Run<'r, 'a> {
     evaluator: &'r Evaluator<'a>,
     output: &'r mut dyn Output,
     steps: u64,
-    /// The expressions that were run already, by where they are: each is compiled once.
+    /// Compiled expressions by their address: each is compiled once.
     compiled: RefCell<HashMap<*const Expr, Rc<Compiled>>>,
 }
 
 impl Run<'_, '_> {
-    /// The value of an expression of the block that is run.
+    /// Computes the value of an expression of the running block.
     fn eval(&self, expr: &Expr) -> Result<Value, EvalError> {
         let known = self.compiled.borrow().get(&std::ptr::from_ref(expr)).map(Rc::clone);
         let compiled = if let Some(known) = known {
@@ -106,7 +107,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A turn of a loop. It counts as a statement, since its body may have none.
+    /// Runs a turn of a loop. It counts as a statement, since its body may have none.
     fn step(&mut self, body: &Block) -> Result<Flow, EvalError> {
         self.steps = self.steps.saturating_sub(1);
         self.block(body)
@@ -201,7 +202,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// `for ($q : list(...))`, and the elements of an array.
+    /// Runs `for ($q : list(...))`, or a loop over the elements of an array.
     fn for_each(&mut self, var: &str, list: &Expr, body: &Block) -> Result<Flow, EvalError> {
         let value = self.eval(list)?;
         let (start, element, count) = match value {
@@ -234,7 +235,8 @@ impl Run<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// `printf("%d %s\n", ...)`: the directives of scripts that have a meaning outside of probes.
+    /// Runs `printf("%d %s\n", ...)`, with the directives of scripts that have a meaning outside of
+    /// probes.
     fn printf(&mut self, args: &[Expr], span: Span) -> Result<Flow, EvalError> {
         let Some((Expr { kind: ExprKind::Str(format), span: place }, args)) = args.split_first() else {
             return Err(EvalError::other(span, "printf is used as printf(\"FORMAT\", VALUES)"));

@@ -52,7 +52,8 @@ impl Globals for Names {
 const ITEM: u64 = 0x1_0000;
 const STEP: u64 = 0x200;
 
-/// Three items in a list, the second of them the root of a tree; a ring of two.
+/// Makes a memory with three items in a list, the second of them the root of a tree, and a ring of
+/// two.
 fn image(types: &TypeStore<'_>) -> Image {
     let item = types.find(NameKind::Struct, "item").unwrap().unwrap();
     let at = |path: &str| types.path(item, path).unwrap().byte_offset();
@@ -101,7 +102,7 @@ fn names() -> Names {
     ])
 }
 
-/// The value of an expression as text, or its error with the part that is to blame.
+/// Returns the value of an expression as text, or its error with the part to blame.
 fn value(text: &str) -> String {
     let mut types = TypeStore::new(Arch::X86_64);
     define_types(&mut types, TYPES).unwrap();
@@ -244,7 +245,8 @@ fn errors_name_their_place() {
     check("$q", "$q: there is no variable $q");
 }
 
-/// Lists that lead in circles or have no end are no trouble: each element counts once, and reads are counted.
+/// Lists that lead in circles or have no end do no harm: each element counts once, and reads are
+/// counted.
 #[test]
 fn hostile_lists_end() {
     let mut types = TypeStore::new(Arch::X86_64);
@@ -299,7 +301,7 @@ fn variables_and_places_are_bound_from_outside() {
     assert_eq!(y.address, ITEM + offset);
 }
 
-/// Prints values on lines of their own.
+/// Output with each value on a line of its own.
 #[derive(Default)]
 struct Lines(String);
 
@@ -346,7 +348,7 @@ fn statements_walk_and_print() {
     assert_eq!(output("printf(\"%d\")"), "\"%d\": the format has more directives than the 0 values\n");
 }
 
-/// An expression is compiled once, and its variables may have other types each time that it runs.
+/// An expression is compiled once, and its variables may have other types in each run.
 #[test]
 fn compiled_expressions_follow_their_variables() {
     assert_eq!(output("for ($x : (1, \"a\", g_item.points)) { $x }"), "1\n\"a\"\n[{x = 0, y = 0}, {x = 0, y = -2}]\n");
@@ -359,7 +361,7 @@ fn compiled_expressions_follow_their_variables() {
     let rows = "for ($i : 0..3) { g_item.points[$i].y }";
     assert_eq!(output(rows), "0\n-2\n$i: the index 2 is beyond the array, which has 2 elements\n");
     assert_eq!(output("$o = 2; (&g_item.points[0] + $o / 2)->y; g_item.ratio * $o"), "-2\n1\n");
-    // What is wrong in an arm that is not reached does not count.
+    // An error in an arm that is not reached does not count.
     check("1 ? 2 : g_item.fish", "2");
     check("0 ? 2 : g_item.fish", "fish: struct item has no member fish");
     check("g_item.qid ?: 5", "1");

@@ -1,4 +1,4 @@
-//! The processes of a name, and what is near to it.
+//! The processes of a name, and those of near names.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -11,27 +11,29 @@ use host::family::{ancestors, descendants, parent};
 use host::{HostError, Pid, Process, proc};
 use text::{patterns, printable};
 
-/// Whether a number is that of a process which has not ended.
+/// Returns true if a number is that of a process that has not ended.
 fn is_alive(pid: u32) -> bool {
     proc::start_of_living(Pid(pid)).is_some()
 }
 
-/// Whether a word is the number of a living process, or the name of one.
+/// Returns true if a word is the number or the name of a living process.
 pub fn is_there(word: &str) -> bool {
     if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
 }
 
-/// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel;
-/// if there are none, those of a variant of the program: `ovs-vswitchd` is `ovs-vswitchd-dpdk`, too.
+/// Returns the living processes whose name or program (its file's name, or its path) is this,
+/// except this one and the kernel's. If there are none, returns those of a variant of the program:
+/// `ovs-vswitchd` is `ovs-vswitchd-dpdk`, too.
 pub fn called(name: &str) -> Vec<u32> {
     let mut found = others();
     found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
     if found.is_empty() { variants(name) } else { found }
 }
 
-/// The living processes whose program is called as this, with more words behind a dash: Debian has a program `ovs-vswitchd-dpdk`
-/// for `ovs-vswitchd`. The kernel's name for it does not help, since it has 15 bytes at most (`TASK_COMM_LEN`). The name must have
-/// a dash itself, or `ssh` would be `ssh-agent`.
+/// Returns the living processes whose program has this name with more words behind a dash: Debian
+/// has a program `ovs-vswitchd-dpdk` for `ovs-vswitchd`. The kernel's name for it does not help,
+/// since it has 15 bytes at most (`TASK_COMM_LEN`). The name must have a dash itself, or `ssh`
+/// would be `ssh-agent`.
 fn variants(name: &str) -> Vec<u32> {
     if !name.contains('-') {
         return Vec::new();
@@ -43,7 +45,7 @@ fn variants(name: &str) -> Vec<u32> {
     found
 }
 
-/// A thread of the kernel that has this name.
+/// Returns a thread of the kernel that has this name.
 pub(crate) fn called_in_kernel(name: &str) -> Option<u32> {
     others().into_iter().find(|&pid| is_called(pid, name) && is_of_kernel(pid))
 }
@@ -53,25 +55,25 @@ fn is_called(pid: u32, wanted: &str) -> bool {
         return true;
     }
     let comm = name(pid).unwrap_or_default();
-    // A name that is not UTF-8 is given as it is shown.
+    // A name that is not UTF-8 may be given as it is shown.
     comm == wanted.as_bytes()
         || printable::text(&comm) == wanted
         || program(pid).is_some_and(|program| program == wanted)
 }
 
-/// All processes but this one.
+/// Returns all processes except this one.
 fn others() -> Vec<u32> {
     let mut pids = proc::processes();
     pids.retain(|&pid| pid != std::process::id());
     pids
 }
 
-/// A process's name, as the kernel has it.
+/// Returns the kernel's name of a process.
 fn name(pid: u32) -> Option<Vec<u8>> {
     proc::name(&proc::task(Pid(pid), Pid(pid)))
 }
 
-/// The name of a process's program, where we may see it.
+/// Returns the name of a process's program, if we may see it.
 fn program(pid: u32) -> Option<OsString> {
     Some(proc::program(Pid(pid)).ok()?.file_name()?.to_owned())
 }
@@ -80,19 +82,20 @@ fn is_of_kernel(pid: u32) -> bool {
     matches!(Process::open(Pid(pid)), Err(HostError::KernelThread { .. }))
 }
 
-/// Whether two processes live, and have the same name or program.
+/// Returns true if two processes live, and have the same name or program.
 pub(crate) fn are_called_alike(one: u32, other: u32) -> bool {
     let name = |pid| name(pid).filter(|_| is_alive(pid));
     name(one).is_some() && name(other).is_some() && (name(one) == name(other) || run_same_program(one, other))
 }
 
-/// Whether two processes run the same file.
+/// Returns true if two processes run the same file.
 pub(crate) fn run_same_program(one: u32, other: u32) -> bool {
     let identity = |pid| proc::exe(Pid(pid)).metadata().ok().map(|file| (file.dev(), file.ino()));
     identity(one).is_some() && identity(one) == identity(other)
 }
 
-/// The processes that a name may be a slip of, nearest first: by their names and programs, else by their command lines.
+/// Returns the processes that a mistyped name may mean, nearest first: by their names and programs,
+/// else by their command lines.
 pub(crate) fn near(wanted: &str) -> Vec<u32> {
     let mut named: Vec<(String, u32)> = Vec::new();
     for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
@@ -111,8 +114,9 @@ pub(crate) fn near(wanted: &str) -> Vec<u32> {
     if pids.is_empty() { with_word(wanted) } else { pids }
 }
 
-/// The processes with a file of this name in their command line, such as the script of an interpreter, with or without its
-/// ending, or a class of this name. Whoever started us (sudo, a shell) has our own words in its own.
+/// Returns the processes with a file of this name in their command line, such as the script of an
+/// interpreter, with or without its ending, or a class of this name. Our ancestors (sudo, a shell)
+/// have our own words in theirs, and are left out.
 fn with_word(wanted: &str) -> Vec<u32> {
     let started_us = ancestors();
     let has = |pid: u32| {
@@ -125,19 +129,20 @@ fn with_word(wanted: &str) -> Vec<u32> {
     others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
 }
 
-/// How many processes this one has started, and those have, without those that started us.
+/// Returns the number of processes that this one has started, and those in turn, without our
+/// ancestors.
 pub(crate) fn children(pid: u32) -> usize {
     let started_us = ancestors();
     descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
 }
 
-/// The first of these processes that has started others of them.
+/// Returns the process with the lowest number that has started others of these.
 pub(crate) fn parent_among(pids: &[u32]) -> Option<u32> {
     pids.iter().filter_map(|&pid| parent(pid)).filter(|parent| pids.contains(parent)).min()
 }
 
-/// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the
-/// number is a thread's.
+/// Returns an error if there is no such process, or it cannot be traced. `and` is the text to add
+/// to the process's number in the error for a thread's number.
 pub fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
     let group = proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
@@ -146,7 +151,7 @@ pub fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
     if group.0 != pid {
         return Err(usage(format!("{pid} is a thread of process {group}: give that{and}")));
     }
-    // All else that can be wrong with the process's files is of no interest here.
+    // Other errors of the process's files do not matter here.
     match Process::open(Pid(pid)) {
         Err(error @ HostError::KernelThread { .. }) => Err(error.into()),
         _ => Ok(()),

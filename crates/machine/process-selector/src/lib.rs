@@ -16,25 +16,25 @@ pub use words::join_pids;
 use errors::usage;
 use observer::Observer;
 
-/// What a command does with processes.
+/// Use of processes by a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Role {
-    /// The command, for messages.
+    /// Name of the command, for messages.
     pub command: &'static str,
     /// Number of processes that the command takes.
     pub takes: Takes,
-    /// Whether it can start a program: `-- COMMAND`.
+    /// True if it can start a program: `-- COMMAND`.
     pub starts: bool,
 }
 
-/// How many processes a command takes.
+/// Number of processes that a command takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
     /// One process.
     One,
     /// Several, if they all run one program: the first stands for the others.
     OneProgram,
-    /// Any number, and what happens to all of one name: "measured".
+    /// Any number, with the word for messages about all processes of one name: "measured".
     All(&'static str),
 }
 
@@ -45,7 +45,7 @@ enum Typed<'a> {
     Name(&'a str),
 }
 
-/// The one process that the words of `-p` mean, or that stands for all that they mean.
+/// Returns the one process that the words of `-p` mean, or the one that stands for all of them.
 pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<u32> {
     let pids = all(words, role, observer)?;
     match pids.as_slice() {
@@ -65,8 +65,8 @@ pub fn one<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyho
     Err(usage(message::too_many(name, &pids, role)))
 }
 
-/// All processes that the words of `-p` mean, each once; at least one. If a name fits several, all are taken, with a note if
-/// the command takes several.
+/// Returns all processes that the words of `-p` mean, each once; at least one. If a name fits
+/// several, all are taken, with a note if the command takes several.
 pub fn all<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for word in typed(words)? {
@@ -83,12 +83,12 @@ pub fn all<S: AsRef<str>>(words: &[S], role: Role, observer: &Observer) -> anyho
     Ok(pids)
 }
 
-/// All processes of this name, which may be a number as well.
+/// Returns all processes of this name, which may be a number as well.
 pub fn all_called(name: &str, role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     of_name(name, &[name], role, observer)
 }
 
-/// The living processes of a name, of which there is at least one. `words` is all that was typed.
+/// Returns the living processes of a name, at least one. `words` is everything that was typed.
 fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     let found = called(name);
     if found.is_empty() {
@@ -103,8 +103,8 @@ fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role, observer: &Observ
     Ok(found)
 }
 
-/// The parts of the words, which are separated by commas; numbers by blanks and line ends too, as `"$(pidof nginx)"` and
-/// `"$(pgrep nginx)"` give them. Blanks can be in names.
+/// Splits the words at commas; numbers also at blanks and line ends, as `"$(pidof nginx)"` and
+/// `"$(pgrep nginx)"` give them. Names can have blanks.
 fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
     let mut typed = Vec::new();
     for word in words {
@@ -119,7 +119,7 @@ fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
     Ok(typed)
 }
 
-/// The process that the words of `-p` mean, if that is clear; nothing is reported.
+/// Returns the process that the words of `-p` mean, if that is clear; nothing is reported.
 pub fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
     match typed(words).ok()?.as_slice() {
         [Typed::Number(pid)] => Some(*pid),
@@ -128,8 +128,9 @@ pub fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
     }
 }
 
-/// That a process has children, of which a command shows nothing without `--children`; of several, that one has started others
-/// of them, and may start more. Nothing if there is nothing to say.
+/// Returns a note that a process has children, which a command ignores without `--children`; for
+/// several processes, that one has started others of them, and may start more. `None` if neither is
+/// so.
 pub fn children_left_out(pids: &[u32]) -> Option<String> {
     match pids {
         [pid] => message::children_left_out(*pid, find::children(*pid)),
@@ -137,17 +138,18 @@ pub fn children_left_out(pids: &[u32]) -> Option<String> {
     }
 }
 
-/// That processes have started this many others since, of which a command showed nothing without `--children`.
+/// Returns a note that processes have started `count` others since, which a command ignored without
+/// `--children`.
 pub fn started_since(count: usize) -> Option<String> {
     message::started_since(count)
 }
 
-/// Whether the words are numbers of processes, and no names.
+/// Returns true if the words are numbers of processes, and no names.
 pub fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
     typed(words).is_ok_and(|typed| typed.iter().all(|word| matches!(word, Typed::Number(_))))
 }
 
-/// Whether a word can be the number of a process.
+/// Returns true if a word can be the number of a process.
 pub fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }

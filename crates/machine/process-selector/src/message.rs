@@ -1,4 +1,4 @@
-//! What is said of processes that are not there, or are too many.
+//! Messages about processes that do not exist, or are too many.
 
 use anyhow::anyhow;
 use text::{printable, shell};
@@ -6,10 +6,10 @@ use text::{printable, shell};
 use super::Role;
 use super::find::{called_in_kernel, near};
 
-/// How many processes are listed.
+/// Limit on listed processes.
 const LISTED: usize = 10;
 
-/// Lines for some of the processes, each with its number and command line.
+/// Returns lines for some of the processes, each with its number and command line.
 fn lines(pids: &[u32]) -> String {
     let line = |&pid: &u32| match host::proc::shown_command_line(pid) {
         none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
@@ -20,13 +20,14 @@ fn lines(pids: &[u32]) -> String {
     if more > 0 { format!("{shown}\n  and {more} more") } else { shown }
 }
 
-/// That all processes of a name are taken.
+/// Formats the note that all processes of a name are taken.
 pub(crate) fn several(name: &str, pids: &[u32], verb: &str) -> String {
     let (count, name) = (pids.len(), printable::text(name.as_bytes()));
     format!("{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}", lines(pids))
 }
 
-/// That a command takes one process, with those that it could be; they have this name, if one was given.
+/// Formats the error that a command takes one process, with the candidates; they have this name, if
+/// one was given.
 pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     let (command, count) = (role.command, pids.len());
     let these = match name {
@@ -36,7 +37,7 @@ pub(crate) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     format!("{command} takes one process, and {these}; choose one with -p PID:{}", lines(pids))
 }
 
-/// That a process has children, which are not looked at.
+/// Formats the note that a process has children, which are not looked at.
 pub(crate) fn children_left_out(pid: u32, count: usize) -> Option<String> {
     let (children, are) = match count {
         0 => return None,
@@ -46,12 +47,12 @@ pub(crate) fn children_left_out(pid: u32, count: usize) -> Option<String> {
     Some(format!("process {pid} has {children}, which {are} not looked at: add --children"))
 }
 
-/// That one of several processes has started others of them.
+/// Formats the note that one of several processes has started others of them.
 pub(crate) fn later_left_out(parent: u32) -> String {
     format!("process {parent} has started others of these; what it starts from now on is not looked at: add --children")
 }
 
-/// That processes have started others since.
+/// Formats the note that processes have started others since.
 pub(crate) fn started_since(count: usize) -> Option<String> {
     match count {
         0 => None,
@@ -60,8 +61,9 @@ pub(crate) fn started_since(count: usize) -> Option<String> {
     }
 }
 
-/// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
-/// all that was typed.
+/// Returns the error that no process has a name, or only a thread of the kernel. It lists processes
+/// of near names, and shows how to start or list the program of that name. `words` is everything
+/// that was typed.
 pub(crate) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
     let shown = printable::text(name.as_bytes());
     if let Some(pid) = called_in_kernel(name) {

@@ -18,7 +18,7 @@ pub fn check_process(pid: u32) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the file that a command's name means, as execvp(3) finds it: one that can be run.
+/// Returns the file of a command's name, as execvp(3) finds it: one that can be run.
 pub fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     let found = host::find_program(name);
     let path = found.with_context(|| format!("there is no program {} in PATH", printable(name)))?;

@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use super::find::are_called_alike;
 use super::is_number;
 
-/// The words of a command line with the numbers behind `-p` made one word, `12,13`, if they are processes of the same name:
-/// everything else that is a number means something else, such as an argument of a script.
+/// Joins the numbers behind `-p` of a command line to one word, `12,13`, if they are processes of
+/// the same name. Any other number means something else, such as an argument of a script.
 pub fn join_pids(words: Vec<OsString>) -> Vec<OsString> {
     join(words, are_called_alike)
 }
 
 fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
-    // The last word is a process, with this number.
+    // Number of the process in the last word, if that is one.
     let mut process: Option<u32> = None;
     let mut words = words.into_iter();
     for word in words.by_ref() {
@@ -51,7 +51,7 @@ mod tests {
     fn numbers_behind_the_option_are_one_word() {
         let joined = |line: &str| {
             let words = line.split(' ').map(OsString::from).collect();
-            // All below 100 are of one name.
+            // All numbers below 100 have one name.
             let words = join(words, |one, other| one < 100 && other < 100);
             words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
         };

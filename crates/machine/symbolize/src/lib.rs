@@ -1,10 +1,11 @@
-//! Names for addresses, and addresses for names. [`UserSymbols`] finds the functions at addresses of processes, with inlined
-//! functions and source lines where they are wanted; [`KernelSymbols`] those of the kernel; [`StackWalkers`] the addresses of
-//! copied stacks; [`ProcessVariables`] the variables of a process, with their types.
+//! Names for addresses, and addresses for names. [`UserSymbols`] finds the functions at addresses
+//! of processes, with inlined functions and source lines on request; [`KernelSymbols`] those of the
+//! kernel; [`StackWalkers`] the addresses of copied stacks; [`ProcessVariables`] the variables of a
+//! process, with their types.
 //!
-//! Files are read through `host`, which holds them to regular files of bounded size; what their tables may cost is bounded by
-//! `typeinfo`. Nothing is printed: what is left out is reported as a [`Warning`] to the caller's function. Names come as files
-//! have them; whoever prints them escapes them.
+//! Files are read through `host`, which holds them to regular files of bounded size; `typeinfo`
+//! bounds the cost of their tables. Nothing is printed: the caller's function gets a [`Warning`]
+//! for each omission. Names come as files have them; code that prints them must escape them.
 #![forbid(unsafe_code)]
 
 mod symbol;

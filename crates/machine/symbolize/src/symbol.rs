@@ -1,8 +1,8 @@
-//! What an address is called.
+//! The name of the code at an address.
 
 use std::fmt::{self, Display, Formatter};
 
-/// What a process has at an address.
+/// Code of a process at an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CodeAt {
     /// Functions, the innermost first. There is at least one.
@@ -11,7 +11,7 @@ pub enum CodeAt {
     Unnamed(UnnamedCode),
     /// No code: the process has nothing executable there.
     NotCode,
-    /// The process can't be read (any more), and what is known of it does not have the address.
+    /// The process can't be read (any more), and the data that was kept does not have the address.
     Unknown,
 }
 
@@ -20,8 +20,8 @@ pub enum CodeAt {
 pub struct UnnamedCode {
     /// The address.
     pub address: u64,
-    /// The name of the file without its folders (or what the kernel calls the mapping), and how many bytes behind the file's
-    /// first the address is.
+    /// Name of the file without its folders (or the kernel's name of the mapping), and the offset
+    /// of the address from the file's first byte.
     pub module: Option<(String, u64)>,
 }
 
@@ -37,23 +37,24 @@ impl Display for UnnamedCode {
 /// A function at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Symbol {
-    /// Its name, as its file has it or as its author wrote it ([`SymbolOptions::demangle`](crate::SymbolOptions::demangle)).
+    /// Name as in its file, or as its author wrote it
+    /// ([`SymbolOptions::demangle`](crate::SymbolOptions::demangle)).
     pub name: String,
-    /// How many bytes behind its first the address is; 0 for an inlined function.
+    /// Offset of the address from the function's first byte; 0 for an inlined function.
     pub offset: u64,
-    /// The file that it is in; nothing for an inlined function, which is in the file of the next one.
+    /// File of the function; `None` for an inlined function, which is in the file of the next one.
     pub module: Option<String>,
-    /// The line of the source, if it is known and wanted.
+    /// Line of the source, if known and requested.
     pub place: Option<SourcePlace>,
-    /// Whether it was inlined into the next one of the list.
+    /// True if it was inlined into the next one of the list.
     pub inlined: bool,
 }
 
 /// A line of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourcePlace {
-    /// The file, as the compiler was given it.
+    /// File, as the compiler was given it.
     pub file: String,
-    /// The line, counted from 1; 0 if it is not known.
+    /// Line, counted from 1; 0 if unknown.
     pub line: u32,
 }

@@ -26,64 +26,67 @@ use framehop::aarch64::{
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
 
-/// How many addresses of a stack are found at most.
+/// Limit on the addresses that are found of a stack.
 pub const MAX_ADDRESSES: usize = 64;
-/// The shortest time between two readings of what the process has mapped.
+/// Shortest time between two reads of the process's mappings.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
-/// How often they are read again at once: a process that has just begun has not mapped its libraries yet.
+/// Number of first reads without that pause: a process that has just started has not mapped its
+/// libraries yet.
 const EARLY_READS: u8 = 8;
-/// How many of these readings are kept for names.
+/// Limit on the reads that are kept for names.
 const MAX_SEEN: usize = 32;
-/// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
+/// Limit on the distance of a caller's frame from the innermost function's stack pointer, in bytes:
+/// a larger one leaves the stack.
 const DEEPEST: u64 = 64 << 20;
-/// What walking one stack may cost, in bytes of unwind instructions: 64 functions of compilers' output have some 3,000, and the
-/// longest entry of all has 20,064.
+/// Limit on the cost of walking one stack, in bytes of unwind instructions: 64 functions of
+/// compilers' output have some 3,000, and the longest entry of all has 20,064.
 const MAX_COST: u32 = 128 << 10;
-/// How many places of code a process may have. Browsers have some hundred.
+/// Limit on places of code in a process. Browsers have some hundred.
 const MAX_PLACES: usize = 4096;
 
-/// What is known of a process's code.
+/// Walks the stacks of one process by its code.
 pub(crate) struct StackWalker {
     pid: u32,
     unwinder: Unwinder<Arc<[u8]>>,
     cache: Cache,
-    /// How many bytes of a stack are copied, where it has as many.
+    /// Limit on the bytes copied of a stack.
     copied: u32,
-    /// Where its files are mapped, by the first address.
+    /// Places where its files are mapped, by the first address.
     known: BTreeMap<u64, Known>,
-    /// All that it has mapped as code, in order; nothing if it can't be read.
+    /// All its mappings of code, in order; empty if they can't be read.
     code: Vec<Range<u64>>,
-    /// The inodes of that.
+    /// Inodes of these mappings.
     inodes: Vec<u64>,
-    /// When the process's mappings were last read.
+    /// Time of the last read of the process's mappings.
     last_read: Instant,
-    /// How often they may be read again at once.
+    /// Number of reads that are left without a pause.
     early: u8,
-    /// The process as it was after each reading that found other code, but for the first one: see [`Self::take_seen`].
+    /// Process after each read that found other code, except the first one: see
+    /// [`Self::take_seen`].
     seen: Vec<Process>,
 }
 
-/// The addresses of a stack, and why there are no more.
+/// Addresses of a stack, and the reason why there are no more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WalkedStack {
-    /// The innermost first; the others are where calls return to.
+    /// Addresses, the innermost first; the others are return addresses.
     pub addresses: Vec<u64>,
-    /// Why there are no more.
+    /// Reason why there are no more.
     pub end: StackEnd,
 }
 
-/// Why a stack has no more addresses.
+/// Reason why a stack has no more addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackEnd {
-    /// It is whole: its last function is where the thread began.
+    /// The stack is complete: the thread began in its last function.
     Whole,
-    /// It goes on beyond the bytes that were copied.
+    /// The stack goes on beyond the copied bytes.
     NotCopied,
-    /// It has more than [`MAX_ADDRESSES`].
+    /// The stack has more than [`MAX_ADDRESSES`].
     TooDeep,
-    /// It is not known who called its last function.
+    /// The caller of its last function is not known.
     Unknown,
-    /// What says who called its last function can't be followed in bounded time.
+    /// The unwind information of its last function can't be followed in bounded time.
     Refused,
 }
 
@@ -92,13 +95,13 @@ struct Known {
     end: u64,
     inode: u64,
     name: Arc<str>,
-    /// Where the file's address 0 is, and its table; none if it has none.
+    /// Address of the file's address 0 in the process, and its table; `None` if it has none.
     table: Option<(u64, TableId)>,
 }
 
 impl StackWalker {
-    /// Reads what the process has mapped now; what it maps later is read when an address of it comes. `copied` is how many
-    /// bytes of a stack are copied, where it has as many.
+    /// Reads the present mappings of the process; later ones are read at their first address.
+    /// `copied` is the limit on the bytes copied of a stack.
     pub(crate) fn new(pid: u32, copied: u32, tables: &mut UnwindTables) -> Self {
         let mut walker = Self {
             pid,
@@ -116,19 +119,19 @@ impl StackWalker {
         walker
     }
 
-    /// Whether the process has the same code at the same places as when it was read.
+    /// Returns true if the process has the same code at the same places as when it was read.
     pub(crate) fn is_current(&self) -> bool {
         Process::open(Pid(self.pid)).is_ok_and(|process| code_of(&process) == (self.code.clone(), self.inodes.clone()))
     }
 
-    /// The addresses of a stack: of its registers (instruction pointer, stack pointer, frame pointer, link register where
-    /// there is one) and its bytes from the stack pointer on.
+    /// Walks a stack: its registers (instruction pointer, stack pointer, frame pointer, link
+    /// register where there is one) and its bytes from the stack pointer on.
     pub(crate) fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8], tables: &mut UnwindTables) -> WalkedStack {
         let [ip, sp, ..] = stack_registers;
         if self.place(ip).is_none() {
             self.read_again(tables);
         }
-        // A stack whose copy is shorter was copied to its last byte.
+        // A shorter copy has the stack's last byte.
         let is_cut = bytes.len() >= self.copied as usize;
         let mut beyond = false;
         let mut read = |address: u64| {
@@ -145,7 +148,7 @@ impl StackWalker {
             if addresses.len() >= MAX_ADDRESSES {
                 break StackEnd::TooDeep;
             }
-            // What was found until then is right.
+            // The addresses up to here are right.
             if let Err(refused) = self.charge(at.address_for_lookup(), &mut left, tables) {
                 tables.report(refused);
                 break StackEnd::Refused;
@@ -169,13 +172,13 @@ impl StackWalker {
         WalkedStack { addresses, end }
     }
 
-    /// The place that holds an address.
+    /// Returns the place that holds an address.
     fn place(&self, address: u64) -> Option<(u64, &Known)> {
         let (start, known) = self.known.range(..=address).next_back()?;
         (address < known.end).then_some((*start, known))
     }
 
-    /// Whether the process has code at an address.
+    /// Returns true if the process has code at an address, or its code is unknown.
     fn is_code(&mut self, address: u64, tables: &mut UnwindTables) -> bool {
         let holds = |code: &[Range<u64>]| {
             let above = code.partition_point(|range| range.start <= address);
@@ -187,7 +190,8 @@ impl StackWalker {
         self.code.is_empty() || holds(&self.code)
     }
 
-    /// Takes off what it costs to find the caller of this address; the error says why that is not done.
+    /// Deducts the cost of finding the caller of this address; returns an error if that may not be
+    /// done.
     fn charge(&self, address: u64, left: &mut u32, tables: &mut UnwindTables) -> Result<(), Warning> {
         let Some((_, Known { name, table: Some((base, table)), .. })) = self.place(address) else { return Ok(()) };
         let Some(table) = tables.get(table) else { return Ok(()) };
@@ -197,8 +201,8 @@ impl StackWalker {
         Ok(())
     }
 
-    /// Reads what the process has mapped meanwhile: libraries that it opened, another program that it runs. Not often, since it
-    /// costs time and what is not there may never be.
+    /// Reads the mappings again: libraries that were opened meanwhile, or another program. Not
+    /// often, since it costs time, and a missing mapping may never come.
     fn read_again(&mut self, tables: &mut UnwindTables) {
         if self.early == 0 && self.last_read.elapsed() <= READ_INTERVAL {
             return;
@@ -211,12 +215,13 @@ impl StackWalker {
         }
     }
 
-    /// The process as it was when it had opened something, for names of functions in that: it may have ended by now.
+    /// Returns the process as it was when it had opened something, for names of functions in that:
+    /// it may have ended by now.
     pub(crate) fn take_seen(&mut self) -> Vec<Process> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Adds the files that are mapped and not known yet; none if the process is gone.
+    /// Adds the files that are mapped and not known yet; `None` if the process is gone.
     fn read_mappings(&mut self, tables: &mut UnwindTables) -> Option<Process> {
         self.last_read = Instant::now();
         let process = Process::open(Pid(self.pid)).ok()?;
@@ -231,7 +236,8 @@ impl StackWalker {
         }
         for place in std::iter::once(process.program()).chain(process.libraries()) {
             let Some(mappings) = new.remove(place.path()) else { continue };
-            // Programs may map anything as code: what is no ELF file is walked over by frame pointers.
+            // Programs may map anything as code: stacks in a file that is not ELF are walked by
+            // frame pointers.
             let Ok(file) = place.load_unwinding() else { continue };
             if let Ok(image) = file.image() {
                 let ranges: Vec<_> = mappings.iter().map(|it| (it.start.0..it.end.0, it.offset.0, it.inode)).collect();
@@ -241,7 +247,8 @@ impl StackWalker {
         Some(process)
     }
 
-    /// The kernel's own library, which may make a call, too: `clock_gettime` of a clock that it can't read by itself.
+    /// Adds the kernel's own library, which may make a call, too: `clock_gettime` of a clock that
+    /// it can't read by itself.
     fn read_vdso(&mut self, process: &Process, tables: &mut UnwindTables) {
         let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
         let range = mapping.start.0..mapping.end.0;
@@ -254,8 +261,9 @@ impl StackWalker {
         }
     }
 
-    /// Adds a file that is mapped at these places: the addresses, the file's offset there, its inode. A 32-bit process's stack
-    /// has other words than we read, and its files are no [`ElfImage`].
+    /// Adds a file that is mapped at these places: the addresses, the file's offset there, its
+    /// inode. A 32-bit process's stack has other words than we read, and its files are no
+    /// [`ElfImage`].
     fn add(&mut self, name: &str, image: &ElfImage<'_>, places: &[(Range<u64>, u64, u64)], tables: &mut UnwindTables) {
         let table = FrameSections::find(image.data()).and_then(|sections| tables.add(name, &sections));
         let name: Arc<str> = name.into();
@@ -276,15 +284,16 @@ impl StackWalker {
     }
 }
 
-/// What a process has mapped as code, in order: the places, and the inodes of their files.
+/// Returns a process's mappings of code, in order: the places, and the inodes of their files.
 fn code_of(process: &Process) -> (Vec<Range<u64>>, Vec<u64>) {
     let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
     code.map(|mapping| (mapping.start.0..mapping.end.0, mapping.inode)).unzip()
 }
 
-/// Where the file's address 0 is in the process, if code of the file is mapped here.
+/// Returns the address of the file's address 0 in the process, if code of the file is mapped here.
 fn code_base(image: &ElfImage<'_>, range: &Range<u64>, offset: u64) -> Option<u64> {
-    // A mapping begins at a page, which the end of the segment before may share: only that of code counts.
+    // A mapping begins at a page, which the end of the segment before may share: only the segment
+    // of code counts.
     let end = FileOffset(offset.saturating_add(range.end - range.start));
     let segments = image.address_map().segments().iter();
     let segment = segments.filter(|it| it.executable).find(|it| {
@@ -295,7 +304,7 @@ fn code_base(image: &ElfImage<'_>, range: &Range<u64>, offset: u64) -> Option<u6
     Some(start.wrapping_sub(segment.vaddr.0))
 }
 
-/// A table as the unwinder takes it.
+/// Converts a table to the unwinder's form.
 fn sections(table: &FrameTable<Arc<[u8]>>) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
     let (frames, index) = (table.frames(), table.index());
     let span = |address: u64| Some(address..address);
@@ -317,8 +326,9 @@ fn registers([ip, sp, fp, _]: [u64; 4]) -> Registers {
     Registers::new(ip, sp, fp)
 }
 
-/// Return addresses may be signed, in the bits above those that a process's addresses have: it gets none above the 48th but
-/// by asking for them (Documentation/arch/arm64/memory.rst, pointer-authentication.rst).
+/// Return addresses may be signed, in the bits above those of process addresses: a process has none
+/// above the 48th bit unless it asks for them (Documentation/arch/arm64/memory.rst,
+/// pointer-authentication.rst).
 #[cfg(target_arch = "aarch64")]
 fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
     const ADDRESS: PtrAuthMask = PtrAuthMask((1 << 48) - 1);
@@ -329,7 +339,7 @@ fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
 mod tests {
     use super::*;
 
-    /// The own process, as if it had opened all that it has after the first reading.
+    /// Our own process, as if it had opened everything after the first read.
     #[test]
     fn what_a_process_opens_later_is_kept_for_names() {
         let mut tables = UnwindTables::new(crate::ignore());
@@ -340,7 +350,7 @@ mod tests {
         walker.walk(nowhere, &[0; 64], &mut tables);
         let seen = walker.take_seen();
         assert_eq!(seen.iter().map(Process::pid).collect::<Vec<_>>(), [Pid(std::process::id())]);
-        // Until now nothing is new.
+        // Nothing is new so far.
         let mut readings = 0;
         while walker.early > 0 {
             walker.walk(nowhere, &[0; 64], &mut tables);

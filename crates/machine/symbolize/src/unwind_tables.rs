@@ -1,4 +1,5 @@
-//! The unwind tables that are kept: one copy for all processes that run the same file, and a bounded number of bytes in all.
+//! Cache of unwind tables: one copy for all processes that run the same file, and a limit on all
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +8,10 @@ use typeinfo::{FrameSections, FrameTable};
 
 use crate::{Warn, Warning};
 
-/// How many bytes of unwind tables are kept. LLVM's library, which is the largest that we know, has 8 MB.
+/// Limit on the bytes of cached unwind tables. LLVM's library, the largest that we know, has 8 MB.
 const MAX_BYTES: usize = 256 << 20;
 
-/// One of the tables, which is kept as long as there are copies of this.
+/// Id of a table, which is kept as long as there are copies of its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TableId(Arc<u64>);
 
@@ -20,7 +21,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// The tables of all processes.
+/// Tables of all processes.
 pub(crate) struct UnwindTables {
     kept: BTreeMap<u64, Kept>,
     next: u64,
@@ -33,13 +34,13 @@ impl UnwindTables {
         Self { kept: BTreeMap::new(), next: 0, bytes: 0, warn }
     }
 
-    /// Reports what is left out.
+    /// Reports an omission.
     #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
     pub(crate) fn report(&self, warning: Warning) {
         (self.warn)(&warning);
     }
 
-    /// The table of a file with these sections, if it can be used and there is room for it.
+    /// Returns the table of a file with these sections, if it can be used and there is room for it.
     pub(crate) fn add(&mut self, name: &str, sections: &FrameSections<'_>) -> Option<TableId> {
         if let Some(same) = self.kept.values().find(|kept| is_same(&kept.table, sections)) {
             return Some(same.id.clone());
@@ -68,26 +69,26 @@ impl UnwindTables {
         self.kept.get_mut(&id.0).map(|kept| &mut kept.table)
     }
 
-    /// Drops the tables that nobody has an id of.
+    /// Drops the tables whose ids are no longer held.
     pub(crate) fn drop_unused(&mut self) {
         // One copy of the id is the table's own.
         self.kept.retain(|_, kept| Arc::strong_count(&kept.id.0) > 1);
         self.bytes = self.kept.values().map(|kept| kept.bytes).sum();
     }
 
-    /// Whether there is little room left.
+    /// Returns true if there is little room left.
     pub(crate) fn are_many(&self) -> bool {
         self.bytes > MAX_BYTES / 2
     }
 
-    /// How many there are.
+    /// Returns the number of tables.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }
 }
 
-/// Whether a table was made of sections with these bytes at these addresses.
+/// Returns true if a table was made of sections with these bytes at these addresses.
 fn is_same(table: &FrameTable<Arc<[u8]>>, sections: &FrameSections<'_>) -> bool {
     let (frames, index) = (table.frames(), table.index());
     let is_own_index = index.address == frames.address;

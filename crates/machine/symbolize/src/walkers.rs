@@ -9,39 +9,40 @@ use crate::unwind::{StackEnd, StackWalker, WalkedStack};
 use crate::unwind_tables::UnwindTables;
 use crate::{Warn, Warning};
 
-/// How many processes' places of code are kept; the one that was not needed for longest makes room for another.
+/// Limit on walkers, each for one process; the least recently used one makes room for another.
 const MAX_WALKERS: usize = 256;
-/// How long stacks of a window may be walked in all, with what is read for them. The 65,536 that are kept of it take two seconds.
+/// Limit on the time to walk the stacks of a window, with the reads for that. The 65,536 stacks
+/// that are kept take two seconds.
 const WALKING: Duration = Duration::from_secs(10);
-/// How long processes are read before a window; the others are read when their first stack comes.
+/// Limit on the time to read processes before a window; the others are read at their first stack.
 const READING: Duration = Duration::from_secs(1);
 
-/// A process, and when its walker was last needed.
+/// A walker, and its last use.
 struct Kept {
     walker: StackWalker,
     used: u64,
 }
 
-/// What is known of the code of processes.
+/// Stack walkers of any number of processes.
 pub struct StackWalkers {
-    /// How many bytes of a stack are copied, where it has as many.
+    /// Limit on the bytes copied of a stack.
     copied: u32,
     most: usize,
     kept: HashMap<u32, Kept>,
-    /// Counts the uses of walkers.
+    /// Counter of the uses of walkers.
     used: u64,
     tables: UnwindTables,
-    /// How long walking has taken in this window.
+    /// Time that walking has taken in this window.
     spent: Duration,
-    /// See [`Self::take_seen`].
+    /// Processes for names: see [`Self::take_seen`].
     seen: Vec<(u32, Process)>,
 }
 
-/// How many processes are kept for names.
+/// Limit on processes that are kept for names.
 const MAX_SEEN: usize = 256;
 
 impl StackWalkers {
-    /// Nothing yet. `copied` is how many bytes of a stack are copied, where it has as many.
+    /// Creates walkers without a process. `copied` is the limit on the bytes copied of a stack.
     pub fn new(copied: u32, warn: Warn) -> Self {
         let tables = UnwindTables::new(warn);
         Self {
@@ -55,8 +56,9 @@ impl StackWalkers {
         }
     }
 
-    /// A window begins: the time for walking does, too. Reads what these processes have mapped now, and forgets those that have
-    /// ended or run another program. Of processes that come later it is read when the first stack of them comes.
+    /// Begins a window, and with it the time for walking. Reads the present mappings of these
+    /// processes, and forgets those that have ended or run another program. Processes that come
+    /// later are read at their first stack.
     pub fn begin(&mut self, pids: &[u32]) {
         self.spent = Duration::ZERO;
         self.seen.clear();
@@ -75,8 +77,8 @@ impl StackWalkers {
         }
     }
 
-    /// The addresses of a stack: of its registers (instruction pointer, stack pointer, frame pointer, link register where
-    /// there is one) and its bytes from the stack pointer on.
+    /// Walks a stack: its registers (instruction pointer, stack pointer, frame pointer, link
+    /// register where there is one) and its bytes from the stack pointer on.
     pub fn walk(&mut self, pid: u32, registers: [u64; 4], bytes: &[u8]) -> WalkedStack {
         if self.spent >= WALKING {
             self.tables.report(Warning::WalkedTooLong(WALKING));
@@ -97,14 +99,15 @@ impl StackWalkers {
         stack
     }
 
-    /// What processes had mapped in this window after they opened libraries, for [`UserSymbols::adopt`]: they may have ended.
+    /// Returns the mappings of processes that opened libraries in this window, for
+    /// [`UserSymbols::adopt`]: they may have ended.
     ///
     /// [`UserSymbols::adopt`]: crate::UserSymbols::adopt
     pub fn take_seen(&mut self) -> Vec<(u32, Process)> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Drops the walkers that were not needed for longest, until there is room for one more and for its tables.
+    /// Drops the least recently used walkers, until there is room for one more and for its tables.
     fn make_room(&mut self) {
         while self.kept.len() >= self.most || self.tables.are_many() {
             let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&pid, _)| pid);
@@ -119,7 +122,7 @@ impl StackWalkers {
 mod tests {
     use super::*;
 
-    /// The own process in place of several: whatever has this number, its stack is walked.
+    /// Walks the same stack for a process of any number.
     fn walk(walkers: &mut StackWalkers, pid: u32) {
         let stack = walkers.walk(pid, [0x10, 0x7fff_f000, 0, 0], &[0; 64]);
         assert_eq!(stack.addresses[0], 0x10);

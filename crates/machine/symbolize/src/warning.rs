@@ -1,4 +1,4 @@
-//! What is left out, for whoever asked.
+//! Warnings about omissions.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
@@ -9,15 +9,15 @@ use std::time::Duration;
 use text::printable;
 use typeinfo::{FrameFault, TypeError};
 
-/// Takes warnings as they come.
+/// Receiver of warnings.
 pub type Warn = Arc<dyn Fn(&Warning) + Send + Sync>;
 
-/// Takes warnings and does nothing with them.
+/// Returns a receiver that ignores warnings.
 pub fn ignore() -> Warn {
     Arc::new(|_| {})
 }
 
-/// Gives each text once, whoever has a copy of this.
+/// Returns a receiver that passes on each text once, for all its copies together.
 pub fn once(warn: Warn) -> Warn {
     let given: Mutex<HashSet<String>> = Mutex::default();
     Arc::new(move |warning| {
@@ -27,24 +27,25 @@ pub fn once(warn: Warn) -> Warn {
     })
 }
 
-/// Something that is left out of names or of stacks. Its text is one line, in which names of files are escaped.
+/// Something that is left out of names or of stacks. Its text is one line, in which names of files
+/// are escaped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A file's debug information is not looked through, since that would cost too much.
+    /// A file's debug information is not searched, since that would cost too much.
     NoLines {
         /// The file, escaped.
         file: String,
-        /// Why.
+        /// Reason.
         source: TypeError,
     },
-    /// A process runs code that it made while running, and its names can't be read.
+    /// A process runs code that it made at run time, and the names of that can't be read.
     NoJitNames {
         /// The process.
         pid: u32,
         /// The file that would have the names, escaped.
         file: String,
-        /// Why it can't be read; nothing if there is none.
+        /// Reason why it can't be read; `None` if there is no such file.
         reason: Option<String>,
     },
     /// Stacks are not walked any more: walking them has taken this long in all.
@@ -58,24 +59,24 @@ pub enum Warning {
     Entry {
         /// The file, escaped.
         file: String,
-        /// Why.
+        /// Reason.
         source: FrameFault,
     },
     /// A file's unwind table is not used.
     Table {
         /// The file, escaped.
         file: String,
-        /// Why.
+        /// Reason.
         source: FrameFault,
     },
     /// A file's unwind table is not used: too many bytes are kept already.
     NoRoom {
         /// The file, escaped.
         file: String,
-        /// How many bytes it would take.
+        /// Number of bytes that it would take.
         bytes: usize,
     },
-    /// The process has more places of code than are kept, which are this many.
+    /// The process has more places of code than this limit.
     ManyPlaces(usize),
 }
 
@@ -114,7 +115,7 @@ impl Display for Warning {
     }
 }
 
-/// A file's name as it may be printed.
+/// Returns a file's name as it may be printed.
 pub(crate) fn printable(path: &Path) -> String {
     printable::path(path)
 }

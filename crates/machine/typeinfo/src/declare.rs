@@ -6,29 +6,32 @@ use crate::error::TypeError;
 use crate::model::{Enumerator, Qualifier, Tag, Type, TypeKind, TypeRef};
 use crate::store::{MAX_CHAIN, TypeStore};
 
-/// A listing ends here: a broken file can describe exponentially long ones.
+/// Limit on the length of a listing in bytes: a broken file can describe exponentially long ones.
 const MAX_TEXT: usize = 1 << 20;
-/// How many levels of anonymous structs are written out.
+/// Levels of anonymous structs that are written out.
 const MAX_NESTED: usize = 16;
-/// How many levels of functions that take functions are written out.
+/// Levels of functions that take functions that are written out.
 const MAX_FUNCTIONS: usize = 4;
-/// How many parameters are written out, those of parameters among them: a broken file can have exponentially many.
+/// Limit on written parameters, including parameters of parameters: a broken file can have
+/// exponentially many.
 const MAX_PARAMS: usize = 256;
 
 impl TypeStore<'_> {
-    /// The type's name as C writes it: `struct task_struct *`, `const char [16]`. Whatever is broken becomes `?`.
+    /// Returns the type's name as C writes it: `struct task_struct *`, `const char [16]`. Broken
+    /// parts become `?`.
     pub fn display(&self, ty: TypeRef) -> String {
         self.declare(ty, "")
     }
 
-    /// A declaration of a name with this type: `char comm[16]`, `int (*fn)(void *)`.
+    /// Returns a declaration of a name with this type: `char comm[16]`, `int (*fn)(void *)`.
     pub fn declare(&self, ty: TypeRef, name: &str) -> String {
         self.declarator(ty, name.to_owned(), 0, &mut { MAX_PARAMS })
     }
 
-    /// The whole definition of a struct, union or enum, members of anonymous structs among them, without a semicolon at the
-    /// end; any other type as [`TypeStore::display`] has it. Each member is followed by its offset and size in bytes, a
-    /// bit-field by its bits (`4:3` is bit 3 of byte 4), if `offsets` is set.
+    /// Returns the whole definition of a struct, union or enum without the final semicolon,
+    /// including members of anonymous structs. Other types are formatted as by
+    /// [`TypeStore::display`]. With `offsets`, each member is followed by its offset and size in
+    /// bytes, a bit-field by its bits (`4:3` is bit 3 of byte 4).
     pub fn definition(&self, ty: TypeRef, offsets: bool) -> Result<String, TypeError> {
         let ty = self.strip(ty)?;
         let mut text = String::new();
@@ -40,7 +43,7 @@ impl TypeStore<'_> {
         Ok(text)
     }
 
-    /// C writes a type around the name, from the inside out.
+    /// Formats the type around the name from the inside out, as C writes it.
     fn declarator(&self, ty: TypeRef, mut name: String, level: usize, budget: &mut usize) -> String {
         let mut at = ty;
         for _ in 0..MAX_CHAIN {
@@ -84,7 +87,7 @@ impl TypeStore<'_> {
         joined("?", &name)
     }
 
-    /// What follows a leading qualifier. A chain of them ends, as all chains do here.
+    /// Formats the type after a leading qualifier; stops at `MAX_CHAIN` levels.
     fn declarator_of(&self, ty: TypeRef, name: String, level: usize, budget: &mut usize) -> String {
         if level >= MAX_CHAIN { joined("?", &name) } else { self.declarator(ty, name, level + 1, budget) }
     }
@@ -180,7 +183,7 @@ fn word(qualifier: Qualifier) -> &'static str {
     }
 }
 
-/// A type that stands before the name.
+/// Formats a type that comes before the name.
 fn plain(name: Option<&str>, kind: TypeKind) -> String {
     let tag = match kind {
         TypeKind::Struct { .. } => Tag::Struct,

@@ -2,61 +2,62 @@
 
 use thiserror::Error;
 
-/// Why a question about types has no answer. The caller knows which file or script it asked about, and puts that in front.
+/// Reason why a query about types failed. The caller prefixes the file or script that it asked
+/// about.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TypeError {
-    /// The bytes do not begin as BTF does.
+    /// Bytes that do not begin as BTF does.
     #[error("not BTF: it starts with {found}, expected 9f eb (little-endian BTF)")]
     NotBtf {
         /// The first bytes in hex, or the words "no bytes".
         found: String,
     },
-    /// A member is further away than an instruction reaches.
+    /// Member offset that an instruction cannot hold.
     #[error("{path} is too far from its structure's beginning")]
     TooFar {
-        /// The member, as C writes it.
+        /// Path of the member.
         path: String,
     },
-    /// Something in BTF that contradicts the format.
+    /// BTF that contradicts the format.
     #[error("malformed BTF at {offset:#x}: expected {expected}")]
     Btf {
-        /// Where, in bytes from the beginning.
+        /// Byte offset from the beginning.
         offset: usize,
-        /// What should stand there.
+        /// Description of the expected content.
         expected: &'static str,
     },
-    /// A reference to a BTF type that is not there.
+    /// Reference to a missing BTF type.
     #[error("malformed BTF: no type has the id {id}, the last id is {last}")]
     BtfId {
         /// The id referred to.
         id: u32,
-        /// The last id that there is.
+        /// Last valid id.
         last: u32,
     },
-    /// Something in DWARF that contradicts the format.
+    /// DWARF that contradicts the format.
     #[error("malformed DWARF in {section} at {offset:#x}: {detail}")]
     Dwarf {
-        /// The section's name.
+        /// Section name.
         section: &'static str,
-        /// Where, in bytes from the section's beginning.
+        /// Byte offset in the section.
         offset: usize,
-        /// What was found or expected.
+        /// Description of the content that was found or expected.
         detail: String,
     },
-    /// A file that has no debug information, or none of a kind that we read.
+    /// A file without debug information, or without a kind that we read.
     #[error("no usable debug information: {detail}")]
     NoDwarf {
-        /// What is missing.
+        /// Missing part, or reason why the file cannot be read.
         detail: String,
     },
     /// A section that must be inflated first.
     #[error("the section {section} is compressed ({format}, {size:#x} bytes when inflated)")]
     Compressed {
-        /// The section's name.
+        /// Section name.
         section: &'static str,
-        /// How it is compressed.
+        /// Compression format: `zlib` or `zstd`.
         format: &'static str,
-        /// How long it is when inflated, as its header says.
+        /// Inflated size in bytes, as its header states.
         size: u64,
     },
     /// A section whose header states a length that no compiler's output has.
@@ -65,42 +66,42 @@ pub enum TypeError {
          {limit:#x}"
     )]
     InflatesTooMuch {
-        /// The section's name.
+        /// Section name.
         section: &'static str,
-        /// How long it is when inflated, as its header says.
+        /// Inflated size in bytes, as its header states.
         size: u64,
-        /// How long it is in the file.
+        /// Size in the file, in bytes.
         compressed: u64,
-        /// The most that is inflated of it.
+        /// Limit on the inflated size, in bytes.
         limit: u64,
     },
-    /// A section that does not inflate to what its header states.
+    /// A section that does not inflate to the size in its header.
     #[error("the section {section} does not inflate to {size:#x} bytes as its header states: {detail}")]
     Inflate {
-        /// The section's name.
+        /// Section name.
         section: &'static str,
-        /// How long it is when inflated, as its header says.
+        /// Inflated size in bytes, as its header states.
         size: u64,
-        /// What is wrong.
+        /// Description of the problem.
         detail: String,
     },
-    /// Types that lead to themselves without a pointer between, or that are nested deeper than anybody writes.
+    /// A type that contains itself without a pointer between, or that is nested too deeply.
     #[error("the type {name} is nested too deeply (limit {limit})")]
     TooDeep {
-        /// The type that was asked about.
+        /// Name of the queried type.
         name: String,
-        /// The limit that it broke.
+        /// The exceeded limit.
         limit: usize,
     },
-    /// A question that only a type of another kind can answer.
+    /// A query that only applies to a type of another kind.
     #[error("{name} is not {expected}")]
     WrongKind {
-        /// The type that was asked about, as C writes it.
+        /// The queried type, as C writes it.
         name: String,
-        /// What it should be.
+        /// Description of the expected kind.
         expected: &'static str,
     },
-    /// A type whose size is not known, because only its name was declared.
+    /// A type of unknown size, because it is only declared.
     #[error("{name} is declared but not defined")]
     Incomplete {
         /// The type, as C writes it.
@@ -119,67 +120,67 @@ pub enum TypeError {
     /// A name that no source has.
     #[error("there is no {kind} {name}{}", crate::error::hint(nearest))]
     NoName {
-        /// What was looked for, such as "struct".
+        /// Kind of the name, such as "struct".
         kind: &'static str,
-        /// Its name.
+        /// The unknown name.
         name: String,
         /// The nearest names of this kind, nearest first.
         nearest: Vec<String>,
     },
-    /// A member path that can't be read, such as `a..b` or `a[x]`.
+    /// A malformed member path, such as `a..b` or `a[x]`.
     #[error("the member path {path} is malformed at column {column}: expected {expected}")]
     Path {
         /// The path.
         path: String,
-        /// Where, counted from 1.
+        /// Column, counted from 1.
         column: usize,
-        /// What should stand there.
+        /// Description of the expected text.
         expected: &'static str,
     },
     /// A definition in a script that C does not allow.
     #[error("{name}: {problem}")]
     Definition {
-        /// What was to be defined, as C writes it.
+        /// The defined type, as C writes it.
         name: String,
-        /// Why that can't be.
+        /// Reason why C does not allow it.
         problem: String,
     },
-    /// More types, sections or sources than this room takes.
+    /// More types, sections or sources than the limit allows.
     #[error("too many {what}: the limit is {limit}")]
     TooMany {
-        /// What there is too much of.
+        /// The limited items, as a plural noun.
         what: &'static str,
-        /// How many there may be.
+        /// Limit on their number.
         limit: u64,
     },
 }
 
-/// Why an entry of an unwind table is not followed.
+/// Reason why an entry of an unwind table is not followed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameFault {
-    /// An expression that may go on for ever.
+    /// An expression that may never end.
     #[error("an expression at {offset:#x} of .eh_frame jumps, so it may never end")]
     Jump {
-        /// Where it is, in bytes from the section's beginning.
+        /// Byte offset of the expression in `.eh_frame`.
         offset: usize,
     },
-    /// An index that leads out of its table.
+    /// An index entry that points outside `.eh_frame`.
     #[error("the index .eh_frame_hdr has an entry for {address:#x} that is not in .eh_frame")]
     Index {
-        /// The address.
+        /// The looked-up address.
         address: u64,
     },
     /// An entry that no compiler writes.
     #[error("the entry at {offset:#x} of .eh_frame is too long to follow ({length:#x} bytes)")]
     Long {
-        /// Where it is, in bytes from the section's beginning.
+        /// Byte offset of the entry in `.eh_frame`.
         offset: usize,
-        /// How long it is.
+        /// Length of the entry in bytes.
         length: u32,
     },
 }
 
-/// The end of a message about an unknown name.
+/// Formats the end of a message about an unknown name.
 pub(crate) fn hint(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!(": did you mean {}?", nearest.join(" or ")) }
 }

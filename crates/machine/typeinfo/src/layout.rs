@@ -5,42 +5,43 @@
 
 use uapi::Arch;
 
-/// Whether bit-fields without a name align the struct that they are in: AAPCS64 10.1.8 counts them, the AMD64 supplement
-/// says that they do not affect it.
+/// Returns true if bit-fields without a name align their struct: AAPCS64 10.1.8 counts them, the
+/// AMD64 supplement says that they do not affect it.
 fn unnamed_bits_align(abi: Arch) -> bool {
     abi == Arch::Aarch64
 }
 
-/// The largest struct that is laid out: Linux has no larger address space for a process.
+/// Limit on the size of a struct, in bytes: Linux has no larger address space for a process.
 pub const MAX_SIZE: u64 = 1 << 47;
 
-/// What the layout needs to know of a member.
+/// A member, as the layout engine needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Its type's size in bytes; 0 for a flexible array.
+    /// Size of the type in bytes; 0 for a flexible array.
     pub size: u64,
-    /// Its type's alignment in bytes, a power of two.
+    /// Alignment of the type in bytes, a power of two.
     pub align: u64,
-    /// How many bits, of a bit-field. None of 0 bits means: begin a new unit of this type.
+    /// Width of a bit-field in bits. A width of 0 begins a new unit of this type.
     pub bits: Option<u32>,
-    /// Whether it has a name, or is an anonymous struct.
+    /// True if the member has a name; only matters for bit-fields.
     pub named: bool,
-    /// A requested alignment: at least this number of bytes, also in a packed struct.
+    /// Requested minimum alignment in bytes, also in a packed struct.
     pub at_least: Option<u64>,
 }
 
-/// Where everything is.
+/// Layout of a struct or union.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// In bytes.
+    /// Alignment in bytes.
     pub align: u64,
-    /// Of each item, in bits from the beginning.
+    /// Offset of each item, in bits from the beginning.
     pub bit_offsets: Vec<u64>,
 }
 
-/// Lays out a struct or union. None if it is larger than [`MAX_SIZE`], or an alignment is not a power of two.
+/// Lays out a struct or union. `None` if it is larger than [`MAX_SIZE`], or an alignment is not a
+/// power of two.
 pub fn lay_out(abi: Arch, union: bool, packed: bool, at_least: Option<u64>, items: &[Item]) -> Option<Layout> {
     let mut state = State { abi, packed, next: 0, align: power(at_least.unwrap_or(1))? };
     let (mut bit_offsets, mut end) = (Vec::with_capacity(items.len()), 0);
@@ -55,7 +56,7 @@ pub fn lay_out(abi: Arch, union: bool, packed: bool, at_least: Option<u64>, item
     (size <= MAX_SIZE).then_some(Layout { size, align: state.align, bit_offsets })
 }
 
-/// The number, if it can be an alignment.
+/// Returns the number if it can be an alignment.
 fn power(align: u64) -> Option<u64> {
     (align.is_power_of_two() && align <= MAX_SIZE).then_some(align)
 }
@@ -63,14 +64,14 @@ fn power(align: u64) -> Option<u64> {
 struct State {
     abi: Arch,
     packed: bool,
-    /// The first bit that is free.
+    /// First free bit.
     next: u64,
-    /// Of the whole, so far.
+    /// Alignment of the whole so far, in bytes.
     align: u64,
 }
 
 impl State {
-    /// Finds a place for the next member, and returns its first bit.
+    /// Finds a place for the next member; returns its first bit.
     fn place(&mut self, item: &Item) -> Option<u64> {
         let asked = power(item.at_least.unwrap_or(1))?;
         let natural = power(item.align)?;
@@ -81,8 +82,8 @@ impl State {
         };
         let counts = item.bits.is_none() || item.named || unnamed_bits_align(self.abi);
         if counts {
-            // A bit-field of no bits aligns the struct by its type even where all else is packed (AAPCS64 only: on
-            // x86-64 it has no name and does not count).
+            // A zero-width bit-field aligns the struct by its type even in a packed struct (AAPCS64
+            // only: on x86-64 it has no name and does not count).
             let whole = if item.bits == Some(0) { natural.max(asked) } else { align };
             self.align = self.align.max(whole);
         }
@@ -91,7 +92,8 @@ impl State {
         (self.next <= MAX_SIZE * 8).then_some(at)
     }
 
-    /// A bit-field stays within one unit of its type, and shares that unit with whatever is there.
+    /// Finds a place for a bit-field, which stays within one unit of its type and shares that unit
+    /// with its neighbours.
     fn place_bits(&self, item: &Item, bits: u32, natural: u64, asked: u64) -> Option<u64> {
         let unit = natural.checked_mul(8)?;
         if bits == 0 {

@@ -14,7 +14,7 @@
 //!     let kernel = types.add_btf(Btf::parse(kernel_btf)?)?;
 //!     let program = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(elf)?)?)?;
 //!
-//!     // `curtask->mm->pgd`: one member after the other, through whatever anonymous structs lie between.
+//!     // `curtask->mm->pgd`: one member after the other, through any anonymous structs between.
 //!     let task = types.require(NameKind::Struct, "task_struct")?;
 //!     let mm = types.member(task, "mm")?;
 //!     println!("at {} in {}", mm.byte_offset(), types.display(task));

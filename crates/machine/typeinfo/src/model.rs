@@ -3,20 +3,22 @@
 //! A [`TypeRef`] identifies a type: a small number that only its [`TypeStore`](crate::TypeStore) can look up. The results borrow
 //! the names from the bytes of the source.
 
-/// Where a type came from: one BTF, one file's DWARF, or the store's own definitions.
+/// Id of a source of types: one BTF, one file's DWARF, or the store's own definitions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SourceId(pub(crate) u16);
 
 impl SourceId {
-    /// The store itself: what scripts define, the types of C, and pointers and arrays made of other types.
+    /// The store itself: definitions of scripts, the types of C, and pointers and arrays made of
+    /// other types.
     pub const OWN: Self = Self(0);
 }
 
-/// The name of a type in a store. Two different references may mean equal types (a struct that two sources have).
+/// Handle of a type in a store. Two different handles may mean equal types (a struct that two
+/// sources have).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TypeRef {
     pub(crate) source: SourceId,
-    /// Which dimension of an array, for sources that write `int a[2][3]` as one type.
+    /// Dimension of an array, from 0, for sources that write `int a[2][3]` as one type.
     pub(crate) part: u16,
     pub(crate) id: u32,
 }
@@ -29,27 +31,27 @@ impl TypeRef {
         Self { source, part: 0, id }
     }
 
-    /// The source that the type came from.
+    /// Returns the source of the type.
     pub fn source(self) -> SourceId {
         self.source
     }
 
-    /// Whether it is `void` itself (not a typedef of it).
+    /// Returns true for `void` itself (not for a typedef of it).
     pub fn is_void(self) -> bool {
         self == Self::VOID
     }
 }
 
-/// A type: its own name, if it has one, and what it is.
+/// A type: its own name, if it has one, and its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Type<'s> {
     /// The name without `struct`, `union` or `enum`. Pointers, arrays and anonymous types have none.
     pub name: Option<&'s str>,
-    /// What it is.
+    /// Kind of the type.
     pub kind: TypeKind,
 }
 
-/// What an integer holds. Only text output and C's own rules make a difference between them.
+/// Interpretation of an integer. Only text output and C's own rules distinguish between them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IntClass {
     /// A number.
@@ -60,7 +62,7 @@ pub enum IntClass {
     Bool,
 }
 
-/// A word that C puts before a type and that changes nothing in memory.
+/// A word that C puts before a type, without effect on its layout in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Qualifier {
     /// `const`
@@ -75,7 +77,7 @@ pub enum Qualifier {
     Tag,
 }
 
-/// Which of C's three name spaces for tags.
+/// Keyword of a tagged type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tag {
     /// `struct`
@@ -86,79 +88,81 @@ pub enum Tag {
     Enum,
 }
 
-/// What a type is. Members, enumerators and parameters are asked for separately, so that this stays small.
+/// Kind of a type. Members, enumerators and parameters have queries of their own, so that this
+/// stays small.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TypeKind {
     /// `void`: no value at all.
     Void,
     /// An integer.
     Int {
-        /// In bytes: 1, 2, 4, 8 or 16.
+        /// Size in bytes: 1, 2, 4, 8 or 16.
         size: u32,
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
-        /// What it holds.
+        /// Interpretation of the value.
         class: IntClass,
     },
     /// A floating-point number.
     Float {
-        /// In bytes.
+        /// Size in bytes.
         size: u32,
     },
     /// A pointer, or a C++ reference.
     Pointer {
-        /// What it points to.
+        /// Type that it points to.
         target: TypeRef,
-        /// In bytes.
+        /// Size in bytes.
         size: u32,
     },
     /// An array.
     Array {
-        /// What it holds.
+        /// Type of the elements.
         element: TypeRef,
-        /// How many; none for a flexible array (`char name[]`), which BTF writes as an array of no elements.
+        /// Number of elements; `None` for a flexible array (`char name[]`), which BTF writes as an
+        /// array of no elements.
         count: Option<u64>,
     },
     /// A struct (or C++ class): [`TypeStore::members`](crate::TypeStore::members) has its members.
     Struct {
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// A union.
     Union {
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// An enumeration: [`TypeStore::enumerators`](crate::TypeStore::enumerators) has its names.
     Enum {
-        /// In bytes.
+        /// Size in bytes.
         size: u32,
-        /// Whether its values can be negative.
+        /// True if its values can be negative.
         signed: bool,
     },
-    /// A struct, union or enum of which only the name is known here:
+    /// A struct, union or enum that is only declared here:
     /// [`TypeStore::complete`](crate::TypeStore::complete) looks for its definition elsewhere.
     Forward {
-        /// Of what.
+        /// Keyword of the declaration.
         tag: Tag,
     },
     /// Another name for a type.
     Typedef {
-        /// The type.
+        /// The named type.
         target: TypeRef,
     },
-    /// A type with a word before it.
+    /// A type with a qualifier.
     Qualified {
-        /// The word.
+        /// The qualifier.
         qualifier: Qualifier,
-        /// The type.
+        /// The qualified type.
         target: TypeRef,
     },
     /// A function, or the type of one: [`TypeStore::params`](crate::TypeStore::params) has its parameters.
     Func {
-        /// What it returns.
+        /// Return type.
         returns: TypeRef,
-        /// Whether more arguments may follow the parameters.
+        /// True if more arguments may follow the parameters.
         variadic: bool,
     },
 }
@@ -166,48 +170,49 @@ pub enum TypeKind {
 /// A member of a struct or union, as its definition lists it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member<'s> {
-    /// None for an anonymous struct or union, whose members are reached without a name.
+    /// Name; `None` for an anonymous struct or union, whose members are reached without a name.
     pub name: Option<&'s str>,
-    /// Its type; of a bit-field the type before the colon.
+    /// Type; for a bit-field, the type before the colon.
     pub ty: TypeRef,
-    /// From the beginning of the struct, in bits, least significant bit of the first byte first.
+    /// Offset from the beginning of the struct in bits, least significant bit of the first byte
+    /// first.
     pub bit_offset: u64,
-    /// How many bits, of a bit-field.
+    /// Width in bits, for a bit-field.
     pub bit_size: Option<u32>,
 }
 
-/// A member that was looked for, seen from the type that the search began at.
+/// Result of a member look-up, relative to the type where the search began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Its type; of a bit-field the type before the colon.
+    /// Type; for a bit-field, the type before the colon.
     pub ty: TypeRef,
-    /// From where the search began, in bits.
+    /// Offset in bits from the type where the search began.
     pub bit_offset: u64,
-    /// How many bits, of a bit-field.
+    /// Width in bits, for a bit-field.
     pub bit_size: Option<u32>,
 }
 
-/// How to read a bit-field: load some bytes, shift right, and keep the low bits.
+/// Recipe to read a bit-field: load some bytes, shift right, and keep the low bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BitAccess {
-    /// Where to load from, in bytes from where the search began.
+    /// Byte offset of the load, from the type where the search began.
     pub byte_offset: u64,
-    /// How many bytes: 1, 2, 4 or 8.
+    /// Number of bytes to load: 1, 2, 4 or 8.
     pub load_size: u32,
-    /// How far to shift right what was loaded (little-endian).
+    /// Right shift of the loaded value, in bits (little-endian).
     pub shift: u32,
-    /// How many bits to keep. Whether to extend the sign is the type's to say.
+    /// Number of bits to keep. The type says whether to extend the sign.
     pub bits: u32,
 }
 
 impl Field {
-    /// From where the search began, in bytes, rounded down for a bit-field.
+    /// Returns the byte offset from the type where the search began, rounded down for a bit-field.
     pub fn byte_offset(&self) -> u64 {
         self.bit_offset / 8
     }
 
-    /// How to read it, when it is a bit-field that one load of at most eight bytes can hold. A load at its natural place
-    /// is preferred, since it stays within the struct.
+    /// Returns how to read a bit-field; `None` if it is not one, or no load of at most eight bytes
+    /// holds it. Prefers a naturally aligned load, which stays within the struct.
     pub fn bit_access(&self) -> Option<BitAccess> {
         let bits = self.bit_size.filter(|bits| (1..=64).contains(bits))?;
         let aligned =
@@ -220,12 +225,12 @@ impl Field {
     }
 }
 
-/// A name of an enumeration and its value.
+/// Name and value of an enumerator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumerator<'s> {
     /// The name.
     pub name: &'s str,
-    /// The value; of an unsigned enumeration the bits of its `u64`.
+    /// The value; for an unsigned enumeration, the bits of its `u64`.
     pub value: i64,
 }
 
@@ -238,32 +243,33 @@ pub struct Param<'s> {
     pub ty: TypeRef,
 }
 
-/// A function, with what is needed to name its arguments.
+/// A function, with its parameters and return type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Function<'s> {
     /// The function itself. Its [`BtfId`] is what fentry and fexit programs attach to.
     pub ty: TypeRef,
-    /// The name that it was found by.
+    /// Name that it was found by.
     pub name: &'s str,
-    /// In order. Where the values are is the calling convention's to say.
+    /// Parameters in order. The calling convention says where their values are.
     pub params: Vec<Param<'s>>,
-    /// What it returns.
+    /// Return type.
     pub returns: TypeRef,
-    /// Whether more arguments may follow.
+    /// True if more arguments may follow.
     pub variadic: bool,
 }
 
-/// A variable of a program that is not within a function.
+/// A variable defined outside of functions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable<'s> {
-    /// Its type.
+    /// Type of the variable.
     pub ty: TypeRef,
-    /// Where it is in the file's own addresses. None if it has a place only in each thread, or its place is described in a
-    /// way that is not read: then the symbol table may have it.
+    /// Address as the file states it. `None` for a declaration, for a thread-local variable, or if
+    /// its location is described in a way that is not read; the symbol table may then have it.
     pub address: Option<u64>,
     /// The source file of the unit that defines it.
     pub unit: Option<&'s str>,
-    /// Whether it is defined there. A declaration only has the type of a variable that another file defines.
+    /// True for a definition. A declaration only has the type of a variable that another file
+    /// defines.
     pub is_defined: bool,
 }
 
@@ -272,21 +278,22 @@ pub struct Variable<'s> {
 pub struct RawTracepoint<'s> {
     /// The typedef `btf_trace_NAME`, whose [`BtfId`] is what `tp_btf` programs attach to.
     pub ty: TypeRef,
-    /// The arguments that a program gets, without the kernel's own first one. A kernel whose BTF has no function that
-    /// names them leaves the names out.
+    /// Arguments of a program, without the kernel's own first one. They have no names if no
+    /// function in the kernel's BTF names them.
     pub params: Vec<Param<'s>>,
 }
 
-/// The number that the kernel knows a type by.
+/// The kernel's id of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BtfId {
-    /// Which BTF: the kernel's or a module's, as [`TypeStore::add_btf`](crate::TypeStore::add_btf) numbered it.
+    /// BTF of the kernel or a module, as [`TypeStore::add_btf`](crate::TypeStore::add_btf) numbered
+    /// it.
     pub source: SourceId,
-    /// The id, as `attach_btf_id` wants it.
+    /// The id for `attach_btf_id`.
     pub id: u32,
 }
 
-/// In which name space to look for a name.
+/// Name space of a look-up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NameKind {
     /// `struct NAME`, or a C++ class.
@@ -304,10 +311,10 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    /// All of them.
+    /// All name spaces.
     pub const ALL: [Self; 6] = [Self::Struct, Self::Union, Self::Enum, Self::Typedef, Self::Base, Self::Func];
 
-    /// For messages.
+    /// Returns the word for messages.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Struct => "struct",
@@ -331,7 +338,7 @@ impl From<Tag> for NameKind {
 }
 
 impl Tag {
-    /// The word of C.
+    /// Returns the C keyword.
     pub fn word(self) -> &'static str {
         match self {
             Self::Struct => "struct",

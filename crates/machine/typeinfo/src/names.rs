@@ -1,14 +1,14 @@
 //! Finds the nearest known names, for errors about unknown ones.
 
-/// Names longer than this are not compared: nobody mistypes them.
+/// Limit on the length of compared names: nobody mistypes longer ones.
 const MAX_COMPARED: usize = 128;
 
-/// How many letters of a name may differ for it to be a likely meaning of another.
+/// Returns the edit distance up to which a known name is a likely meaning of `wanted`.
 fn allowed(wanted: &str) -> usize {
     (wanted.len() / 3).max(1)
 }
 
-/// The best few of many names, without keeping the others.
+/// Collector of the nearest names; it does not keep the others.
 pub(crate) struct Nearest<'w> {
     wanted: &'w str,
     count: usize,
@@ -20,7 +20,7 @@ impl<'w> Nearest<'w> {
         Self { wanted, count, best: Vec::with_capacity(count + 1) }
     }
 
-    /// Looks at a name.
+    /// Considers a name.
     pub(crate) fn offer(&mut self, name: &str) {
         let allowed = allowed(self.wanted);
         let comparable = self.wanted.len() <= MAX_COMPARED && self.wanted.len().abs_diff(name.len()) <= allowed;
@@ -37,7 +37,7 @@ impl<'w> Nearest<'w> {
         self.best.truncate(self.count);
     }
 
-    /// The nearest names, nearest first.
+    /// Returns the nearest names, nearest first.
     pub(crate) fn names(self) -> Vec<String> {
         self.best.into_iter().map(|(_, name)| name).collect()
     }

@@ -1,54 +1,54 @@
-//! All that can be wrong with the notes of a file, and with an argument's value.
+//! Errors in the notes of a file, and in an argument's value.
 
 use elf::notes::NoteFrameFault;
 use elf::{ElfVaddr, FileOffset, PlaceFault, ProcAddr};
 use thiserror::Error;
 
-/// Why a note or an argument can't be used. The caller knows the path, and puts it in front.
+/// Reason why a note or an argument can't be used. The caller prefixes the path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UsdtError {
     /// Sections or segments of notes that are not read.
     #[error("{count} areas of notes overlap others, or are more than any linker writes")]
     NoteAreas {
-        /// How many there are.
+        /// Number of these areas.
         count: usize,
     },
     /// One USDT note that can't be used; the others of the file can.
     #[error("the USDT note at {offset}: {fault}")]
     BrokenNote {
-        /// Where the note's header is in the file.
+        /// Offset of the note's header in the file.
         offset: FileOffset,
-        /// What is wrong with it.
+        /// Fault of the note.
         fault: NoteFault,
     },
     /// A register that the caller's [`crate::args::Registers`] does not have.
     #[error("no value for the register {register}")]
     RegisterUnknown {
-        /// The register's name.
+        /// Name of the register.
         register: String,
     },
     /// Memory that the caller's [`crate::args::Memory`] could not read.
     #[error("can't read {size} bytes at {address}")]
     MemoryUnreadable {
-        /// Where.
+        /// Address.
         address: ProcAddr,
-        /// How many bytes.
+        /// Number of bytes.
         size: u32,
     },
-    /// An argument that has no value for us.
+    /// An argument without a value for us.
     #[error("argument {text} can't be read: {reason}")]
     ArgumentUnreadable {
         /// The argument as the note writes it.
         text: String,
-        /// Why it can't be read.
+        /// Reason why it can't be read.
         reason: String,
     },
 }
 
-/// What is wrong with one USDT note.
+/// Fault of one USDT note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum NoteFault {
-    /// The note itself is broken, whatever it says.
+    /// The note itself is broken, regardless of its contents.
     #[error(transparent)]
     Frame(#[from] NoteFrameFault),
     /// The owner is `stapsdt` but the type is another.
@@ -60,7 +60,7 @@ pub enum NoteFault {
     /// The descriptor has no room for three addresses and three strings.
     #[error("its descriptor has {found} bytes, expected at least 27")]
     Descriptor {
-        /// How long the descriptor is, in bytes.
+        /// Length of the descriptor, in bytes.
         found: usize,
     },
     /// A string has no NUL at its end.
@@ -69,7 +69,7 @@ pub enum NoteFault {
         /// "provider", "name" or "arguments".
         which: &'static str,
     },
-    /// The provider or the name holds bytes that are no printable text.
+    /// The provider or the name holds bytes that are not printable text.
     #[error("its {which} is not printable text")]
     NotText {
         /// "provider" or "name".
@@ -99,7 +99,7 @@ pub enum NoteFault {
     /// A breakpoint at the probe's address would change the code around it.
     #[error("{fault}")]
     ProbePlace {
-        /// Why.
+        /// Reason.
         fault: PlaceFault,
     },
     /// The semaphore's address is in no segment, so that the probe could not be switched on.

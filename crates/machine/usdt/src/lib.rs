@@ -1,10 +1,10 @@
-//! USDT probes: what the notes of `.note.stapsdt` say, as places where a uprobe can be attached.
+//! USDT probes: the notes of `.note.stapsdt`, as places where a uprobe can be attached.
 //!
 //! A note has the owner `stapsdt`, the type 3, and a descriptor of three addresses (the probe, the link-time address of
 //! the section `.stapsdt.base`, the semaphore or 0) and three NUL-terminated strings (provider, name, arguments). Sources:
 //! the systemtap wiki's page UserSpaceProbeImplementation, and the macros of systemtap's `includes/sys/sdt.h`.
 //!
-//! This room opens no file: it reads notes through `elf`, and broken ones are counted.
+//! This crate opens no file: it reads notes through `elf`, and counts broken ones.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -25,65 +25,68 @@ pub use error::{NoteFault, UsdtError};
 use note::Note;
 pub use registers::Register;
 
-/// The section of the notes. It is not loaded, and stays when a file is stripped.
+/// Name of the section of the notes. It is not loaded, and stays when a file is stripped.
 const NOTE_SECTION: &[u8] = b".note.stapsdt";
 
-/// How many broken notes are described; all are counted.
+/// Limit on the broken notes that are described; all are counted.
 pub const MAX_DESCRIBED: usize = 32;
 
 /// All USDT probes of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct UsdtProbes {
-    /// The probes, in the order in which the file first mentions them.
+    /// Probes, in the order in which the file first mentions them.
     pub probes: Vec<Probe>,
-    /// How many notes could not be used.
+    /// Number of notes that could not be used.
     pub broken: usize,
-    /// What was wrong with the first of them, [`MAX_DESCRIBED`] at most.
+    /// Faults of the first of them, at most [`MAX_DESCRIBED`].
     pub faults: Vec<UsdtError>,
 }
 
-/// A probe: one name, in as many places as the compiler copied it to.
+/// A probe: one name, with all places that the compiler copied it to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Probe {
-    /// Who defines it, usually the program's name; can be empty.
+    /// Definer of the probe, usually the program's name; can be empty.
     pub provider: Box<str>,
-    /// Its name among those of the provider.
+    /// Name among those of the provider.
     pub name: Box<str>,
-    /// Where it stands, in file order; never empty.
+    /// Places of the probe, in file order; never empty.
     pub places: Vec<Place>,
 }
 
 /// One place of a probe.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
-    /// The address of the instruction, corrected for prelink.
+    /// Address of the instruction, corrected for prelink.
     pub vaddr: ElfVaddr,
-    /// The same in the file: where a uprobe is attached. It was verified to be an instruction without effect.
+    /// Place in the file where a uprobe is attached. It was verified to be an instruction without
+    /// effect.
     pub at: CodePlace,
-    /// The counter that says whether anyone listens, if the program has one for this probe.
+    /// Counter of the listeners, if the program has one for this probe.
     pub semaphore: Option<Semaphore>,
-    /// Where the arguments are found at this place. Places whose notes say the same share them.
+    /// Arguments at this place. Places whose notes say the same share them.
     pub args: Arc<[ArgSpec]>,
 }
 
-/// A 16-bit counter in the program's data. The program skips the probe (and the work of making its arguments) while it is
-/// 0, so whoever listens must raise it: the kernel does it for a uprobe that names the counter (since Linux 4.20).
+/// A 16-bit counter in the program's data. While it is 0, the program skips the probe and the work
+/// of making its arguments. So a listener must raise it: the kernel does it for a uprobe that names
+/// the counter (since Linux 4.20).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Semaphore {
-    /// Its address, corrected for prelink.
+    /// Address, corrected for prelink.
     pub vaddr: ElfVaddr,
-    /// The same in the file: the `ref_ctr_offset` of a uprobe.
+    /// Offset in the file: the `ref_ctr_offset` of a uprobe.
     pub offset: FileOffset,
 }
 
 impl UsdtProbes {
-    /// Reads the notes of a file, from its section or, when it has lost its section headers, from its note segments.
+    /// Reads the notes of a file, from its section, or from its note segments if it has lost its
+    /// section headers.
     pub fn read(image: &ElfImage<'_>) -> Self {
         Self::read_with(image, image)
     }
 
-    /// The same of a file of which only the notes are there, and all other bytes can be asked for: a note whose place is no
-    /// probe's is broken.
+    /// Does the same for a file of which only the notes were read, and all other bytes can be
+    /// requested: a note whose place is not a probe's is broken.
     pub fn read_with(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
         let code = Code::new(image, bytes);
         let mut reader =
@@ -101,12 +104,12 @@ impl UsdtProbes {
         reader.probes
     }
 
-    /// The probe of this provider and name.
+    /// Returns the probe of this provider and name.
     pub fn get(&self, provider: &str, name: &str) -> Option<&Probe> {
         self.probes.iter().find(|probe| *probe.provider == *provider && *probe.name == *name)
     }
 
-    /// Whether the file has neither a probe nor a broken note.
+    /// Returns true if the file has neither a probe nor a broken note.
     pub fn is_empty(&self) -> bool {
         self.probes.is_empty() && self.broken == 0
     }
@@ -116,10 +119,10 @@ struct Reader<'image, 'data> {
     image: &'image ElfImage<'data>,
     code: &'image Code<'image>,
     probes: UsdtProbes,
-    /// Where in the list a probe of this provider and name is.
+    /// Position of the probe of this provider and name in the list.
     index: HashMap<(&'data str, &'data str), usize>,
-    /// The arguments of each text that was met: copies of one probe mostly have the same, and a list takes ten times the
-    /// memory of its text.
+    /// Arguments by their text: copies of one probe mostly have the same, and a list takes ten
+    /// times the memory of its text.
     args: HashMap<&'data [u8], Arc<[ArgSpec]>>,
 }
 
@@ -142,7 +145,7 @@ impl<'data> Reader<'_, 'data> {
         }
     }
 
-    /// The provider, the name and the place that a note describes.
+    /// Returns the provider, the name and the place that a note describes.
     fn note(
         &mut self,
         raw: &RawNote<'data>,

@@ -10,22 +10,22 @@ use elf::ElfVaddr;
 use elf::notes::RawNote;
 use elf::{AddressMap, ElfImage};
 
-/// Who owns the notes (`_SDT_NOTE_NAME` of `sdt.h`).
+/// Owner of the notes (`_SDT_NOTE_NAME` of `sdt.h`).
 pub(super) const OWNER: &[u8] = b"stapsdt";
-/// The type of the notes (`_SDT_NOTE_TYPE` of `sdt.h`).
+/// Type of the notes (`_SDT_NOTE_TYPE` of `sdt.h`).
 const KIND: u32 = 3;
-/// Three addresses and three empty strings.
+/// Least length of a descriptor in bytes: three addresses and three empty strings.
 const MIN_DESCRIPTOR: usize = 27;
 
-/// What a note says.
+/// Contents of a note.
 pub(super) struct Note<'data> {
     pub(super) provider: &'data str,
     pub(super) name: &'data str,
     pub(super) args: &'data [u8],
     probe: ElfVaddr,
-    /// Where `.stapsdt.base` was when the file was linked; 0 if it had none.
+    /// Address of `.stapsdt.base` when the file was linked; 0 if it had none.
     base: ElfVaddr,
-    /// 0 if there is none.
+    /// Address of the semaphore; 0 if there is none.
     semaphore: ElfVaddr,
 }
 
@@ -52,7 +52,8 @@ impl<'data> Note<'data> {
         Ok(Self { provider: text(provider, "provider")?, name: text(name, "name")?, args, probe, base, semaphore })
     }
 
-    /// Where the probe is. `base` is where the file's section `.stapsdt.base` is now.
+    /// Returns the place of the probe. `base` is the present address of the file's section
+    /// `.stapsdt.base`.
     pub(super) fn place(
         &self,
         image: &ElfImage<'_>,
@@ -60,8 +61,8 @@ impl<'data> Note<'data> {
         base: Option<ElfVaddr>,
         args: Arc<[ArgSpec]>,
     ) -> Result<Place, NoteFault> {
-        // Prelink moves what is loaded, and thereby the section, but not the notes: the section's move is everyone's
-        // (systemtap wiki, UserSpaceProbeImplementation).
+        // Prelink moves the loaded parts, and with them the section, but not the notes: all parts
+        // move as far as the section (systemtap wiki, UserSpaceProbeImplementation).
         let shift = match base {
             Some(now) if self.base.0 != 0 => now.0.wrapping_sub(self.base.0),
             _ => 0,
@@ -81,8 +82,9 @@ impl<'data> Note<'data> {
     }
 }
 
-/// The kernel counts only in private writable memory (`valid_ref_ctr_vma` in `kernel/events/uprobes.c`), and without the
-/// count the probe would never be hit.
+/// Returns a semaphore that is writable. The kernel counts only in private writable memory
+/// (`valid_ref_ctr_vma` in `kernel/events/uprobes.c`), and without the count the probe would never
+/// be hit.
 fn semaphore(map: &AddressMap, vaddr: ElfVaddr) -> Result<Semaphore, NoteFault> {
     let offset = map.to_offset(vaddr).map_err(|_| NoteFault::SemaphoreUnmapped { vaddr })?;
     if !map.segment(vaddr).is_some_and(|segment| segment.writable) {
@@ -101,7 +103,7 @@ fn string<'data>(bytes: &'data [u8], which: &'static str) -> Result<(&'data [u8]
     Ok((&bytes[..end], &bytes[end + 1..]))
 }
 
-/// Names end up on terminals and in patterns: only what can be shown is taken.
+/// Returns text that can be shown: names end up on terminals and in patterns.
 fn text<'data>(bytes: &'data [u8], which: &'static str) -> Result<&'data str, NoteFault> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control));
     text.ok_or(NoteFault::NotText { which })

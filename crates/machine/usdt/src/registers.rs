@@ -11,14 +11,14 @@ use uapi::Arch;
 /// A register that a BPF program finds in its context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Register {
-    /// Of x86-64.
+    /// A register of x86-64.
     X86(X86Register),
-    /// Of aarch64.
+    /// A register of aarch64.
     Arm64(Arm64Register),
 }
 
 impl Register {
-    /// The register that holds the address of the instruction a probe was hit at.
+    /// Returns the register that holds the address of the instruction where a probe was hit.
     pub fn instruction_pointer(arch: Arch) -> Self {
         match arch {
             Arch::X86_64 => Self::X86(X86Register::Rip),
@@ -26,7 +26,8 @@ impl Register {
         }
     }
 
-    /// Where the register lies in the context of a uprobe's program, in bytes. Every register is 8 bytes long there.
+    /// Returns the byte offset of the register in the context of a uprobe's program. Every register
+    /// has 8 bytes there.
     pub fn pt_regs_offset(self) -> u16 {
         match self {
             Self::X86(register) => register.pt_regs_offset(),
@@ -46,7 +47,7 @@ impl fmt::Display for Register {
     }
 }
 
-/// A register of x86-64, whatever the width it is named in.
+/// A register of x86-64, for names of any width.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names are the machine's own")]
 pub enum X86Register {
@@ -72,11 +73,12 @@ pub enum X86Register {
 /// One register of x86-64: its names by width and its place in `struct pt_regs`.
 struct X86Row {
     register: X86Register,
-    /// The names for 8, 4, 2 and 1 bytes.
+    /// Names for 8, 4, 2 and 1 bytes.
     names: [&'static str; 4],
-    /// The name of bits 8 to 15, for the four registers that have one.
+    /// Name of bits 8 to 15, for the four registers that have one.
     high_byte: &'static str,
-    /// From `struct pt_regs` of `arch/x86/include/asm/ptrace.h`, the branch without `__i386__`: r15 first, 8 bytes each.
+    /// Offset in `struct pt_regs` of `arch/x86/include/asm/ptrace.h`, the branch without
+    /// `__i386__`: r15 first, 8 bytes each.
     offset: u16,
 }
 
@@ -106,17 +108,17 @@ const X86_REGISTERS: [X86Row; 17] = [
 ];
 
 impl X86Register {
-    /// Where the register lies in `struct pt_regs`, in bytes.
+    /// Returns the byte offset of the register in `struct pt_regs`.
     pub fn pt_regs_offset(self) -> u16 {
         X86_REGISTERS[self as usize].offset
     }
 
-    /// The name of the whole register, without `%`.
+    /// Returns the name of the whole register, without `%`.
     pub fn name(self) -> &'static str {
         X86_REGISTERS[self as usize].names[0]
     }
 
-    /// The register that a name (without `%`) means, with the part of it that the name stands for.
+    /// Returns the register that a name (without `%`) means, with the named part of it.
     pub fn parse(name: &str) -> Option<(Self, RegisterPart)> {
         if name.is_empty() {
             return None;
@@ -143,7 +145,8 @@ pub enum Arm64Register {
 }
 
 impl Arm64Register {
-    /// Where the register lies in `struct user_pt_regs`, in bytes: `regs[31]`, then `sp`, `pc` and `pstate`.
+    /// Returns the byte offset of the register in `struct user_pt_regs`: `regs[31]`, then `sp`,
+    /// `pc` and `pstate`.
     pub fn pt_regs_offset(self) -> u16 {
         match self {
             Self::X(number) => u16::from(number) * 8,
@@ -153,12 +156,12 @@ impl Arm64Register {
     }
 }
 
-/// Which bits of a register a name stands for.
+/// Bits of a register that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RegisterPart {
-    /// How many bits to shift right: 8 for `ah`, `bh`, `ch` and `dh`, 0 for all others.
+    /// Right shift in bits: 8 for `ah`, `bh`, `ch` and `dh`, 0 for all others.
     pub shift: u8,
-    /// How many bytes the name stands for: 1, 2, 4 or 8.
+    /// Number of bytes: 1, 2, 4 or 8.
     pub size: u8,
 }
 

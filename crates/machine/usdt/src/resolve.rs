@@ -8,14 +8,14 @@ use elf::ElfImage;
 use elf::symbols::SymbolAddresses;
 
 impl UsdtProbes {
-    /// The symbols that arguments still wait for. Most files have none.
+    /// Returns the symbols that arguments still wait for. Most files have none.
     pub fn wanted_symbols(&self) -> HashSet<&str> {
         let args = self.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
         args.filter_map(|arg| arg.wanted_symbol()).collect()
     }
 
-    /// Looks up all wanted symbols in this file and in its separate debug file, if there is one. What is not found stays
-    /// wanted; the probe can be used without that argument.
+    /// Looks up all wanted symbols in this file and in its separate debug file, if there is one. A
+    /// missing symbol stays wanted; the probe can be used without that argument.
     pub fn resolve(&mut self, image: &ElfImage<'_>, debug: Option<&ElfImage<'_>>) {
         let wanted = self.wanted_symbols();
         if wanted.is_empty() {

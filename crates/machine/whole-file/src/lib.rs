@@ -1,8 +1,9 @@
-//! Files that are whole or absent: written without a name in the folder where they go, and put in the place of an old file when all
-//! of it is on the disk.
+//! Files that are whole or absent. A file is written without a name in its folder, and replaces an
+//! old file once all of it is on the disk.
 //!
-//! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that not even a process that is killed leaves a part of it. If the
-//! file system has no such files, it has a hidden name that is removed with the value. A destination that is no regular file (a pipe,
+//! A file has no name (`O_TMPFILE`, open(2)) until it is whole, so that even a killed process
+//! leaves no part of it. If the file system does not support that, the file has a hidden name,
+//! which is removed when the value is dropped. A destination that is no regular file (a pipe,
 //! `/dev/null`, a descriptor) has nothing to keep, and is written directly.
 #![forbid(unsafe_code)]
 
@@ -42,7 +43,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Users who may read a new file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Users whom the umask lets.
+    /// All users that the umask allows.
     Umask,
     /// The user alone: it has data of a capture.
     Owner,
@@ -100,7 +101,7 @@ impl WholeFile {
         &self.file
     }
 
-    /// Stores the file on the disk, puts it in its place, and has the disk keep that.
+    /// Stores the file on the disk, puts it in its place, and stores that change, too.
     pub fn commit(mut self) -> io::Result<()> {
         self.store()?;
         let Some(target) = &mut self.target else { return Ok(()) };
@@ -111,7 +112,8 @@ impl WholeFile {
         sync_folder(folder_of(&target.path))
     }
 
-    /// Puts a file that grows in its place, with what it has. The disk stores that first if there is an old file to lose.
+    /// Puts a growing file in its place, with its present contents. Stores these on the disk first
+    /// if there is an old file to lose.
     pub fn publish(&mut self) -> io::Result<()> {
         if self.target.as_ref().is_some_and(|target| target.replaces && !target.is_published) {
             self.store()?;
@@ -121,7 +123,7 @@ impl WholeFile {
         target.publish()
     }
 
-    /// Has the disk store the bytes; a pipe or a device has none.
+    /// Stores the bytes on the disk; a pipe or a device has none.
     fn store(&self) -> io::Result<()> {
         if self.target.is_some() { self.file.sync_all() } else { Ok(()) }
     }
@@ -239,8 +241,8 @@ fn already_there(done: &[Target]) -> String {
     }
 }
 
-/// Returns the place that a destination means, links followed, with the regular file that is there; none if the destination is to be
-/// written directly.
+/// Returns the path that a destination means, links followed, with the regular file that is there;
+/// `None` if the destination is to be written directly.
 fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)>> {
     let old = match path.metadata() {
         Ok(metadata) if metadata.is_file() => Some(metadata),
@@ -260,7 +262,8 @@ fn destination(path: &Path) -> io::Result<Option<(PathBuf, Option<fs::Metadata>)
     }
 }
 
-/// Follows the links of a destination; none if one of them is the kernel's link to a descriptor, which has no place in a folder.
+/// Follows the links of a destination; `None` if one of them is the kernel's link to a descriptor,
+/// which has no place in a folder.
 fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -279,8 +282,8 @@ fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(Errno::LOOP.into())
 }
 
-/// Returns whether this is the root of a mount, which rename(2) does not replace: containers mount single files. Before Linux 5.8
-/// nothing is, and the command fails at its end.
+/// Returns true if this is the root of a mount, which rename(2) does not replace: containers mount
+/// single files. Before Linux 5.8 it is always false, and the command fails at its end.
 fn is_mount_point(path: &Path) -> io::Result<bool> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty())?;
     Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
@@ -301,14 +304,16 @@ fn begin(path: PathBuf, old: Option<&fs::Metadata>, access: Access) -> io::Resul
     };
     let target = Target { path, hidden, replaces: old.is_some(), is_published: false };
     let file = WholeFile { file, target: Some(target) };
-    // Somebody else's mode is no wish of the user's, and rights to be somebody are not passed on.
+    // The mode of somebody else's file is not copied, and neither are set-user-ID and set-group-ID
+    // bits.
     if let Some(old) = old.filter(|old| old.uid() == rustix::process::geteuid().as_raw()) {
         fchmod(&file.file, Mode::from_raw_mode(old.mode() & 0o777))?;
     }
     Ok(file)
 }
 
-/// Makes a file without a name; none if the file system has no such files, or we could not give it a name later.
+/// Makes a file without a name; `None` if the file system has no such files, or we could not give
+/// it a name later.
 fn without_name(folder: &Path, access: Access) -> io::Result<Option<File>> {
     match openat(CWD, folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, access.mode()) {
         Ok(file) => {
@@ -317,7 +322,8 @@ fn without_name(folder: &Path, access: Access) -> io::Result<Option<File>> {
             let has_link = host::proc::own_descriptor(file.as_fd()).symlink_metadata().is_ok();
             Ok(has_link.then_some(file))
         }
-        // What file systems and kernels without it return (open(2)); a folder that is missing is found so, too, when a name is tried.
+        // Errors of file systems and kernels without it (open(2)). A missing folder is noticed when
+        // a name is tried.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -345,8 +351,8 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)), and not every folder that can be
-/// written can be read: then the system stores it in its own time.
+/// Stores the list of a folder's files on the disk. Some file systems can't (`EINVAL`, fsync(2)),
+/// and not every folder that can be written can be read: then the system stores it in its own time.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = match openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::ACCESS) => return Ok(()),

@@ -1,6 +1,7 @@
-//! Events: what the runtime does for each.
+//! Events, and the runtime's action for each.
 //!
-//! An event in the ring is an [`EventHead`], and then the action's fields, at the offsets that [`Action::fields`] gives, from the event's first byte.
+//! An event in the ring is an [`EventHead`], and then the action's fields, at the offsets of
+//! [`Action::fields`], from the event's first byte.
 //!
 //! An event can be longer than its fields need: [`Action::size`] is rounded up to 8.
 
@@ -16,104 +17,104 @@ use super::value::{Field, ValueType};
 pub struct EventHead {
     /// Nanoseconds of `CLOCK_MONOTONIC`, taken in the kernel. Lines are printed in this order.
     pub time: u64,
-    /// What to do: an index into [`Script::actions`](super::Script::actions).
+    /// Index of the action in [`Script::actions`](super::Script::actions).
     pub action: u32,
-    /// The CPU.
+    /// CPU number.
     pub cpu: u32,
 }
 
 impl EventHead {
-    /// The head of an event.
+    /// Reads the head of an event.
     ///
     /// # Errors
-    /// [`WrongSize`] if there are fewer bytes than a head has.
+    /// Returns [`WrongSize`] if there are fewer bytes than a head has.
     pub fn of(event: &[u8]) -> Result<Self, WrongSize> {
         let (head, _) = Self::read_from_prefix(event).map_err(|_| WrongSize::event(event.len(), size_of::<Self>()))?;
         Ok(head)
     }
 }
 
-/// Far above what an event can have, far below what a sum of two of them could not hold.
+/// Size beyond any event, and small enough that a sum of two does not overflow.
 const TOO_LARGE: u32 = 1 << 28;
 
-/// What to do for an event.
+/// Action for an event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Action {
-    /// What.
+    /// Kind of the action.
     pub kind: ActionKind,
-    /// The values that the event carries, offsets counted from the event's first byte.
+    /// Values that the event carries, with offsets counted from the event's first byte.
     pub fields: Vec<Field>,
-    /// The event's bytes.
+    /// Length of the event in bytes.
     pub size: u32,
-    /// Where in the script it stands, for messages.
+    /// Place in the script, for messages.
     pub span: Span,
-    /// The calls of macros that it came from, from the innermost.
+    /// Calls of macros that it came from, from the innermost.
     pub callers: Vec<Span>,
 }
 
-/// The kinds of action. "Fields" are those of the [`Action`], in the order said here.
+/// Kinds of action. "Fields" are those of the [`Action`], in the order given here.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActionKind {
     /// `printf` and its like: the fields in the order in which the format names them.
     Printf {
         /// The format.
         format: Vec<FormatPiece>,
-        /// Which function it was.
+        /// Function that was called.
         to: PrintTo,
     },
     /// `print(value)`: one field, printed as a map's value is, with a newline.
     PrintValue,
     /// `print(@map, top, div)`: two fields, `u64` each; 0 means none.
     PrintMap {
-        /// An index into [`Script::maps`](super::Script::maps).
+        /// Index in [`Script::maps`](super::Script::maps).
         map: usize,
     },
-    /// `print(@map[key])`: the key, then the value where the map holds scalars. With no second field the value is to be
-    /// read from the map.
+    /// `print(@map[key])`: the key, then the value if the map holds scalars. Without a second field
+    /// the value is to be read from the map.
     PrintElement {
-        /// An index into [`Script::maps`](super::Script::maps).
+        /// Index in [`Script::maps`](super::Script::maps).
         map: usize,
     },
     /// `clear(@map)`: removes all keys.
     Clear {
-        /// An index into [`Script::maps`](super::Script::maps).
+        /// Index in [`Script::maps`](super::Script::maps).
         map: usize,
     },
     /// `zero(@map)`: sets all values to 0, and keeps the keys.
     Zero {
-        /// An index into [`Script::maps`](super::Script::maps).
+        /// Index in [`Script::maps`](super::Script::maps).
         map: usize,
     },
-    /// `exit(code)`: no event behind this one is shown, END runs, maps print. One field: `i64` status.
+    /// `exit(code)`: no later event is shown, END runs, maps print. One field: `i64` status.
     Exit,
     /// `time(format)`: prints the time of day through `strftime(3)`. No fields.
     Time {
         /// The format.
         format: String,
     },
-    /// `join(argv, delimiter)`: an array of strings, of which empty ones are not printed, then a newline.
+    /// `join(argv, delimiter)`: prints an array of strings without the empty ones, then a newline.
     Join {
         /// The text between two of them.
         delimiter: String,
     },
     /// `cat(format, ...)`: prints the file of that name.
     Cat {
-        /// The format of its name.
+        /// Format of the file's name.
         format: Vec<FormatPiece>,
     },
     /// `system(format, ...)`: runs the command with `sh -c`. Only with `--unsafe`, which the compiler checks.
     System {
-        /// The format of the command.
+        /// Format of the command.
         format: Vec<FormatPiece>,
     },
 }
 
-/// Where formatted text goes.
+/// Destination of formatted text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrintTo {
     /// `printf`: standard output.
     Output,
-    /// `errorf`: standard error, with `ERROR: `, and the script's place.
+    /// `errorf`: standard error, with `ERROR: ` and the place in the script.
     Error,
     /// `warnf`: standard error, with `WARNING: `.
     Warning,
@@ -128,10 +129,10 @@ pub enum FormatPiece {
     Value(FormatSpec),
 }
 
-/// `%` and what follows.
+/// A directive: `%` and the characters behind it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FormatSpec {
-    /// `-`: to the left.
+    /// `-`: aligned to the left.
     pub left: bool,
     /// `0`: filled with zeros.
     pub zero: bool,
@@ -141,25 +142,26 @@ pub struct FormatSpec {
     pub space: bool,
     /// `#`
     pub alternate: bool,
-    /// The least width. `*` (from a field of its own before the value) is `Width::Field`.
+    /// Least width. `*` (from a field of its own before the value) is `Width::Field`.
     pub width: Option<FormatSize>,
     /// `.N`
     pub precision: Option<FormatSize>,
-    /// How many bytes of an integer count, from `hh`, `h`, `l`, `ll`, `j`, `z`; none if not said.
+    /// Number of bytes of an integer that count, from `hh`, `h`, `l`, `ll`, `j`, `z`, if given.
     pub length: Option<u8>,
-    /// The letter: one of `d i u x X o c p s r g`; `g` (with an `r` behind it) is flags of the kernel's page allocator; `r` is a buffer with its bytes escaped (`rx`: in hexadecimal, `rh`: too,
-    /// without `\x` and with blanks between).
+    /// The letter: one of `d i u x X o c p s r g`. `g` (with an `r` behind it) is flags of the
+    /// kernel's page allocator. `r` is a buffer with its bytes escaped (`rx`: in hexadecimal; `rh`:
+    /// likewise, without `\x` and with blanks between).
     pub conversion: char,
-    /// What follows an `r`: `x` or `h`.
+    /// Letter after an `r`: `x` or `h`.
     pub suffix: Option<char>,
 }
 
 /// A width or precision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FormatSize {
-    /// As written.
+    /// Number in the format itself.
     Fixed(u32),
-    /// `*`: a field of its own, before the value's.
+    /// `*`: a field of its own, before that of the value.
     Field,
 }
 
@@ -172,7 +174,7 @@ impl Action {
             // Programs zero and copy in words of 8 bytes, so each field begins at one.
             let offset = size.next_multiple_of(8);
             fields.push(Field { name: None, offset, ty: ty.clone(), bits: None });
-            // What is larger than an event can be is refused, and how much larger is no matter.
+            // A value larger than any event is refused, so its exact size does not matter.
             size = (offset + ty.size().min(TOO_LARGE)).min(TOO_LARGE);
         }
         Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }

@@ -1,12 +1,13 @@
-//! Values that have parts, as they lie in events, keys and maps: see [`ValueType`](crate::ValueType).
+//! Values that have parts, as they lie in events, keys and maps: see
+//! [`ValueType`](crate::ValueType).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The beginning of a [`Buffer`](crate::ValueType::Buffer). Its room is behind it.
+/// The beginning of a [`Buffer`](crate::ValueType::Buffer). Room for its bytes follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct BufferHead {
-    /// How many bytes of the room count.
+    /// Number of bytes of the room that count.
     pub length: u32,
 }
 
@@ -14,28 +15,29 @@ pub struct BufferHead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct TaskId {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The thread.
+    /// Thread id.
     pub tid: u32,
 }
 
-/// The beginning of a [`KernelStack`](crate::ValueType::KernelStack). Its frames are behind it, each the `u64` address.
+/// The beginning of a [`KernelStack`](crate::ValueType::KernelStack). Its frames follow, each a
+/// `u64` address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct StackHead {
-    /// The bytes of all frames that there are, or a negative error (`bpf_get_stack`).
+    /// Bytes of all frames, or a negative error (`bpf_get_stack`).
     pub length: i64,
 }
 
-/// The beginning of a [`UserStack`](crate::ValueType::UserStack). Its frames are behind it, each the `u64` address or, of
-/// [`StackMode::BuildId`](crate::StackMode::BuildId), a [`BuildIdFrame`].
+/// The beginning of a [`UserStack`](crate::ValueType::UserStack). Its frames follow, each a `u64`
+/// address or, for [`StackMode::BuildId`](crate::StackMode::BuildId), a [`BuildIdFrame`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct UserStackHead {
-    /// Whose stack.
+    /// Owner of the stack.
     pub task: TaskId,
-    /// How long.
+    /// Length of the stack.
     pub stack: StackHead,
 }
 
@@ -43,11 +45,11 @@ pub struct UserStackHead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct BuildIdFrame {
-    /// [`BuildIdFrame::VALID`] where there is a build id.
+    /// [`BuildIdFrame::VALID`] if there is a build id.
     pub status: i32,
     /// The build id.
     pub build_id: [u8; 20],
-    /// The offset in the file; without a build id the address.
+    /// Offset in the file; the address if there is no build id.
     pub offset: u64,
 }
 
@@ -62,7 +64,7 @@ impl BuildIdFrame {
 pub struct UserSymbol {
     /// The address.
     pub address: u64,
-    /// Whose memory it is in.
+    /// Owner of the memory.
     pub task: TaskId,
 }
 
@@ -72,7 +74,7 @@ pub struct UserSymbol {
 pub struct Inet {
     /// [`Inet::V4`] or [`Inet::V6`]: the version, not the address family (`AF_INET` is 2 and `AF_INET6` 10).
     pub version: u32,
-    /// The address in the order of the net. Version 4 uses the first four bytes.
+    /// Address in network byte order. Version 4 uses the first four bytes.
     pub address: [u8; 16],
 }
 

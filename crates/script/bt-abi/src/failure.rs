@@ -1,46 +1,46 @@
-//! What can fail at run time, each at its place in the script. Programs count failures there; the runtime polls the counts
-//! and reports them.
+//! Failures at run time, each at its place in the script. Programs count failures there; the
+//! runtime polls the counts and reports them.
 //!
-//! The only value of the map [`FAILURES`] is a [`FailureSlot`] for each of [`Script::failures`](super::Script::failures).
-//! Only what fails touches it.
+//! The only value of the map [`FAILURES`] is a [`FailureSlot`] for each of
+//! [`Script::failures`](super::Script::failures). Only failures touch it.
 
 use std::collections::HashMap;
 
 use bt_lang::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The map's name. It is there if anything in the script can fail.
+/// Name of the map. It exists if anything in the script can fail.
 pub const FAILURES: &str = "failures";
 
 /// A failure in the map's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct FailureSlot {
-    /// How often it happened.
+    /// Number of failures.
     pub count: u64,
-    /// The last error, negative as helpers return it; 0 for failures that have none.
+    /// Last error, negative as helpers return it; 0 for failures without an error.
     pub error: i64,
 }
 
-/// Something that can fail, and where.
+/// A possible failure, and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Failure {
-    /// What.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// Where in the script.
+    /// Place in the script.
     pub span: Span,
 }
 
-/// What can fail.
+/// Kinds of failure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FailureKind {
     /// A helper returned an error.
     Helper(&'static str),
     /// A map has no room for another key.
     MapFull,
-    /// A loop was cut: it ran for as many iterations as the kernel allows.
+    /// A loop was cut: it reached the kernel's limit on iterations.
     LoopCut,
-    /// A division by 0, whose result is 1; likewise of a remainder.
+    /// A division by 0, whose result is 1; likewise for a remainder.
     DivisionByZero,
     /// An index outside of the array.
     OutOfBounds,
@@ -57,13 +57,13 @@ pub enum FailureKind {
 /// Collects failures while a script is compiled, each once.
 #[derive(Debug, Default)]
 pub struct Failures {
-    /// In the order in which they were found.
+    /// Failures in the order in which they were found.
     pub all: Vec<Failure>,
     known: HashMap<Failure, u32>,
 }
 
 impl Failures {
-    /// The offset of its [`FailureSlot`] in the map's value.
+    /// Returns the offset of a failure's [`FailureSlot`] in the map's value.
     pub fn place(&mut self, failure: Failure) -> u32 {
         let next = self.all.len() as u32;
         let index = *self.known.entry(failure).or_insert(next);

@@ -1,9 +1,9 @@
-//! What the compiler of scripts and those who run them share: a compiled [`Script`], and where each byte of its events, maps
-//! and failures lies.
+//! Interface between the compiler of scripts and their runtimes: a compiled [`Script`], and the
+//! place of each byte of its events, maps and failures.
 //!
-//! `bt-compiler` makes a [`Script`]. Who runs it
-//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map of what was lost
-//!   [`LOST`](lost::LOST));
+//! `bt-compiler` makes a [`Script`]. A runtime
+//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map
+//!   of counters of losses [`LOST`](lost::LOST));
 //! - runs the program of each [`Attach::Begin`] once, attaches all others, and on the way out runs those of [`Attach::End`];
 //! - decodes each event by its action (see [`action`]) and shows it, in the order of time;
 //! - at the end prints the maps (see [`map`]).
@@ -12,10 +12,10 @@
 //! |---|---|
 //! | [`value`] | the types of values, with their sizes |
 //! | [`bytes`] | the values that have parts, as structures |
-//! | [`action`] | events, and what the runtime does for each |
-//! | [`map`] | maps, and how CPUs' values become one |
-//! | [`failure`] | what can fail, and where it is counted |
-//! | [`lost`] | counters of what was lost |
+//! | [`action`] | events, and the runtime's action for each |
+//! | [`map`] | maps, and merging of CPUs' values |
+//! | [`failure`] | failures, and the places where they are counted |
+//! | [`lost`] | counters of losses |
 //! | [`signals`] | signals' names and texts |
 #![forbid(unsafe_code)]
 #![expect(clippy::struct_excessive_bools, reason = "they are facts of their own, not states")]
@@ -46,37 +46,37 @@ pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueTyp
 pub struct Script {
     /// Maps and programs.
     pub module: Module,
-    /// What to attach, in the script's order.
+    /// Probes to attach, in the script's order.
     pub probes: Vec<ScriptProbe>,
-    /// The script's maps, by name. Those at the end of a run print in this order.
+    /// Maps of the script, by name. Those at the end of a run print in this order.
     pub maps: Vec<ScriptMap>,
-    /// What events ask for.
+    /// Actions of events.
     pub actions: Vec<Action>,
-    /// What can fail.
+    /// Possible failures.
     pub failures: Vec<Failure>,
-    /// The settings.
+    /// Settings.
     pub config: Config,
-    /// The kernel map of the processes that count (`u64` number to `u64` 1), if there may be more than one: the
-    /// runtime puts the first in, and programs add to it if the script follows forks.
+    /// Kernel map of the traced processes (`u64` number to `u64` 1), if there may be more than one.
+    /// The runtime inserts the first ones, and programs add to it if the script follows forks.
     pub followed: Option<String>,
 }
 
-/// A program and one thing that it is attached to. Several can have one program.
+/// A program, and one target that it is attached to. Several can have one program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScriptProbe {
-    /// An index into the module's programs.
+    /// Index in the module's programs.
     pub program: usize,
-    /// Where.
+    /// Target of the attachment.
     pub attach: Attach,
-    /// What the builtin `probe` says, and `-v`: `uprobe:/bin/bash:readline`.
+    /// Name in the builtin `probe` and with `-v`: `uprobe:/bin/bash:readline`.
     pub name: String,
-    /// How many probes it counts as in "Attached N probes".
+    /// Number of probes that it counts as in "Attached N probes".
     pub count: usize,
-    /// The attach point in the script.
+    /// Attach point in the script.
     pub span: Span,
 }
 
-/// What a program is attached to.
+/// Target that a program is attached to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Attach {
     /// Run once before all others are attached.
@@ -85,69 +85,70 @@ pub enum Attach {
     End,
     /// Run when we get this signal (`self:signal:SIGUSR1`).
     Signal {
-        /// Its number.
+        /// Signal number.
         signal: i32,
     },
     /// Run directly: `test:` once, `bench:` as often as a benchmark needs.
     Manual {
-        /// Its name.
+        /// Name of the test or benchmark.
         name: String,
         /// True for a test, false for a benchmark.
         is_test: bool,
     },
-    /// Places of a file. The program's kind says whether at the place or when the function there returns.
+    /// Places of a file. The program's kind decides between the place itself and the return of the
+    /// function there.
     Uprobe {
         /// The file, by a name that we can open.
         path: PathBuf,
-        /// Where.
+        /// Places in the file.
         places: Vec<UprobePlace>,
-        /// The process, or all that run the file.
+        /// Process; `None` for all that run the file.
         pid: Option<u32>,
     },
     /// A kernel function.
     Kprobe {
-        /// Its name; empty for an address of the kernel.
+        /// Name of the function; empty for an address of the kernel.
         function: String,
-        /// Bytes behind its first, or the address.
+        /// Offset from its first byte, or the address.
         offset: u64,
     },
-    /// A tracepoint by the number that tracefs has for it.
+    /// A tracepoint by its number in tracefs.
     Tracepoint {
-        /// The number.
+        /// Tracepoint number.
         id: u64,
         /// `category:name`.
         name: String,
     },
     /// A raw tracepoint by name.
     RawTracepoint {
-        /// Its name.
+        /// Name of the tracepoint.
         name: String,
     },
-    /// What the program was loaded for.
+    /// The target that the program was loaded for.
     LoadedTarget,
     /// All of the kernel's objects of a kind, once.
     Iterator,
-    /// At this interval in nanoseconds, on one CPU.
+    /// A timer at this interval in nanoseconds, on one CPU.
     Interval {
-        /// Nanoseconds.
+        /// Interval in nanoseconds.
         nanos: u64,
     },
-    /// On every CPU, or for processes while they run.
+    /// A sampling timer on every CPU, or for processes while they run.
     Profile {
-        /// How often.
+        /// Rate of the samples.
         every: SampleRate,
-        /// Whose threads.
+        /// Threads to sample; `None` for every CPU.
         of: Option<ThreadsOf>,
     },
     /// Accesses to memory.
     Watchpoint {
-        /// Where.
+        /// Start address.
         address: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u64,
         /// Bits of `uapi::perf`: `BREAKPOINT_READ` and its like.
         access: u32,
-        /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
+        /// Process, all of whose threads are watched; `None` for the kernel's memory, on every CPU.
         pid: Option<u32>,
     },
     /// A software or hardware event of perf, on every CPU or of processes.
@@ -156,9 +157,9 @@ pub enum Attach {
         kind: u32,
         /// `perf_event_attr.config`.
         config: u64,
-        /// The number of events between two samples.
+        /// Number of events between two samples.
         period: u64,
-        /// Whose threads.
+        /// Threads to count; `None` for every CPU.
         of: Option<ThreadsOf>,
     },
 }
@@ -166,68 +167,69 @@ pub enum Attach {
 /// The threads of processes, including those that start later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadsOf {
-    /// The processes, of which there is at least one.
+    /// Processes, at least one.
     pub pids: Vec<u32>,
-    /// Whether those of the processes that these start belong to them.
+    /// True if threads of processes that these start are included.
     pub follows_forks: bool,
 }
 
-/// How often a profile probe runs.
+/// Rate of a profile probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SampleRate {
-    /// At this interval in nanoseconds.
+    /// Interval in nanoseconds.
     Nanos(u64),
     /// Samples per second.
     Hertz(u64),
 }
 
-/// A script's settings: of `config = { }`, of the environment, or the defaults.
+/// Settings of a script: from `config = { }`, from the environment, or the defaults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The longest string that `str` reads, its end included.
+    /// Limit on the strings that `str` reads in bytes, their end included.
     pub max_strlen: u32,
-    /// How many keys a map has at most.
+    /// Limit on the keys of a map.
     pub max_map_keys: u32,
-    /// The ring buffer's bytes.
+    /// Size of the ring buffer in bytes.
     pub ring_bytes: u32,
-    /// How stacks are shown.
+    /// Form in which stacks are shown.
     pub stack_mode: StackMode,
-    /// Whether C++ names are shown as in the source.
+    /// True to show C++ names as in the source.
     pub cpp_demangle: bool,
-    /// Whether user symbols are looked up at the end for processes that are gone by then.
+    /// True to look up user symbols at the end for processes that are gone by then.
     pub print_maps_on_exit: bool,
-    /// Whether the kernel's probes are those of the process of `-p` alone, too.
+    /// True if the kernel's probes are limited to the process of `-p`, too.
     pub filter_pid: bool,
-    /// What to do about probes that are not there: `error`, `warn`, `ignore`.
+    /// Treatment of missing probes: `error`, `warn`, `ignore`.
     pub missing_probes: MissingProbes,
-    /// Whether stacks show source files and lines where debug information is there.
+    /// True if stacks show source files and lines, if there is debug information.
     pub show_debug_info: bool,
-    /// What a cut string ends with.
+    /// Ending of a cut string.
     pub str_trunc_trailer: String,
-    /// The licence that the programs are loaded with.
+    /// Licence of the programs.
     pub license: License,
-    /// How many probes the script may have, if that was set.
+    /// Limit on the script's probes, if that was set.
     pub max_probes: Option<u32>,
-    /// How many programs the script may be compiled to, if that was set.
+    /// Limit on the programs that the script is compiled to, if that was set.
     pub max_bpf_progs: Option<u32>,
-    /// How many bytes of a map key or value go on the stack.
+    /// Limit on the bytes of a map key or value that go on the stack.
     pub on_stack_limit: u32,
-    /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
-    /// for tests of what prints time series.
+    /// Map whose number `tseries` uses for the time instead of a clock: `BPFTRACE_DUMMY_TS_MAP`,
+    /// for tests of the output of time series.
     pub series_clock: Option<String>,
-    /// Settings that only who runs the script obeys (`max_cat_bytes`), and those that nothing obeys, as they were given.
+    /// Settings that only the runtime obeys (`max_cat_bytes`), and those that nothing obeys, as
+    /// they were given.
     pub others: Vec<(String, String)>,
 }
 
-/// What to do about probes that are not there.
+/// Treatment of missing probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissingProbes {
     /// The script does not run.
     #[default]
     Error,
-    /// It runs, and a warning says which are not there.
+    /// The script runs, and a warning lists the missing probes.
     Warn,
-    /// It runs.
+    /// The script runs without a warning.
     Ignore,
 }
 

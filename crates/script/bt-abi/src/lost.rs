@@ -1,11 +1,11 @@
-//! What programs count where something is lost.
+//! Counters for programs that lose something.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The name of the map of the kind `array` whose only value is [`LostCounters`]. Every script has it.
+/// Name of the map of the kind `array` whose only value is [`LostCounters`]. Every script has it.
 pub const LOST: &str = "lost";
 
-/// How often something was lost since the script was loaded, on all CPUs.
+/// Number of losses since the script was loaded, on all CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct LostCounters {

@@ -1,52 +1,54 @@
-//! A script's maps, and how their values lie in the kernel's.
+//! The maps of a script, and the layout of their values in the kernel's.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::value::ValueType;
 
-/// A script's map.
+/// A map of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScriptMap {
-    /// As the script names it, with its `@`.
+    /// Name in the script, with its `@`.
     pub name: String,
-    /// The kernel map's name in the [`Module`](bpf_program::Module).
+    /// Name of the kernel map in the [`Module`](bpf_program::Module).
     pub bpf_name: String,
-    /// The key: a [`ValueType::Tuple`] where there are several, [`ValueType::None`] where there is none (then the kernel's
-    /// key is a `u64` 0).
+    /// Type of the key: a [`ValueType::Tuple`] for several, [`ValueType::None`] for none (then the
+    /// kernel's key is a `u64` 0).
     pub key: ValueType,
-    /// The kernel map's bytes of a key; those behind the key's own are 0.
+    /// Length of the kernel map's key in bytes; the bytes behind the key's own are 0.
     pub key_size: u32,
-    /// What it holds.
+    /// Type of the values.
     pub value: MapValue,
-    /// Whether each CPU has a value of its own, to be put together as [`MapValue`] says.
+    /// True if each CPU has its own value; the values are merged as described at [`MapValue`].
     pub per_cpu: bool,
-    /// The map of its keys, if it has one.
+    /// Map of its keys, if it has one.
     pub key_table: Option<KeyTable>,
 }
 
-/// A kernel map beside a per-CPU one that has each of its keys, and for each a value that all CPUs share. Its memory was
-/// taken with it, so that a key finds room until the map is full; the kernel can't get memory for the per-CPU values
-/// everywhere (not where interrupts are off). The value here counts as that of one more CPU.
+/// A kernel map beside a per-CPU one that has each of its keys, and for each a value that all CPUs
+/// share. Its memory is allocated when it is created, so that a key finds room until the map is
+/// full; the kernel can't allocate memory for the per-CPU values everywhere (not if interrupts are
+/// off). The value here counts as that of one more CPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyTable {
-    /// The kernel map's name in the [`Module`](bpf_program::Module).
+    /// Name of the kernel map in the [`Module`](bpf_program::Module).
     pub bpf_name: String,
-    /// The bytes before the value: a [`Lock`] where the value [`takes_steps`](Aggregation::takes_steps).
+    /// Number of bytes before the value: a [`Lock`] if the value
+    /// [`takes_steps`](Aggregation::takes_steps).
     pub value_offset: u32,
 }
 
-/// The bytes of a number in a map.
+/// Bytes of a number in a map.
 const WORD: u32 = size_of::<u64>() as u32;
 
-/// The key of a map that the script uses without keys: 0.
+/// Key of a map that the script uses without keys: 0.
 pub type NoKey = u64;
 
-/// A key of [`Script::followed`](super::Script::followed): a process.
+/// Key of [`Script::followed`](super::Script::followed): a process.
 pub type FollowedProcess = u64;
-/// What that map has of each.
+/// Value of each process in that map.
 pub const IS_FOLLOWED: u64 = 1;
 
-/// What is before a value that all CPUs share and that changes in several steps.
+/// Lock before a value that all CPUs share and that changes in several steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Lock {
@@ -54,23 +56,23 @@ pub struct Lock {
     pub taken: u64,
 }
 
-/// A CPU's value of `min` and `max`. The extreme of all CPUs is that of those that are set.
+/// A CPU's value of `min` and `max`. The extreme of all CPUs is taken over those that are set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Extreme {
-    /// The least or the greatest number, an `i64` where numbers are signed.
+    /// The least or the greatest number; an `i64` if numbers are signed.
     pub value: u64,
     /// 1 once there was a number, 0 before.
     pub is_set: u64,
 }
 
-/// A CPU's value of `avg` and `stats`. Those of all CPUs are added.
+/// A CPU's value of `avg` and `stats`. The values of all CPUs are added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Average {
-    /// The sum of all numbers, which wraps; an `i64` where numbers are signed.
+    /// Sum of all numbers, which wraps; an `i64` if numbers are signed.
     pub total: u64,
-    /// How many there were.
+    /// Count of the numbers.
     pub count: u64,
 }
 
@@ -78,100 +80,102 @@ pub struct Average {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct SeriesSlot {
-    /// The values of the epoch as one, by [`SeriesOp`]; an `i64` where they are signed.
+    /// Combined values of the epoch, by [`SeriesOp`]; an `i64` if they are signed.
     pub value: u64,
-    /// What [`SeriesOp`] says. The slot is empty while this is 0: the epoch can't say so, since it begins at 0 itself.
+    /// Additional number of [`SeriesOp`]. The slot is empty while this is 0: the epoch can't show
+    /// that, since it begins at 0 itself.
     pub meta: u64,
-    /// `CLOCK_BOOTTIME / interval`.
+    /// Number of the epoch: `CLOCK_BOOTTIME / interval`.
     pub epoch: u64,
 }
 
-/// What a map holds.
+/// Type of a map's values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MapValue {
     /// One value.
     Scalar(ValueType),
-    /// What an aggregation gathers, on each CPU for itself.
+    /// Result of an aggregation, on each CPU for itself.
     Aggregation(Aggregation),
 }
 
-/// The functions with which a map gathers numbers, and how the values of all CPUs become one.
+/// Functions with which a map gathers numbers, and the rules that combine the values of all CPUs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Aggregation {
-    /// `count()`: a `u64`. Those of all CPUs are added.
+    /// `count()`: a `u64`. The counts of all CPUs are added.
     Count,
-    /// `sum(n)`: a `u64`, or an `i64` if it is signed. Those of all CPUs are added.
+    /// `sum(n)`: a `u64`, or an `i64` if it is signed. The sums of all CPUs are added.
     Sum {
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
     },
     /// `min(n)`: an [`Extreme`].
     Min {
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
     },
     /// `max(n)`: an [`Extreme`].
     Max {
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
     },
-    /// `avg(n)`: an [`Average`]. Printed is the quotient.
+    /// `avg(n)`: an [`Average`]. The quotient is printed.
     Avg {
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
     },
-    /// `stats(n)`: an [`Average`]. Printed are count, average and total.
+    /// `stats(n)`: an [`Average`]. Count, average and total are printed.
     Stats {
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
     },
-    /// `hist(n, bits)`: [`hist_buckets`] counts of `u64`. Those of all CPUs are added bucket by bucket. [`hist_bucket`] gives
-    /// the first number of a bucket.
+    /// `hist(n, bits)`: [`hist_buckets`] counts of `u64`. The counts of all CPUs are added bucket
+    /// by bucket. [`hist_bucket`] gives the first number of a bucket.
     Hist {
-        /// How many bits of precision a power of two has: it is cut into `2^bits` buckets.
+        /// Bits of precision of a power of two: it is cut into `2^bits` buckets.
         bits: u8,
     },
-    /// `lhist(n, min, max, step)`: [`lhist_buckets`] counts of `u64`, first of the numbers below `min`, then one for each step,
-    /// then of the numbers from `max` on.
+    /// `lhist(n, min, max, step)`: [`lhist_buckets`] counts of `u64`: first that of the numbers
+    /// below `min`, then one for each step, then that of the numbers from `max` on.
     Lhist {
-        /// Where the first bucket begins.
+        /// Beginning of the first bucket.
         min: i64,
-        /// Where the last one ends.
+        /// End of the last bucket.
         max: i64,
-        /// How wide each is.
+        /// Width of a bucket.
         step: u64,
     },
-    /// `tseries(n, interval, buckets, op)`: that number of [`SeriesSlot`]s. All CPUs' slots of one epoch become one by
-    /// [`SeriesOp`]. Printed are the last `buckets` epochs up to the newest.
+    /// `tseries(n, interval, buckets, op)`: a [`SeriesSlot`] for each of `buckets`. The slots of
+    /// all CPUs for one epoch are combined by [`SeriesOp`]. The last `buckets` epochs up to the
+    /// newest are printed.
     Series {
         /// Nanoseconds of a bucket.
         interval: u64,
-        /// How many.
+        /// Number of buckets.
         buckets: u32,
-        /// How values of one bucket become one.
+        /// Rule that combines the values of one bucket.
         op: SeriesOp,
-        /// Whether values can be negative.
+        /// True if values can be negative.
         signed: bool,
     },
 }
 
-/// How the values of one bucket of a time series become one.
+/// Rule that combines the values of one bucket of a time series.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SeriesOp {
-    /// The latest: meta is the time of `CLOCK_BOOTTIME` that it was seen at, and one more, since a clock may stand at 0.
+    /// The latest value: meta is its time of `CLOCK_BOOTTIME` plus one, since a clock may be at 0.
     Last,
-    /// The sum: meta is how many there were.
+    /// The sum: meta is the count of the values.
     Sum,
-    /// The least; meta is how many there were.
+    /// The least value; meta is the count of the values.
     Min,
-    /// The greatest; meta is how many there were.
+    /// The greatest value; meta is the count of the values.
     Max,
     /// The sum divided by meta.
     Avg,
 }
 
 impl MapValue {
-    /// The bytes of a value; of an aggregation those of one CPU.
+    /// Returns the size of a value in bytes; for an aggregation that of one CPU.
     pub fn size(&self) -> u32 {
         match self {
             // The kernel refuses values of no bytes.
@@ -180,7 +184,8 @@ impl MapValue {
         }
     }
 
-    /// See [`Aggregation::takes_steps`]. A value is written at once.
+    /// Returns true if it is an aggregation that [takes steps](Aggregation::takes_steps). A single
+    /// value is written at once.
     pub fn takes_steps(&self) -> bool {
         matches!(self, Self::Aggregation(aggregation) if aggregation.takes_steps())
     }
@@ -193,7 +198,7 @@ impl From<Aggregation> for MapValue {
 }
 
 impl Aggregation {
-    /// The bytes of one CPU's value.
+    /// Returns the size of one CPU's value in bytes.
     pub fn size(&self) -> u32 {
         match self {
             Self::Count | Self::Sum { .. } => WORD,
@@ -205,13 +210,14 @@ impl Aggregation {
         }
     }
 
-    /// Whether a new number changes a value in several steps, between which no other CPU may come. All else is added.
+    /// Returns true if a new number changes a value in several steps, which no other CPU may
+    /// interrupt. All other kinds are added.
     pub fn takes_steps(&self) -> bool {
         matches!(self, Self::Min { .. } | Self::Max { .. } | Self::Series { .. })
     }
 
-    /// Whether the number that a script reads from the map is signed; `None` where there is no single number. A count is
-    /// read as `int64`.
+    /// Returns true if the number that a script reads from the map is signed; `None` if there is no
+    /// single number. A count is read as `int64`.
     pub fn number_is_signed(&self) -> Option<bool> {
         match self {
             Self::Count => Some(true),
@@ -220,7 +226,7 @@ impl Aggregation {
         }
     }
 
-    /// The name of the type, as scripts and messages have it.
+    /// Returns the name of the type in scripts and messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Count => "count_t",
@@ -240,7 +246,8 @@ impl Aggregation {
         }
     }
 
-    /// One aggregation for two uses of a map: they must agree but for their signs.
+    /// Returns one aggregation for two uses of a map, which may differ only in their signs; `None`
+    /// if they differ otherwise.
     #[must_use]
     pub fn join(&self, other: &Self) -> Option<Self> {
         let either = |a: &bool, b: &bool| *a || *b;
@@ -256,15 +263,16 @@ impl Aggregation {
     }
 }
 
-/// How many buckets `hist(n, bits)` has: one for negative numbers, one for each number below `2^bits`, then `2^bits` for
-/// each power of two from there to 2^63.
+/// Returns the number of buckets of `hist(n, bits)`: one for negative numbers, one for each number
+/// below `2^bits`, then `2^bits` for each power of two from there to 2^63.
 pub fn hist_buckets(bits: u8) -> u32 {
     let bits = u32::from(bits);
     1 + (1 << bits) + ((64 - bits) << bits)
 }
 
-/// The first number of a bucket; none of bucket 0, that of the negative numbers. With `n` from `2^k` to `2^(k+1)`, `k` at
-/// least `bits`, the bucket is `1 + ((k - bits + 1) << bits) + ((n >> (k - bits)) - 2^bits)`; a smaller `n` has `1 + n`.
+/// Returns the first number of a bucket; `None` for bucket 0, that of the negative numbers. With
+/// `n` from `2^k` to `2^(k+1)`, `k` at least `bits`, the bucket is `1 + ((k - bits + 1) << bits) +
+/// ((n >> (k - bits)) - 2^bits)`; a smaller `n` has `1 + n`.
 pub fn hist_bucket(bits: u8, bucket: u32) -> Option<u64> {
     let index = bucket.checked_sub(1)?;
     let (octave, within) = (index >> bits, u64::from(index & ((1 << bits) - 1)));
@@ -272,7 +280,7 @@ pub fn hist_bucket(bits: u8, bucket: u32) -> Option<u64> {
     Some(if octave == 0 { within } else { (first + within) << (octave - 1) })
 }
 
-/// How many buckets `lhist(n, min, max, step)` has.
+/// Returns the number of buckets of `lhist(n, min, max, step)`.
 pub fn lhist_buckets(min: i64, max: i64, step: u64) -> u32 {
     let steps = (i128::from(max) - i128::from(min)).max(0) as u128;
     u32::try_from(steps.div_ceil(u128::from(step.max(1)))).unwrap_or(u32::MAX - 2) + 2

@@ -1,11 +1,11 @@
 //! Signals: their names, numbers and texts.
 
-/// The first of the real-time signals that a process can use: the C library keeps two for itself.
+/// First real-time signal that a process can use: the C library keeps two for itself.
 const FIRST_REAL_TIME: u64 = 34;
-/// The last signal.
+/// Last signal.
 const LAST: u64 = 64;
 
-/// Signals by name, each with its number and its text: signal(7), and what strsignal(3) gives.
+/// Signals by name, each with its number and its text: signal(7), and the texts of strsignal(3).
 const SIGNALS: [(&str, u64, &str); 31] = [
     ("HUP", 1, "Hangup"),
     ("INT", 2, "Interrupt"),
@@ -40,13 +40,13 @@ const SIGNALS: [(&str, u64, &str); 31] = [
     ("SYS", 31, "Bad system call"),
 ];
 
-/// The number of a signal by its name, with or without `SIG`.
+/// Returns the number of a signal by its name, with or without `SIG`.
 pub fn number(name: &str) -> Option<u64> {
     let name = name.strip_prefix("SIG").unwrap_or(name);
     SIGNALS.iter().find(|(known, ..)| *known == name).map(|(_, number, _)| *number)
 }
 
-/// What a signal is called; `N/A` beyond the last.
+/// Returns the text of a signal; `N/A` beyond the last.
 pub fn text(number: i64) -> String {
     let Some(number) = u64::try_from(number).ok().filter(|number| *number <= LAST) else {
         return "N/A".to_owned();

@@ -1,71 +1,72 @@
-//! The types of values as they lie in events, keys and maps. Numbers are in the machine's own byte order; the fields of tuples
-//! and records lie at multiples of their [`align`](ValueType::align), 8 bytes at most.
+//! The types of values as they lie in events, keys and maps. Numbers are in the machine's own byte
+//! order. The fields of tuples and records lie at multiples of their [`align`](ValueType::align), 8
+//! bytes at most.
 
 use std::sync::Arc;
 
 use crate::bytes::{BufferHead, BuildIdFrame, Inet, MacAddress, StackHead, UserStackHead, UserSymbol};
 
-/// A type of value with its bytes.
+/// The type of a value, which determines its bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ValueType {
-    /// No value at all: the key of a map without keys (whose bytes are a `u64` 0).
+    /// No value: the key of a map without keys, whose bytes are a `u64` 0.
     None,
     /// An integer of `size` bytes: 1, 2, 4 or 8.
     Int {
-        /// Bytes.
+        /// Size in bytes.
         size: u8,
-        /// Whether it is in two's complement.
+        /// True for two's complement.
         signed: bool,
     },
     /// `u8`: `true` unless 0.
     Bool,
     /// An integer that stands for a name. A value without a name prints as a number.
     Enum {
-        /// Bytes.
+        /// Size in bytes.
         size: u8,
-        /// Whether it can be negative.
+        /// True if it can be negative.
         signed: bool,
-        /// The names.
+        /// Names of the values.
         names: Arc<EnumNames>,
     },
     /// `u64`: an address, printed as `0x` and hexadecimal digits.
     Pointer,
     /// `size` bytes; the text ends at the first 0, or with the last byte.
     Str {
-        /// Room.
+        /// Size in bytes.
         size: u32,
     },
     /// A [`BufferHead`], then room for `size` bytes, padded to a multiple of 4.
     Buffer {
-        /// Room for data.
+        /// Room for data, in bytes.
         size: u32,
     },
     /// `count` elements one behind the other.
     Array {
-        /// What each is.
+        /// Type of an element.
         element: Box<ValueType>,
-        /// How many.
+        /// Number of elements.
         count: u32,
     },
     /// `(a, b)`, a record `(x=a, y=b)` (whose fields have names), or a C struct.
     Tuple(Arc<Layout>),
     /// A [`StackHead`], then room for `depth` frames.
     KernelStack {
-        /// How it is to be shown.
+        /// Form in which it is shown.
         mode: StackMode,
-        /// How many frames there is room for.
+        /// Number of frames that there is room for.
         depth: u32,
     },
     /// A [`UserStackHead`], then room for `depth` frames.
     UserStack {
-        /// How it is to be shown.
+        /// Form in which it is shown.
         mode: StackMode,
-        /// How many frames there is room for.
+        /// Number of frames that there is room for.
         depth: u32,
     },
     /// A floating-point number of IEEE 754; programs can't work with it.
     Float {
-        /// 4 or 8 bytes.
+        /// Size: 4 or 8 bytes.
         size: u8,
     },
     /// `u64` address: a symbol of the kernel.
@@ -78,7 +79,7 @@ pub enum ValueType {
     MacAddress,
     /// `u64` cgroup id: shown as the paths of that cgroup in the hierarchies whose names fit.
     CgroupPath {
-        /// Which hierarchies, as a pattern; empty for all.
+        /// Pattern for the hierarchies; empty for all.
         hierarchy: Arc<str>,
     },
     /// `u32` user id: shown as the user's name.
@@ -89,9 +90,9 @@ pub enum ValueType {
     SignalText,
     /// `u64` nanoseconds of a clock, shown through `strftime(3)`, `%f` meaning microseconds.
     Timestamp {
-        /// Since when.
+        /// Clock that counts the time.
         clock: Clock,
-        /// The format.
+        /// Format of the text.
         format: Arc<str>,
     },
 }
@@ -99,14 +100,15 @@ pub enum ValueType {
 /// The names of an enumeration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EnumNames {
-    /// The enumeration's own name, if it has one.
+    /// Name of the enumeration, if it has one.
     pub name: String,
-    /// Values, of an unsigned one as its bits, in the order of the definition.
+    /// Values and names in the order of the definition; values of an unsigned enumeration as their
+    /// bits.
     pub values: Vec<(i64, String)>,
 }
 
 impl EnumNames {
-    /// The first name of a value.
+    /// Returns the first name of a value.
     pub fn get(&self, value: i64) -> Option<&str> {
         self.values.iter().find(|(known, _)| *known == value).map(|(_, name)| name.as_str())
     }
@@ -123,31 +125,31 @@ pub enum LayoutKind {
     Struct,
 }
 
-/// Fields and where they lie.
+/// Layout of a type with fields.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
-    /// What it is.
+    /// Kind of the type.
     pub kind: LayoutKind,
-    /// All bytes, padding included.
+    /// Size in bytes, including padding.
     pub size: u32,
-    /// In order. Only those of tuples have no name.
+    /// Fields in order. Only those of tuples have no name.
     pub fields: Vec<Field>,
 }
 
 /// A field.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Field {
-    /// Its name; those of a tuple have none.
+    /// Name; `None` for a field of a tuple.
     pub name: Option<String>,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub offset: u32,
-    /// What it is.
+    /// Type of the field.
     pub ty: ValueType,
-    /// A bit-field: the number of bits by which the integer at `offset` is shifted right, and the number of bits to keep.
+    /// Right shift of the integer at `offset` in bits, and number of bits to keep, for a bit-field.
     pub bits: Option<(u8, u8)>,
 }
 
-/// How a stack is shown.
+/// Form in which a stack is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum StackMode {
     /// `symbol+offset`, indented by 4 blanks, a frame a line.
@@ -162,7 +164,8 @@ pub enum StackMode {
     /// Functions without offsets on one line, the outermost first, with `;` before each: the input
     /// of flame graph tools. Without the frames of the tracer.
     Folded,
-    /// As [`StackMode::Bpftrace`], without the innermost frames of the tracer and of the scheduler.
+    /// Like [`StackMode::Bpftrace`], without the innermost frames of the tracer and of the
+    /// scheduler.
     Short,
 }
 
@@ -177,16 +180,16 @@ impl StackMode {
         ("short", Self::Short),
     ];
 
-    /// The bytes of a frame: its address, or a [`BuildIdFrame`].
+    /// Returns the bytes of a frame: its address, or a [`BuildIdFrame`].
     pub fn frame_bytes(self) -> u32 {
         if self == Self::BuildId { size_of::<BuildIdFrame>() as u32 } else { size_of::<u64>() as u32 }
     }
 }
 
-/// Since when a time counts.
+/// Clock that counts a time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Clock {
-    /// `CLOCK_BOOTTIME`: what `nsecs` gives.
+    /// `CLOCK_BOOTTIME`: the clock of `nsecs`.
     #[default]
     Boot,
     /// `CLOCK_MONOTONIC`.
@@ -196,7 +199,7 @@ pub enum Clock {
 }
 
 impl ValueType {
-    /// How many bytes a value has, padding at its end included.
+    /// Returns the size of a value in bytes, including padding at its end.
     pub fn size(&self) -> u32 {
         match self {
             Self::None => 0,
@@ -219,7 +222,8 @@ impl ValueType {
         }
     }
 
-    /// Its offset in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
+    /// Returns the alignment of its offset in a tuple or record, in bytes. The fields of C structs
+    /// lie where C puts them.
     pub fn align(&self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -230,7 +234,7 @@ impl ValueType {
         }
     }
 
-    /// Whether programs hold it in a register. All else they handle in memory.
+    /// Returns true if programs hold it in a register. They handle all other values in memory.
     pub fn fits_register(&self) -> bool {
         matches!(
             self,
@@ -247,7 +251,7 @@ impl ValueType {
         )
     }
 
-    /// Whether its sign is extended when it is loaded into a register.
+    /// Returns true if its sign is extended when it is loaded into a register.
     pub fn is_signed(&self) -> bool {
         match self {
             Self::Int { signed, .. } | Self::Enum { signed, .. } => *signed,
@@ -256,7 +260,8 @@ impl ValueType {
         }
     }
 
-    /// The name of a type that scripts can only keep and print, as messages have it. All others are named by the compiler.
+    /// Returns the name for messages of a type that scripts can only keep and print. The compiler
+    /// names all others.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Float { size: 4 } => "float",
@@ -283,7 +288,7 @@ impl ValueType {
     }
 }
 
-/// The bytes of a stack with its head.
+/// Returns the bytes of a stack with its head.
 fn stack_bytes<Head>(mode: StackMode, depth: u32) -> u32 {
     mode.frame_bytes().saturating_mul(depth).saturating_add(size_of::<Head>() as u32)
 }
@@ -313,7 +318,7 @@ mod tests {
         }
     }
 
-    /// What a register holds has the size of a number.
+    /// Values in registers have the size of a number.
     #[test]
     fn values_in_registers_are_as_large_as_numbers() {
         let clock = Clock::Boot;

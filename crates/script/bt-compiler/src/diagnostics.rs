@@ -1,31 +1,33 @@
-//! What is wrong with a script, as the passes find it out.
+//! Diagnostics of a script, as the passes report them.
 
 use bt_lang::{Diagnostic, Span};
 
 use super::internal::Impossible;
 
-/// How many diagnostics are kept: a broken script has no end of mistakes.
+/// Limit on the diagnostics kept, since a broken script can have any number of mistakes.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
 
-/// The diagnostics so far.
+/// Diagnostics so far.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     all: Vec<Diagnostic>,
-    /// Whether the checker is in its last round: mistakes of the rounds before it may come of types that are not known yet.
+    /// True in the checker's last round. Mistakes of earlier rounds may come from types not known
+    /// yet.
     pub(crate) last_round: bool,
-    /// How many errors the last round has met, those included that say no more than others and are not kept.
+    /// Number of errors that the last round met, including those not kept because their place has
+    /// one already.
     pub(crate) refused: usize,
-    /// The first state that should have been impossible.
+    /// First state met that should be impossible.
     impossible: Option<Impossible>,
 }
 
 impl Diagnostics {
-    /// Begins with those of the passes on the syntax tree.
+    /// Starts with the diagnostics of the passes on the syntax tree.
     pub(crate) fn new(all: Vec<Diagnostic>) -> Self {
         Self { all, ..Self::default() }
     }
 
-    /// Keeps a diagnostic of the checker, unless this round is not the last or there is one of its place.
+    /// Keeps a diagnostic of the checker, if this round is the last and its place has none yet.
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
         self.refused += usize::from(self.last_round && diagnostic.is_error());
         let same = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
@@ -34,7 +36,7 @@ impl Diagnostics {
         }
     }
 
-    /// Keeps a diagnostic, unless there are enough. An error is kept in any case, if it is the first one.
+    /// Keeps a diagnostic, unless the limit is reached. The first error is always kept.
     pub(crate) fn keep(&mut self, diagnostic: Diagnostic) {
         let is_first = || diagnostic.is_error() && !self.has_errors();
         if self.all.len() < MAX_DIAGNOSTICS || is_first() {
@@ -42,7 +44,8 @@ impl Diagnostics {
         }
     }
 
-    /// Keeps a mistake of the compiler's. In rounds before the last one types are not known yet.
+    /// Keeps a mistake of the compiler's. Rounds before the last are ignored, since types are not
+    /// known yet.
     pub(crate) fn internal(&mut self, impossible: Impossible) {
         if self.last_round && self.impossible.is_none() {
             self.all.push(impossible.diagnostic());
@@ -50,23 +53,24 @@ impl Diagnostics {
         }
     }
 
-    /// Whether a mistake of this place would be kept; if not, the search for what would help can be skipped.
+    /// Returns true if an error at this place would be kept. If not, the search for hints can be
+    /// skipped.
     pub(crate) fn would_keep(&self, span: Span) -> bool {
         let has_room = self.all.len() < MAX_DIAGNOSTICS || !self.has_errors();
         self.last_round && has_room && !self.all.iter().any(|other| other.is_error() && other.span == span)
     }
 
-    /// Whether there will be no script.
+    /// Returns true if an error rules out a script.
     pub(crate) fn has_errors(&self) -> bool {
         self.all.iter().any(Diagnostic::is_error)
     }
 
-    /// The passes on the syntax tree and on settings add to the list itself.
+    /// Returns the list itself, to which the passes on the syntax tree and on settings add.
     pub(crate) fn list(&mut self) -> &mut Vec<Diagnostic> {
         &mut self.all
     }
 
-    /// All of them by place, and the impossible state that one of them is about.
+    /// Returns all diagnostics by place, and the impossible state that one of them reports.
     pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Option<Impossible>) {
         self.all.sort_by_key(|diagnostic| diagnostic.span);
         (self.all, self.impossible)

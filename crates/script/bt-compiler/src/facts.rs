@@ -1,5 +1,5 @@
-//! What the compiler needs to know of the machine and the target. It queries a fact only when a script needs it: reading the
-//! kernel's BTF takes longer than compiling.
+//! Facts that the compiler needs about the machine and the target. It queries a fact only when a
+//! script needs it: reading the kernel's BTF takes longer than compiling.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,117 +9,122 @@ use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
 use usdt::Place;
 
-/// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
+/// Kernel features that programs can do without. A kernel that lacks any other feature refuses the
+/// program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
 pub struct KernelFacts {
-    /// Exchanging a word of memory in one step. Since Linux 5.12; before, programs can't be preempted, and need none.
+    /// Atomic exchange of a word of memory, since Linux 5.12. Earlier kernels don't preempt
+    /// programs, so it isn't needed there.
     pub exchange: bool,
-    /// Map keys of more than 512 bytes. Since Linux 5.11; before, strings are shorter where nothing else is said.
+    /// Map keys of more than 512 bytes, since Linux 5.11. On earlier kernels, strings are shorter
+    /// by default.
     pub large_keys: bool,
-    /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
+    /// Programs of uprobes that may wait for a page of memory, since Linux 6.0.
     pub sleepable: bool,
-    /// Maps whose entries' memory is taken when they come. Since Linux 6.1; before, it is taken with the map, and can't be
-    /// lacking later.
+    /// Maps that allocate each entry when it is added, since Linux 6.1. Earlier ones allocate all
+    /// memory with the map, so it can't run out later.
     pub allocation: bool,
 }
 
 impl KernelFacts {
-    /// All of it.
+    /// Kernel that has all features.
     pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true, allocation: true };
 }
 
-/// The process whose events alone count, or several.
+/// Process, or processes, to which tracing is limited.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TracedProcess {
-    /// Its number as we see it; of several, the first one's.
+    /// Process number in our PID namespace; for several processes, that of the first.
     pub pid: u32,
-    /// The numbers of the others. Only in the kernel's first PID namespace.
+    /// Numbers of the other processes. Used only in the kernel's first PID namespace.
     pub others: Vec<u32>,
-    /// Where ours is not the kernel's first PID namespace: device and inode of the process's own, and its number there. The
-    /// kernel says a process's number in no namespace but its own and the first.
+    /// Device and inode of the process's own PID namespace, and its number there. Set only if our
+    /// namespace is not the kernel's first: the kernel gives a process's number only in its own
+    /// namespace and the first.
     pub inside: Option<((u64, u64), u32)>,
-    /// Whether those count that it starts from now on, and those that they start.
+    /// True if processes that it starts from now on are traced too, and those that they start.
     pub follows_forks: bool,
 }
 
 impl TracedProcess {
-    /// Whether programs look into a map for those that count ([`Script::followed`](bt_abi::Script::followed)): there may be
-    /// more than one.
+    /// Returns true if programs look up traced processes in a map
+    /// ([`Script::followed`](bt_abi::Script::followed)), since there may be more than one.
     pub fn is_set(&self) -> bool {
         self.follows_forks || !self.others.is_empty()
     }
 }
 
-/// A function in a file that processes run.
+/// Function in a file that processes run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionPlace {
-    /// The file, by a name that we can open.
+    /// Path of the file, which we can open.
     pub path: PathBuf,
-    /// The file, as messages name it: mostly as in the script.
+    /// Name of the file in messages, mostly as in the script.
     pub shown: String,
-    /// The function's name as matched (demangled where `cpp:` asked for that).
+    /// Name of the function as matched (demangled if `cpp:` asked for that).
     pub name: String,
-    /// Its first instruction, as an offset in the file.
+    /// Offset of the first instruction in the file.
     pub offset: u64,
-    /// Its bytes, 0 if not known.
+    /// Size in bytes, 0 if unknown.
     pub size: u64,
-    /// Its address in the file's own terms.
+    /// Address in the file's own terms.
     pub vaddr: u64,
-    /// Where to attach, or why that is impossible.
+    /// Place to attach to, or the reason why there is none.
     pub at: Result<CodePlace, PlaceFault>,
 }
 
-/// A USDT probe in a file.
+/// USDT probe in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsdtPlaces {
-    /// The file, by a name that we can open.
+    /// Path of the file, which we can open.
     pub path: PathBuf,
-    /// The file, as messages name it.
+    /// Name of the file in messages.
     pub shown: String,
-    /// Who defines it.
+    /// Provider of the probe.
     pub provider: String,
-    /// Its name.
+    /// Name of the probe.
     pub name: String,
-    /// Where it stands.
+    /// Places of the probe in the file.
     pub places: Vec<Place>,
 }
 
-/// What was looked for and not found, or could not be looked for.
+/// Failed search, or one that was not possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotFound {
-    /// What is wrong: lowercase, no full stop.
+    /// Problem, in lowercase and without a full stop.
     pub message: String,
-    /// Whether it was looked for, and is not there: the script's setting says whether that is a mistake.
+    /// True if the search succeeded and found nothing. The script's setting decides whether that is
+    /// a mistake.
     pub absent: bool,
-    /// What would help (the nearest names, the file where it would be).
+    /// Hints such as the nearest names, or the file where it would be.
     pub hints: Vec<String>,
 }
 
-/// A setting that was given outside of the script.
+/// Setting given outside the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigFact {
-    /// The setting's name, lower case, without `BPFTRACE_`.
+    /// Name of the setting in lowercase, without `BPFTRACE_`.
     pub name: String,
-    /// Its text.
+    /// Text of the value.
     pub value: String,
 }
 
-/// The machine and the target, as data. Implementations do the reading; all methods may be called many times with the same
-/// question.
+/// Machine and target, as data. Implementations do the reading. Any method may be called many times
+/// with the same question.
 pub trait TargetFacts {
-    /// The machine.
+    /// Returns the machine's architecture.
     fn arch(&self) -> Arch;
-    /// What the kernel can do.
+    /// Returns the kernel's optional features.
     fn kernel(&self) -> KernelFacts;
-    /// The kernel's BTF (`/sys/kernel/btf/vmlinux`).
+    /// Returns the kernel's BTF (`/sys/kernel/btf/vmlinux`), if there is any.
     fn kernel_btf(&self) -> Option<&[u8]>;
-    /// A file with DWARF that has the target's types (an ELF file's bytes), for types that are not the kernel's: asked for
-    /// the files of uprobes and USDT probes.
+    /// Returns the bytes of an ELF file whose DWARF has the target's types, for types that are not
+    /// the kernel's. `path` is the file of a uprobe or a USDT probe.
     fn debug_elf(&self, path: &str) -> Option<&[u8]>;
-    /// Functions in user files. `target` is as the script has it: a path, a pattern of paths, a library's name, `*`, or
-    /// nothing for the process of `-p`. `function` may be a pattern; with `cpp` it is matched against demangled names.
-    /// `aim` is what is to be probed of each.
+    /// Finds functions in user files. `target` is as in the script: a path, a pattern of paths, a
+    /// library's name, `*`, or nothing for the process of `-p`. `function` may be a pattern; with
+    /// `cpp` it is matched against demangled names. `aim` selects what is probed in each function.
     fn functions(
         &self,
         target: Option<&str>,
@@ -127,59 +132,66 @@ pub trait TargetFacts {
         cpp: bool,
         aim: Aim,
     ) -> Result<Vec<FunctionPlace>, NotFound>;
-    /// The place of an address in a user file, as an offset in it, or its return if a function begins there.
+    /// Finds the place of an address in a user file, as an offset in it. `aim` may ask for the
+    /// return of a function that begins there.
     fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound>;
-    /// The place of a line of the source, by the file's debug information: the file's name or the end of its path, the
-    /// line, and the column.
+    /// Finds the place of a source line in the file's debug information. `file` is the source
+    /// file's name or the end of its path.
     fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound>;
-    /// USDT probes. Any of the three may be a pattern; no provider means any.
+    /// Finds USDT probes. Each of the three may be a pattern; no provider means any.
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound>;
-    /// Tracepoints as category and name; both may be patterns.
+    /// Finds tracepoints, as category and name; both may be patterns.
     fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound>;
-    /// A tracepoint's record.
+    /// Returns the record's format of a tracepoint.
     fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound>;
-    /// Raw tracepoints by module (`vmlinux`: the kernel itself) and name; both may be patterns.
+    /// Finds raw tracepoints by module (`vmlinux`: the kernel itself) and name; both may be
+    /// patterns.
     fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
-    /// Kernel functions that can be probed, by name, which may be a pattern.
+    /// Finds kernel functions that can be probed. The name may be a pattern.
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
-    /// Whether the kernel has kprobes (`CONFIG_KPROBES`): what is advised where something else does not work.
+    /// Returns true if the kernel has kprobes (`CONFIG_KPROBES`), which hints suggest where
+    /// something else fails.
     fn has_kprobes(&self) -> bool {
         true
     }
-    /// The address of a kernel symbol, for `kaddr`.
+    /// Returns the address of a kernel symbol, for `kaddr`.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
-    /// The address of a symbol in a user file, as the file has it, and its size, for `uaddr`.
+    /// Returns the address in the file and the size in bytes of a symbol in a user file, for
+    /// `uaddr`.
     fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)>;
-    /// The id of a cgroup by its path (its inode).
+    /// Returns the id of a cgroup (its inode) by its path.
     fn cgroup_id(&self, path: &str) -> Option<u64>;
-    /// The process of `-p` or `-c`; of several, the first.
+    /// Returns the process of `-p` or `-c`; the first, if there are several.
     fn pid(&self) -> Option<u32>;
-    /// The process whose events alone count, where it is not everybody's.
+    /// Returns the process to which tracing is limited; `None` if all are traced.
     fn traced(&self) -> Option<TracedProcess> {
         None
     }
-    /// What stands behind the script's name on the command line.
+    /// Returns the arguments behind the script's name on the command line.
     fn params(&self) -> &[String];
-    /// Settings from the environment (`BPFTRACE_*`), which come before a script's own `config`.
+    /// Returns settings from the environment (`BPFTRACE_*`), which override the script's own
+    /// `config`.
     fn environment(&self) -> Vec<ConfigFact>;
-    /// How many CPUs the machine can have.
+    /// Returns the number of CPUs that the machine can have.
     fn possible_cpus(&self) -> u32;
-    /// How many are online.
+    /// Returns the number of CPUs online.
     fn online_cpus(&self) -> u32;
-    /// How many samples per second the kernel takes at most on each CPU, if that is known.
+    /// Returns the kernel's limit on samples per second and CPU, if it is known.
     fn most_samples(&self) -> Option<u64> {
         None
     }
-    /// When tracing began, in nanoseconds of `CLOCK_BOOTTIME`: what `elapsed` counts from.
+    /// Returns the start of tracing in nanoseconds of `CLOCK_BOOTTIME`, from which `elapsed`
+    /// counts.
     fn start_time(&self) -> u64;
-    /// The process of `-c`, for `cpid`.
+    /// Returns the process of `-c`, for `cpid`.
     fn child(&self) -> Option<u32>;
-    /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
+    /// Returns device and inode of our own PID namespace, if it is not the kernel's first. `pid`
+    /// and `tid` are numbers of this namespace.
     fn pid_namespace(&self) -> Option<(u64, u64)>;
-    /// Whether failed reads and look-ups are reported (`-k`); other failures always are.
+    /// Returns true if failed reads and look-ups are reported (`-k`); other failures always are.
     fn reports_reads(&self) -> bool {
         false
     }
-    /// Whether `--unsafe` was given.
+    /// Returns true if `--unsafe` was given.
     fn allows_unsafe(&self) -> bool;
 }

@@ -1,8 +1,8 @@
-//! Constants: what can be worked out when compiling is. Numbers are 64 bits wide, as programs work them out.
+//! Constant folding. Numbers are 64 bits wide, as in programs.
 
 use bt_lang::ast::BinaryOp;
 
-/// The value of an operation on two constants; none for a division by zero.
+/// Computes an operation on two constants; `None` for a division by zero.
 pub(crate) fn binary(op: BinaryOp, left: u64, right: u64, signed: bool) -> Option<u64> {
     let (l, r) = (left.cast_signed(), right.cast_signed());
     let flag = |yes: bool| Some(u64::from(yes));
@@ -19,7 +19,7 @@ pub(crate) fn binary(op: BinaryOp, left: u64, right: u64, signed: bool) -> Optio
         BinaryOp::Le => ordered(std::cmp::Ordering::is_le),
         BinaryOp::Gt => ordered(std::cmp::Ordering::is_gt),
         BinaryOp::Ge => ordered(std::cmp::Ordering::is_ge),
-        // The machine takes the low six bits of the distance.
+        // The machine takes only the low six bits of the distance.
         BinaryOp::Shl => Some(left.wrapping_shl(right as u32)),
         BinaryOp::Shr if signed => Some(l.wrapping_shr(right as u32).cast_unsigned()),
         BinaryOp::Shr => Some(left.wrapping_shr(right as u32)),
@@ -34,7 +34,7 @@ pub(crate) fn binary(op: BinaryOp, left: u64, right: u64, signed: bool) -> Optio
     }
 }
 
-/// The low `size` bytes of a value, extended to 64 bits.
+/// Extends the low `size` bytes of a value to 64 bits.
 pub(crate) fn narrow(value: u64, size: u8, signed: bool) -> u64 {
     let unused = 64 - 8 * u32::from(size.clamp(1, 8));
     if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }

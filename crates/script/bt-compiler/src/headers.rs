@@ -1,12 +1,14 @@
-//! Constants of C's headers that no type information has, since they are macros. A script that includes a header has them
-//! all: headers include one another, and which one has a name differs between the C library and the kernel.
+//! Constants of C's headers that are macros and therefore in no type information. A script that
+//! includes any header has them all: headers include one another, and the C library and the kernel
+//! define a name in different headers.
 
 use bt_abi::signals;
 
-/// A header's constants.
+/// Constants of a header.
 type Header = (&'static str, &'static [(&'static str, i64)]);
 
-/// By header: those numbers that x86-64 and arm64 have in common (`include/uapi` of Linux).
+/// Constants by header. They are the numbers that x86-64 and arm64 have in common (`include/uapi`
+/// of Linux).
 #[rustfmt::skip]
 const HEADERS: &[Header] = &[
     ("errno.h", &[
@@ -59,7 +61,8 @@ const HEADERS: &[Header] = &[
         ("SOCK_STREAM", 1), ("SOCK_DGRAM", 2), ("SOCK_RAW", 3), ("SOCK_RDM", 4), ("SOCK_SEQPACKET", 5),
         ("SOCK_CLOEXEC", 0o2_000_000), ("SOCK_NONBLOCK", 0o4000),
     ]),
-    // The kernel's own include/linux/sched.h: states of `task_struct`, the same from 4.14 on, and flags.
+    // Those of the kernel's own include/linux/sched.h: states of `task_struct`, the same from 4.14
+    // on, and flags.
     ("sched.h", &[
         ("TASK_RUNNING", 0), ("TASK_INTERRUPTIBLE", 1), ("TASK_UNINTERRUPTIBLE", 2), ("TASK_NORMAL", 3),
         ("__TASK_STOPPED", 4), ("__TASK_TRACED", 8), ("EXIT_DEAD", 0x10), ("EXIT_ZOMBIE", 0x20),
@@ -207,7 +210,7 @@ const HEADERS: &[Header] = &[
     ]),
 ];
 
-/// The number of a constant, and the header that has it.
+/// Finds a constant; returns its header and its number.
 pub(crate) fn find(name: &str) -> Option<(&'static str, i64)> {
     if let Some(number) = name.strip_prefix("SIG").and_then(signals::number) {
         return Some(("signal.h", number.cast_signed()));

@@ -1,4 +1,5 @@
-//! The typed tree: the type checker makes it of a probe's body, and the emitter reads nothing else of the body.
+//! Typed tree of a probe's body. The type checker builds it, and the emitter reads nothing else of
+//! the body.
 
 use bt_lang::Span;
 use bt_lang::ast::BinaryOp;
@@ -8,12 +9,12 @@ use usdt::args::ArgSpec;
 use super::ty::{Space, Ty};
 use bt_abi::Clock;
 
-/// A variable of a program, by its number there.
+/// Number of a variable in a program.
 pub(crate) type VarId = usize;
-/// A map of the script, by its number.
+/// Number of a map in the script.
 pub(crate) type MapId = usize;
 
-/// An expression with its type.
+/// Expression with its type.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Expr {
     pub(crate) ty: Ty,
@@ -23,7 +24,7 @@ pub(crate) struct Expr {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ExprKind {
-    /// Refused, and reported. No script that has one is returned.
+    /// Refused expression, already reported. No script that contains one is returned.
     Error,
     Int(u64),
     Str(Vec<u8>),
@@ -32,7 +33,7 @@ pub(crate) enum ExprKind {
         map: MapId,
         key: Box<Expr>,
     },
-    /// All CPUs' values as one number.
+    /// Values of all CPUs as one number.
     AggGet {
         map: MapId,
         key: Box<Expr>,
@@ -40,20 +41,22 @@ pub(crate) enum ExprKind {
     Neg(Box<Expr>),
     Not(Box<Expr>),
     BitNot(Box<Expr>),
-    /// Of two numbers or pointers; `signed` says which kind of division, shift and comparison.
+    /// Operation on two numbers or pointers; `signed` selects the kind of division, shift and
+    /// comparison.
     Binary {
         op: BinaryOp,
         left: Box<Expr>,
         right: Box<Expr>,
         signed: bool,
     },
-    /// Whether two values in memory are equal: strings, arrays, tuples. `left` and `right` have types of one form.
+    /// Equality of two values in memory: strings, arrays, tuples. `left` and `right` have types of
+    /// one form.
     MemEq {
         left: Box<Expr>,
         right: Box<Expr>,
         negate: bool,
     },
-    /// Whether the first `count` bytes of two strings differ.
+    /// 1 if the first `count` bytes of two strings differ, else 0.
     StrnCmp {
         left: Box<Expr>,
         right: Box<Expr>,
@@ -64,54 +67,55 @@ pub(crate) enum ExprKind {
         then: Box<Expr>,
         otherwise: Box<Expr>,
     },
-    /// `a ?: b` of two numbers: the first unless it is 0.
+    /// `a ?: b` of two numbers: the first, unless it is 0.
     Elvis(Box<Expr>, Box<Expr>),
-    /// To the type of this expression, from one number to another.
+    /// Conversion of a number to this expression's type.
     Convert(Box<Expr>),
-    /// The low bytes of memory (an array) as a number, or a number as an array.
+    /// Low bytes of memory (an array) as a number, or a number as an array.
     Reinterpret(Box<Expr>),
-    /// A number at an address.
+    /// Number at an address.
     Load {
         addr: Box<Expr>,
         space: Space,
         bits: Option<BitAccess>,
     },
-    /// A value in memory at an address: not read before it is used.
+    /// Value in memory at an address, not read before it is used.
     MemRef {
         addr: Box<Expr>,
         space: Space,
     },
-    /// A part of a value in our own memory, `offset` bytes into it.
+    /// Part of a value in our own memory, at byte `offset`.
     Subobject {
         base: Box<Expr>,
         offset: u32,
         bits: Option<BitAccess>,
     },
-    /// The address of a variable.
+    /// Address of a variable.
     VarAddr(VarId),
-    /// The address of a map itself.
+    /// Address of a map itself.
     MapAddr(MapId),
-    /// An element of an array in our own memory.
+    /// Element of an array in our own memory.
     Elem {
         base: Box<Expr>,
         index: Box<Expr>,
     },
-    /// An index into an array of `count` elements. One that is out of bounds is counted as a failure, and used as it is.
+    /// Index into an array of `count` elements. An index out of bounds counts as a failure, and is
+    /// still used.
     Index {
         index: Box<Expr>,
         count: u32,
     },
-    /// `size` bytes of the context, read directly.
+    /// Direct read of `size` bytes of the context.
     Ctx {
         offset: u32,
         size: u8,
     },
-    /// The address of something in the context.
+    /// Address of something in the context.
     CtxAddr {
         offset: u32,
     },
-    /// The place that a `__data_loc` word of a tracepoint's record points to: its low half is an offset, from the record's
-    /// beginning, or (`relative`) from the word's end.
+    /// Address that a `__data_loc` word of a tracepoint's record points to. Its low half is an
+    /// offset from the record's start, or, if `relative`, from the word's end.
     DataLoc {
         offset: u32,
         relative: bool,
@@ -122,7 +126,7 @@ pub(crate) enum ExprKind {
         stmts: Vec<Stmt>,
         value: Box<Expr>,
     },
-    /// `++` and `--`: adds `by`; the value is the one before where `post`.
+    /// `++` and `--`: adds `by`. With `post`, the value is the one before.
     StepVar {
         var: VarId,
         by: i64,
@@ -146,26 +150,27 @@ pub(crate) enum ExprKind {
     Len(MapId),
 }
 
-/// What is worked out at run time by a helper or a piece of code of its own. Arguments are those of the expression.
+/// Value computed at run time by a helper or by code of its own. The expression holds the
+/// arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Intrinsic {
     Pid,
     Tid,
-    /// Process and thread in one word, as the kernel gives them.
+    /// Process and thread in one word, in the kernel's form.
     PidTid,
     Uid,
     Gid,
     Cpu,
     Comm,
     Now(Clock),
-    /// `CLOCK_MONOTONIC_COARSE` has no helper of its own in old kernels; jiffies.
+    /// `CLOCK_MONOTONIC_COARSE`, which has no helper of its own in old kernels: jiffies.
     Jiffies,
     CurTask,
     Cgroup,
     Random,
     NumaNode,
     Context,
-    /// The address of the probed function (`bpf_get_func_ip`).
+    /// Address of the probed function (`bpf_get_func_ip`).
     FuncIp,
     /// `str(addr[, length])`: reads a string.
     ReadStr(Space),
@@ -189,17 +194,17 @@ pub(crate) enum Intrinsic {
     StrLen,
     /// `strcontains(text, part)`
     Contains,
-    /// `strstr(text, part)`: where the part begins, or -1.
+    /// `strstr(text, part)`: the offset of the part, or -1.
     Find,
     /// `str_concat(a, b)`
     Concat,
     /// `memcmp(a, b, count)`
     MemCmp,
-    /// `write_user(address, value, count)`: whether it worked.
+    /// `write_user(address, value, count)`: returns whether it worked.
     WriteUser,
-    /// Whether this is user code, of a perf sample.
+    /// True if a perf sample was taken in user code.
     UserMode,
-    /// `path(place)`: the whole name of what a `struct path` is about.
+    /// `path(place)`: the full path of a `struct path`.
     Path,
     /// `socket_cookie(socket)`
     SocketCookie,
@@ -207,7 +212,7 @@ pub(crate) enum Intrinsic {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Stmt {
-    /// For its effect.
+    /// Expression evaluated for its effect.
     Expr(Expr),
     SetVar {
         var: VarId,
@@ -219,7 +224,7 @@ pub(crate) enum Stmt {
         value: Expr,
         span: Span,
     },
-    /// `@map[key] = count()` and the like. The agg is the map's.
+    /// `@map[key] = count()` and the like. The aggregation is the map's.
     Aggregate {
         map: MapId,
         key: Expr,
@@ -241,7 +246,7 @@ pub(crate) enum Stmt {
         end: Expr,
         body: Vec<Stmt>,
     },
-    /// The variable is a tuple of key and value.
+    /// Loop over a map. The variable is a tuple of key and value.
     EachKey {
         var: VarId,
         map: MapId,
@@ -250,23 +255,24 @@ pub(crate) enum Stmt {
     Break,
     Continue,
     Return,
-    /// Sends an event. The arguments' types are the fields'.
+    /// Sends an event. The arguments' types are those of its fields.
     Event {
         action: usize,
         args: Vec<Expr>,
     },
-    /// `debugf`: a format of the kernel's, with its end.
+    /// `debugf`: a format for the kernel, with its NUL.
     TracePipe {
         format: Vec<u8>,
         args: Vec<Expr>,
     },
-    /// `join(argv)`: an event of strings that pointers point to, up to a null pointer.
+    /// `join(argv)`: an event with the strings that a null-terminated list of pointers points to.
     Join {
         action: usize,
         argv: Expr,
         space: Space,
     },
-    /// An unrolled loop: a list of statements for each turn. `break` leaves all of them, `continue` goes to the next one.
+    /// Unrolled loop: a list of statements for each turn. `break` leaves all of them, `continue`
+    /// goes to the next one.
     Unrolled(Vec<Vec<Stmt>>),
 }
 
@@ -283,7 +289,7 @@ impl Expr {
         Self::new(ty, ExprKind::Int(value), span)
     }
 
-    /// Its value, if it is a constant.
+    /// Returns the expression's value, if it is a constant.
     pub(crate) fn constant(&self) -> Option<u64> {
         match self.kind {
             ExprKind::Int(value) => Some(value),
@@ -291,7 +297,7 @@ impl Expr {
         }
     }
 
-    /// This address, `offset` bytes further.
+    /// Adds `offset` bytes to this address.
     pub(crate) fn offset(self, offset: u64, ty: Ty) -> Self {
         let span = self.span;
         match self.kind {
@@ -310,14 +316,15 @@ impl Expr {
         }
     }
 
-    /// Whether it is the text of a field of a C struct of our own, behind whose end anything may be.
+    /// Returns true for a text field of a C struct in our own memory. The bytes behind the text's
+    /// end are unspecified.
     pub(crate) fn is_text_of_struct(&self) -> bool {
         let of_struct = |base: &Self| matches!(base.ty, Ty::C { .. });
         matches!((&self.kind, &self.ty), (ExprKind::Subobject { base, .. }, Ty::Str(_)) if of_struct(base))
     }
 
-    /// Whether the expression can leave the program, loop or send events, so that it must not stand between reserving
-    /// and submitting an event.
+    /// Returns true if the expression can leave the program, loop or send events. Such an
+    /// expression must not stand between reserving and submitting an event.
     pub(crate) fn is_complex(&self) -> bool {
         let mut complex = false;
         self.walk(&mut |ex| {
@@ -331,7 +338,7 @@ impl Expr {
         complex
     }
 
-    /// Looks at this expression and those in it, not at blocks' statements.
+    /// Visits this expression and those inside it, but not the statements of blocks.
     pub(crate) fn walk(&self, look: &mut impl FnMut(&Self)) {
         look(self);
         match &self.kind {

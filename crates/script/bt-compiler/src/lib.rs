@@ -1,20 +1,21 @@
-//! The compiler of the bpftrace language: a syntax tree and facts about the target in, a [`Script`] out.
+//! Compiler of the bpftrace language: a syntax tree and facts about the target in, a [`Script`]
+//! out.
 //!
 //! | module | pass or data |
 //! |---|---|
-//! | `compile` | the road: the passes in their order, and at its end the programs, maps and tables of a script |
+//! | `compile` | the passes in their order; the last one builds a script's programs, maps and tables |
 //! | `settings` | the script's settings |
 //! | `types` | types of C: definitions, look-ups, layouts for the runtime |
-//! | `resolve` | attach points to places |
-//! | `check` | bodies to typed trees; the tables of builtins and functions |
-//! | `emit` | typed trees to instructions |
-//! | `ctx` | what passes hand on |
-//! | [`facts`] | what the compiler asks of the target |
-//! | `probe` | what a body is compiled for |
+//! | `resolve` | from attach points to places |
+//! | `check` | from bodies to typed trees; the tables of builtins and functions |
+//! | `emit` | from typed trees to instructions |
+//! | `ctx` | data that the passes hand on |
+//! | [`facts`] | facts that the compiler needs about the target |
+//! | `probe` | context that a body is compiled for |
 //! | `hir`, `ty`, `map` | the typed tree, types, maps |
-//! | `diagnostics`, `internal` | what is wrong with a script; what is wrong with the compiler |
-//! | `fold`, `headers` | constants: how they are computed, those of C's headers |
-//! | [`language`] | the names that the compiler knows |
+//! | `diagnostics`, `internal` | mistakes of a script; mistakes of the compiler |
+//! | `fold`, `headers` | constants: folding them, and those of C's headers |
+//! | [`language`] | names that the compiler knows |
 #![forbid(unsafe_code)]
 #![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
 #![expect(clippy::match_same_arms, reason = "an arm says what is done for its kind, with its own reason")]

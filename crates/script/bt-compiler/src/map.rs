@@ -1,39 +1,39 @@
-//! What is known of a script's maps: the checker finds it out, the emitter relies on it.
+//! Facts about a script's maps, which the checker collects and the emitter relies on.
 
 use bt_lang::Span;
 
 use super::ty::Ty;
 use bt_abi::Aggregation;
 
-/// What is known of a map.
+/// Facts about a map.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct MapInfo {
     pub(crate) name: String,
-    /// [`Ty::Void`] where there is none; nothing while it is not known.
+    /// Type of the key: [`Ty::Void`] if the map has none, `None` while it is unknown.
     pub(crate) key: Option<Ty>,
     pub(crate) value: Option<MapHolds>,
-    /// Of `let @map = kind(entries)`.
+    /// Kind and number of entries of `let @map = kind(entries)`.
     pub(crate) declared: Option<(DeclaredKind, u32)>,
-    /// Where it was first given a value.
+    /// Place where it first gets a value.
     pub(crate) span: Span,
-    /// Whether the script takes keys out one by one: then those that are set are mostly new.
+    /// True if the script deletes single keys. Keys that are set are then mostly new.
     pub(crate) deletes: bool,
-    /// Whether a value is assigned whose type is not known.
+    /// True if a value of unknown type is assigned.
     pub(crate) given: bool,
-    /// Whether the map's own value takes part in a value that it is given (`@a = @a + 1`).
+    /// True if the map's own value takes part in a value that it is given (`@a = @a + 1`).
     pub(crate) feeds_itself: bool,
-    /// Whether it was read while nothing was known of its value.
+    /// True if it was read while nothing was known of its value.
     pub(crate) read_open: bool,
 }
 
-/// What a map holds.
+/// Value type of a map.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum MapHolds {
     Scalar(Ty),
     Agg(Aggregation),
 }
 
-/// The kinds of map that a script can ask for.
+/// Kind of map that a script can ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DeclaredKind {
     Hash,
@@ -44,7 +44,7 @@ pub(crate) enum DeclaredKind {
 }
 
 impl DeclaredKind {
-    /// By the names that scripts use.
+    /// Kinds by the names that scripts use.
     pub(crate) const NAMES: [(&'static str, Self); 5] = [
         ("hash", Self::Hash),
         ("lruhash", Self::LruHash),

@@ -1,4 +1,4 @@
-//! What a body is compiled for: the kind of probe, and where its arguments are.
+//! Context that a body is compiled for: the kind of probe, and where its arguments are.
 
 use std::sync::Arc;
 
@@ -10,49 +10,51 @@ use usdt::args::ArgSpec;
 
 use super::ty::Space;
 
-/// Where a probe's arguments are.
+/// Location of a probe's arguments.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Args {
-    /// There are none.
+    /// No arguments.
     None,
-    /// In the registers that the calling convention says.
+    /// Arguments in the registers of the calling convention.
     Call,
-    /// There is a returned value.
+    /// Returned value only.
     Return,
     Usdt(Vec<ArgSpec>),
-    /// A tracepoint's record.
+    /// Fields of a tracepoint's record.
     Record(Arc<TracepointFormat>),
-    /// Words, one behind the other: names and types, and whether a returned value follows.
+    /// Words one behind the other, with names and types, and the type of a returned value that
+    /// follows.
     Words {
         params: Vec<(String, TypeRef)>,
         returns: Option<TypeRef>,
     },
 }
 
-/// What a body is compiled for.
+/// Context that a body is compiled for.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Context {
     pub(crate) kind: ProbeKind,
     pub(crate) arch: Arch,
-    /// What the builtin `probe` says.
+    /// Text of the builtin `probe`.
     pub(crate) name: String,
-    /// What the builtin `func` says, where the probe's place is a function by name.
+    /// Text of the builtin `func`, if the probe's place is a function by name.
     pub(crate) function: Option<String>,
     pub(crate) args: Args,
-    /// Whose memory numbers point to.
+    /// Memory that numbers point to when used as addresses.
     pub(crate) space: Space,
-    /// The file of a user probe.
+    /// File of a user probe.
     pub(crate) path: Option<String>,
-    /// Where the probe stands in the file's own terms, where that is one place.
+    /// Address of the probe in the file's own terms, if it has just one place.
     pub(crate) vaddr: Option<u64>,
-    /// Words of the context, by their offsets, without which the body does not run: an iterator's objects.
+    /// Offsets of words of the context that must not be 0, or the body does not run: an iterator's
+    /// objects.
     pub(crate) present: Vec<u32>,
-    /// Whether the program itself must let other processes than the one of `-p` go.
+    /// True if the program itself must skip other processes than that of `-p`.
     pub(crate) filters_pid: bool,
 }
 
 impl Context {
-    /// Whether the context is `struct pt_regs`.
+    /// Returns true if the context is `struct pt_regs`.
     pub(crate) fn has_registers(&self) -> bool {
         matches!(
             self.kind,
@@ -60,12 +62,12 @@ impl Context {
         )
     }
 
-    /// Whether the probe is in a process's own code.
+    /// Returns true if the probe is in a process's own code.
     pub(crate) fn is_user(&self) -> bool {
         matches!(self.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt)
     }
 
-    /// Whether the context is that of a perf event, which has the registers, too.
+    /// Returns true if the context is that of a perf event, which also has the registers.
     pub(crate) fn is_sample(&self) -> bool {
         matches!(
             self.kind,
@@ -78,14 +80,14 @@ impl Context {
     }
 }
 
-/// Where a function's integer arguments, its returned value, its stack pointer and its instruction pointer are in
-/// `struct pt_regs`: System V ABI for x86-64, section 3.2.3; AAPCS64, section 6.4.
+/// Offsets in `struct pt_regs` of a function's integer arguments, returned value, stack pointer and
+/// instruction pointer: System V ABI for x86-64, section 3.2.3; AAPCS64, section 6.4.
 pub(crate) struct Registers {
     pub(crate) args: &'static [u32],
     pub(crate) result: u32,
     pub(crate) stack: u32,
     pub(crate) instruction: u32,
-    /// How far above the stack pointer arguments begin when a function is entered.
+    /// Distance in bytes from the stack pointer up to the stack arguments, on entry to a function.
     pub(crate) stack_args: u64,
 }
 
@@ -94,7 +96,7 @@ const X86_64: Registers =
 const AARCH64: Registers =
     Registers { args: &[0, 8, 16, 24, 32, 40, 48, 56], result: 0, stack: 248, instruction: 256, stack_args: 0 };
 
-/// The registers of a machine.
+/// Returns the register offsets of an architecture.
 pub(crate) fn registers(arch: Arch) -> &'static Registers {
     match arch {
         Arch::X86_64 => &X86_64,

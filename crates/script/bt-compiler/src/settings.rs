@@ -1,4 +1,4 @@
-//! Settings: of the script's `config = { }`, and of the environment, which has the last word.
+//! Settings of the script's `config = { }`, and of the environment, which has the last word.
 
 use bt_lang::Diagnostic;
 use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
@@ -6,10 +6,10 @@ use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
 use bpf_program::License;
 use bt_abi::{Config, MissingProbes, StackMode};
 
-/// How a setting is taken over; false if the value is none for it.
+/// Function that applies a setting; returns false if the value is invalid for it.
 type Take = fn(&mut Config, &str) -> bool;
 
-/// All settings: name, what its value is, and where it goes.
+/// All settings: name, description of the value, and function that applies it.
 pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ("max_strlen", "the longest string of str(), in bytes: 1 to 16384", |config, text| {
         number(text).filter(|n| (1..=16384).contains(n)).map(|n| config.max_strlen = n as u32).is_some()
@@ -61,10 +61,10 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     }),
 ];
 
-/// Settings that only the runtime obeys, each by its name in [`Config::others`].
+/// Settings that only the runtime obeys, each under its name in [`Config::others`].
 const OF_THE_RUNTIME: [&str; 1] = ["max_cat_bytes"];
 
-/// Settings that change how much bpftrace does, and nothing here.
+/// Settings that change how much work bpftrace does, and nothing here.
 const IGNORED: [&str; 10] = [
     "cache_user_symbols",
     "lazy_symbolication",
@@ -90,7 +90,7 @@ fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// Takes over one line of the script's settings.
+/// Applies one line of the script's settings.
 pub(crate) fn entry(config: &mut Config, entry: &ConfigEntry, diagnostics: &mut Vec<Diagnostic>) {
     let text = match &entry.value {
         ConfigValue::Int(number) => number.to_string(),
@@ -104,7 +104,7 @@ pub(crate) fn entry(config: &mut Config, entry: &ConfigEntry, diagnostics: &mut 
     }
 }
 
-/// Takes over a setting of the environment, where those that are not known are nobody's mistake: they may be for another
+/// Applies a setting of the environment. Unknown ones are no mistake, since they may be for another
 /// version.
 pub(crate) fn environment(config: &mut Config, name: &str, text: &str, diagnostics: &mut Vec<Diagnostic>) {
     if name == "dummy_ts_map" {
@@ -120,7 +120,7 @@ fn is_known(name: &str) -> bool {
     SETTINGS.iter().any(|(known, ..)| *known == name) || OF_THE_RUNTIME.contains(&name) || IGNORED.contains(&name)
 }
 
-/// Takes over a setting by name; those of the environment have no place in the script.
+/// Applies a setting by name. Settings of the environment have no place in the script.
 pub(crate) fn set(config: &mut Config, key: &str, text: &str, at: Span, value_at: Span) -> Result<(), Box<Diagnostic>> {
     let lower = key.to_ascii_lowercase();
     let name = lower.strip_prefix("bpftrace_").unwrap_or(&lower);

@@ -1,4 +1,4 @@
-//! The compiler's types: what an expression is, with all that is needed to emit code for it.
+//! Types of expressions, with everything that emitting their code needs.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,22 @@ use typeinfo::TypeRef;
 
 use bt_abi::{Aggregation, StackMode, ValueType};
 
-/// Whose memory an address is of.
+/// Memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Space {
-    /// The kernel's.
+    /// Kernel memory.
     Kernel,
-    /// The process's.
+    /// Memory of the process.
     User,
-    /// Decided by the address at run time: the kernel's have the highest bit set, on x86-64 and on arm64.
+    /// Either, decided by the address at run time: kernel addresses have the highest bit set, on
+    /// x86-64 and on arm64.
     Any,
 }
 
-/// A type.
+/// Type of an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Ty {
-    /// Not known: not yet, or refused and reported.
+    /// Unknown type: not known yet, or refused and reported.
     Unknown,
     Void,
     Int {
@@ -37,7 +38,7 @@ pub(crate) enum Ty {
         to: TypeRef,
         space: Space,
     },
-    /// A pointer to a value of our own, of a type that C may not have.
+    /// Pointer to a value of our own, of a type that C may not have.
     Ref(Box<Ty>),
     Str(u32),
     Buf(u32),
@@ -47,7 +48,7 @@ pub(crate) enum Ty {
     },
     Tuple(Vec<Ty>),
     Record(Vec<(String, Ty)>),
-    /// A struct or union.
+    /// Struct or union.
     C {
         ty: TypeRef,
         size: u32,
@@ -57,9 +58,9 @@ pub(crate) enum Ty {
         mode: StackMode,
         depth: u32,
     },
-    /// A value that scripts keep and print, and of which only the runtime knows what it means.
+    /// Value that scripts keep and print, with a meaning that only the runtime knows.
     Opaque(ValueType),
-    /// What `count()` and the like give: only a map can hold it.
+    /// Result of `count()` and the like, which only a map can hold.
     Agg(Aggregation),
 }
 
@@ -67,13 +68,14 @@ pub(crate) const I64: Ty = Ty::Int { size: 8, signed: true };
 pub(crate) const U64: Ty = Ty::Int { size: 8, signed: false };
 pub(crate) const U32: Ty = Ty::Int { size: 4, signed: false };
 
-/// No value is larger, so that sums of sizes need no care: a multiple of all alignments.
+/// Limit on a value's size in bytes, small enough that sums of sizes can't overflow. It is a
+/// multiple of all alignments.
 pub(crate) const MAX_SIZE: u32 = 1 << 28;
-/// The most types that a type is made of.
+/// Limit on the number of types that make up a type.
 pub(crate) const MAX_PARTS: usize = 512;
 
 impl Ty {
-    /// Whether a register holds it.
+    /// Returns true if a register can hold it.
     pub(crate) fn is_scalar(&self) -> bool {
         match self {
             Self::Int { .. } | Self::Bool | Self::Enum { .. } | Self::Ptr { .. } | Self::Ref(_) => true,
@@ -82,7 +84,7 @@ impl Ty {
         }
     }
 
-    /// Whether arithmetic can be done with it.
+    /// Returns true if arithmetic is possible with it.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, Self::Int { .. } | Self::Bool | Self::Enum { .. })
     }
@@ -105,7 +107,7 @@ impl Ty {
         }
     }
 
-    /// Bytes in memory, [`MAX_SIZE`] if it is larger.
+    /// Returns its size in memory in bytes, at most [`MAX_SIZE`].
     pub(crate) fn size(&self) -> u32 {
         let size = match self {
             Self::Unknown | Self::Agg(_) => 0,
@@ -118,8 +120,8 @@ impl Ty {
         size.min(MAX_SIZE)
     }
 
-    /// How many types it is made of, itself included. Nothing is kept of a type that has more than [`MAX_PARTS`]: a tuple of
-    /// two tuples of two tuples... doubles with each statement.
+    /// Counts the types that make it up, itself included. A type of more than [`MAX_PARTS`] is not
+    /// kept: a tuple of two tuples of two tuples... doubles with each statement.
     pub(crate) fn all_parts(&self) -> usize {
         match self {
             Self::Array { elem, .. } => 1 + elem.all_parts(),
@@ -129,7 +131,7 @@ impl Ty {
         }
     }
 
-    /// Its place in a tuple is a multiple of this.
+    /// Returns its alignment in a tuple, in bytes.
     pub(crate) fn align(&self) -> u32 {
         match self {
             Self::Array { elem, .. } => elem.align(),
@@ -137,8 +139,8 @@ impl Ty {
         }
     }
 
-    /// The runtime's type of it, as far as that is known without the types of the target: what has parts, names or a
-    /// definition there is [`ValueType::None`], or the number that it is.
+    /// Returns the runtime's type, as far as it is known without the types of the target. A type
+    /// with parts or a definition becomes [`ValueType::None`], an enumeration its number.
     pub(crate) fn in_memory(&self) -> Cow<'_, ValueType> {
         Cow::Owned(match self {
             Self::Opaque(value) => return Cow::Borrowed(value),
@@ -161,7 +163,7 @@ impl Ty {
         })
     }
 
-    /// The parts of a tuple or record with their offsets.
+    /// Returns the parts of a tuple or record with their offsets.
     pub(crate) fn parts(&self) -> Vec<(Option<&str>, u32, &Self)> {
         match self {
             Self::Tuple(items) => {
@@ -176,7 +178,7 @@ impl Ty {
         }
     }
 
-    /// The type that values of both fit, if there is one.
+    /// Returns the type that values of both types fit, if there is one.
     pub(crate) fn join(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a.clone()),
@@ -218,7 +220,8 @@ impl Ty {
     }
 }
 
-/// Fields of both by name, in the order of the first.
+/// Joins two records by the names of their fields, in the order of the first; `None` if `b` lacks a
+/// field.
 fn join_records(a: &[(String, Ty)], b: &[(String, Ty)]) -> Option<Ty> {
     let field = |(name, ty): &(String, Ty)| {
         let other = b.iter().find(|(other, _)| other == name)?;
@@ -227,7 +230,8 @@ fn join_records(a: &[(String, Ty)], b: &[(String, Ty)]) -> Option<Ty> {
     a.iter().map(field).collect::<Option<_>>().map(Ty::Record)
 }
 
-/// The integer that holds both; of mixed signs a signed one, twice as wide as the unsigned one where there is one.
+/// Returns the integer that holds both. For mixed signs it is signed, and twice as wide as the
+/// unsigned one, up to 8 bytes.
 fn join_ints((a, x): (u8, bool), (b, y): (u8, bool)) -> Ty {
     if x == y {
         return Ty::Int { size: a.max(b), signed: x };
@@ -236,7 +240,7 @@ fn join_ints((a, x): (u8, bool), (b, y): (u8, bool)) -> Ty {
     Ty::Int { size: signed.max(unsigned.saturating_mul(2)).min(8), signed: true }
 }
 
-/// Offsets of fields in order, and the size of all.
+/// Returns the fields' offsets in order, and the size of all.
 fn lay_out<'t>(types: impl Iterator<Item = &'t Ty>) -> (Vec<u32>, u32) {
     let (mut size, mut align) = (0_u32, 1);
     let offsets = types.map(|ty| {
@@ -249,7 +253,8 @@ fn lay_out<'t>(types: impl Iterator<Item = &'t Ty>) -> (Vec<u32>, u32) {
     (offsets, size.next_multiple_of(align))
 }
 
-/// What a script reads from a map that gathers so: one number, where there is one.
+/// Returns the type that a script reads from a map with this aggregation; `None` if it isn't one
+/// number.
 pub(crate) fn read_type(aggregation: &Aggregation) -> Option<Ty> {
     aggregation.number_is_signed().map(|signed| Ty::Int { size: 8, signed })
 }

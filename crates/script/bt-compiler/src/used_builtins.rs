@@ -1,9 +1,10 @@
-//! The builtins of its probe that a body uses. What it does not use can't make the programs of two targets different.
+//! Builtins of its probe that a body uses. An unused one can't make the programs of two targets
+//! differ.
 
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_type};
 use bt_lang::ast::{Expr, ExprKind, Item, ItemKind, Type, TypeKind};
 
-/// Which builtins a body uses.
+/// Set of the builtins that a body uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UsedBuiltins {
     /// `probe`
@@ -16,7 +17,7 @@ pub(crate) struct UsedBuiltins {
     pub(crate) numbered: bool,
     /// `retval`
     pub(crate) retval: bool,
-    /// `uaddr`, and types, which may be those of the traced file.
+    /// `uaddr`, and types that may be the traced file's.
     pub(crate) path: bool,
     /// `uaddr`
     pub(crate) address: bool,
@@ -51,7 +52,8 @@ impl VisitMut for UsedBuiltins {
 }
 
 impl UsedBuiltins {
-    /// What a probe uses; nothing for other items. The item is not changed, but the tree has only a visitor that could.
+    /// Collects what a probe uses; nothing for other items. The item is not changed, but the tree
+    /// only has a mutable visitor.
     pub(crate) fn of(item: &mut Item) -> Self {
         let mut used = Self::default();
         if let ItemKind::Probe(probe) = &mut item.kind {
@@ -64,7 +66,7 @@ impl UsedBuiltins {
     }
 }
 
-/// Whether a type is the language's own, so that no file has a say in it.
+/// Returns true if a type is the language's own, which no file can define.
 fn is_own_type(name: &str) -> bool {
     name.trim_start_matches('u').starts_with("int") || matches!(name, "bool" | "char" | "string" | "buffer" | "void")
 }

@@ -8,7 +8,7 @@ use bt_engine::{Script, Target};
 
 const SCRIPT: &str = "tracepoint:raw_syscalls:sys_enter { @calls[@syscall[args.id]] = count(); }";
 
-/// Counts those of the command in `words`, and writes them to `out`.
+/// Counts the calls of the command in `words`, and writes them to `out`.
 pub(crate) fn count(
     mut words: impl Iterator<Item = OsString>,
     mut out: impl Write,
@@ -20,7 +20,7 @@ pub(crate) fn count(
     let mut session = Script::builder(SCRIPT).target(target).compile()?.load()?;
     session.attach()?;
     while !session.is_over() {
-        // This script prints nothing while it runs; what another one prints comes here.
+        // This script prints nothing while it runs; the output of another one comes here.
         for event in session.poll(Duration::from_millis(50))? {
             writeln!(out, "{event:?}")?;
         }

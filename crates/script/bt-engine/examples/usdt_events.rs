@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bt_engine::{Event, Script, Target};
 
-/// Writes the hits that `words` ask for to `out`.
+/// Writes the hits for `words` to `out`.
 pub(crate) fn listen(words: &[String], mut out: impl Write) -> Result<(), Box<dyn std::error::Error>> {
     let [pid, probe, rest @ ..] = words else {
         return Err("usage: usdt_events PID PROVIDER:PROBE [COUNT]".into());

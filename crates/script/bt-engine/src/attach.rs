@@ -13,13 +13,13 @@ use uapi::perf::CPU_CLOCK;
 use crate::Error;
 use crate::observe::{Notice, Observer};
 
-/// How many probes there are of those that are run rather than attached.
+/// Returns the number of probes that are run rather than attached.
 pub(crate) fn run_by_hand(script: &Script) -> usize {
     let by_hand = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End | Attach::Signal { .. });
     script.probes.iter().filter(by_hand).map(|probe| probe.count).sum()
 }
 
-/// The files that user probes are in.
+/// Returns the files that user probes are in.
 pub(crate) fn files(script: &Script) -> Vec<PathBuf> {
     let path = |probe: &ScriptProbe| match &probe.attach {
         Attach::Uprobe { path, .. } => Some(path.clone()),
@@ -31,27 +31,28 @@ pub(crate) fn files(script: &Script) -> Vec<PathBuf> {
     files
 }
 
-/// Whether there is anything to attach or to wait for.
+/// Returns true if there is anything to attach or to wait for.
 pub(crate) fn is_live(script: &Script) -> bool {
     let live = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Manual { .. });
     script.probes.iter().any(live)
 }
 
-/// Whether anything may still come once all is attached: iterators have then gone through what there is.
+/// Returns true if anything may still come once all is attached: iterators have ended by then.
 pub(crate) fn goes_on(script: &Script) -> bool {
     let is_through =
         |attach: &Attach| matches!(attach, Attach::Begin | Attach::End | Attach::Manual { .. } | Attach::Iterator);
     script.probes.iter().any(|probe| !is_through(&probe.attach))
 }
 
-/// Attaches all, and gives the number of probes.
+/// Attaches all probes; returns their number.
 pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observer) -> Result<usize, Error> {
     let mut count = 0;
-    // Where several programs stand at one place, the kernel runs those of uprobes, kprobes and fentry in the reverse
-    // order of their attachment, all others in it: so blocks run in the script's order.
+    // If several programs are at one place, the kernel runs those of uprobes, kprobes and fentry
+    // in the reverse order of their attachment, all others in the same order: so blocks run in the
+    // script's order.
     let is_timer = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Interval { .. });
     let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe) && !is_timer(probe));
-    // Clocks begin when all else is there, which may take seconds.
+    // Timers begin after all other attachments, which may take seconds.
     let timers = script.probes.iter().filter(is_timer);
     let backward = script.probes.iter().rev().filter(|probe| runs_in_reverse(script, probe));
     let mut groups: Vec<Vec<&ScriptProbe>> = Vec::new();
@@ -82,7 +83,7 @@ pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observe
     Ok(count)
 }
 
-/// Whether both are user probes of one program in one file: one link does for all such.
+/// Returns true if both are user probes of one program in one file: one link does for all such.
 fn share_a_link(one: &ScriptProbe, other: &ScriptProbe) -> bool {
     match (&one.attach, &other.attach) {
         (Attach::Uprobe { path, pid, .. }, Attach::Uprobe { path: other_path, pid: other_pid, .. }) => {
@@ -146,8 +147,8 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
     }
 }
 
-/// Attaches to the threads of a process; those that begin later are the kernel's to find, and those that end meanwhile are
-/// no loss.
+/// Attaches to the threads of a process. The kernel adds threads that start later; threads that end
+/// meanwhile are no loss.
 fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
     // The first thread may have ended before the others.
     let first = stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
@@ -163,7 +164,8 @@ fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>)
     Ok(())
 }
 
-/// Attaches to the threads of processes, or else to all CPUs. Of several processes, some may have ended.
+/// Attaches to the threads of processes, or else to all CPUs. Some of several processes may have
+/// ended.
 fn on_all_of(
     of: Option<&ThreadsOf>,
     mut attach: impl FnMut(Scope) -> Result<(), SessionError>,

@@ -1,4 +1,4 @@
-//! What a script is compiled with.
+//! Options of a script's compilation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::observe::{Nobody, Observer, SharedObserver};
 use crate::script::ParsedScript;
 use crate::{Error, Script};
 
-/// A script's text and what it is compiled with. Made by [`Script::builder`].
+/// A script's text and the options of its compilation. Made by [`Script::builder`].
 #[derive(Clone)]
 pub struct Builder {
     pub(crate) name: Arc<str>,
@@ -18,7 +18,7 @@ pub struct Builder {
     pub(crate) observer: SharedObserver,
 }
 
-/// What scripts may do, and where facts for them are looked for.
+/// Permissions of scripts, and sources of facts for them.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct Options {
@@ -49,100 +49,104 @@ impl Builder {
         Self { name: "script".into(), text: text.into(), target: Target::All, options, observer: Arc::new(Nobody) }
     }
 
-    /// What diagnostics call the script; `script` by default.
+    /// Sets the script's name in diagnostics; `script` by default.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Whose events count; everybody's by default.
+    /// Sets the processes to trace; all by default.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.target = target;
         self
     }
 
-    /// The script's positional parameters, `$1` and so on.
+    /// Sets the script's positional parameters, `$1` and so on.
     #[must_use]
     pub fn params(mut self, params: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.options.params = params.into_iter().map(Into::into).collect();
         self
     }
 
-    /// A setting of bpftrace's language, as in a script's `config` (`max_strlen`), which has precedence. bpftrace takes these
-    /// from variables of the environment; the engine reads none.
+    /// Adds a setting of bpftrace's language, as in a script's `config` (`max_strlen`), which has
+    /// precedence. bpftrace takes these from variables of the environment; the engine reads none.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options.settings.push((name.into(), value.into()));
         self
     }
 
-    /// A directory in which debug files are looked for as well.
+    /// Adds a directory in which debug files are looked for as well.
     #[must_use]
     pub fn debug_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.debug_folders.push(folder.into());
         self
     }
 
-    /// A file that lists the kernel's functions that can be probed, a name a line, in place of tracefs's.
+    /// Sets a file that lists the kernel's functions that can be probed, a name a line, in place of
+    /// tracefs's.
     #[must_use]
     pub fn traceable_functions(mut self, file: impl Into<PathBuf>) -> Self {
         self.options.traceable_functions = Some(file.into());
         self
     }
 
-    /// Whether the script may change or stop others: `system()`, `signal()`, probes at places that can't be verified. Not by
-    /// default.
+    /// Sets whether the script may change or stop others: `system()`, `signal()`, probes at places
+    /// that can't be verified. Off by default.
     #[must_use]
     pub fn allow_unsafe(mut self, allow: bool) -> Self {
         self.options.allow_unsafe = allow;
         self
     }
 
-    /// Whether reads of memory and look-ups of keys that fail are counted and reported, too. Not by default.
+    /// Sets whether failed reads of memory and failed look-ups of keys are counted and reported,
+    /// too. Off by default.
     #[must_use]
     pub fn report_reads(mut self, report: bool) -> Self {
         self.options.report_reads = report;
         self
     }
 
-    /// Whether processes count, too, that the target's process starts from now on. Not by default; only in the kernel's
-    /// first PID namespace.
+    /// Sets whether processes that the target's process starts from now on are traced, too. Off by
+    /// default; works only in the kernel's first PID namespace.
     #[must_use]
     pub fn follow_forks(mut self, follow: bool) -> Self {
         self.options.follow_forks = follow;
         self
     }
 
-    /// Whether a [`Target::Command`] limits user probes only, as bpftrace's `-c` does, and all other probes count everybody's
-    /// events. Not by default.
+    /// Sets whether a [`Target::Command`] limits user probes only, as bpftrace's `-c` does, and all
+    /// other probes trace all processes. Off by default.
     #[must_use]
     pub fn command_limits_user_probes(mut self, limits: bool) -> Self {
         self.options.command_limits_user_probes = limits;
         self
     }
 
-    /// Whether events are handed out in the order of time, which holds each back for a moment. So it is by default.
+    /// Sets whether events are handed out in the order of time, which holds each back for a moment.
+    /// On by default.
     #[must_use]
     pub fn ordered(mut self, ordered: bool) -> Self {
         self.options.ordered = ordered;
         self
     }
 
-    /// Who takes what is reported while the engine works; nobody by default.
+    /// Sets the observer, which takes reports while the engine works; none by default.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = observer;
         self
     }
 
-    /// Parses the script. The machine is not asked for anything.
+    /// Parses the script. This asks the machine for nothing.
     pub fn parse(self) -> Result<ParsedScript, Error> {
         ParsedScript::parse(self)
     }
 
-    /// Parses and compiles the script. A command of the target's is started; it waits before its first instruction.
+    /// Parses and compiles the script. Starts the command of a target; it waits before its first
+    /// instruction.
     pub fn compile(self) -> Result<Script, Error> {
         let parsed = self.parse()?;
         let warnings = parsed.warnings().to_vec();
@@ -151,7 +155,7 @@ impl Builder {
         Ok(script)
     }
 
-    /// The facts that scripts for this target are compiled with, to list what can be attached.
+    /// Returns the facts that scripts for this target are compiled with, to list possible probes.
     pub fn facts(self) -> Result<Facts, Error> {
         // A command that is only looked at is not run: it ends here.
         let (subject, _held) = Subject::open(&self.target)?;

@@ -8,26 +8,26 @@ use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeR
 
 use crate::{Facts, TargetFacts as _};
 
-/// The types of the kernel and of files, read when they are first asked for.
+/// Types of the kernel and of files, read on first use.
 pub struct Declarations<'a> {
     facts: &'a Facts,
     kernel: OnceCell<Option<Known<'a>>>,
     files: RefCell<HashMap<String, Option<Rc<Known<'a>>>>>,
 }
 
-/// One source's types.
+/// Types of one source.
 struct Known<'a> {
     store: TypeStore<'a>,
     source: SourceId,
 }
 
 impl<'a> Declarations<'a> {
-    /// Reads the types of the kernel and of files when they are first needed.
+    /// Creates it; the types of the kernel and of files are read on first use.
     pub fn new(facts: &'a Facts) -> Self {
         Self { facts, kernel: OnceCell::new(), files: RefCell::default() }
     }
 
-    /// The arguments of a probe, a declaration each.
+    /// Returns the arguments of a probe, a declaration each.
     pub fn arguments(&self, kind: &str, probe: &str) -> Vec<String> {
         let (target, name) = probe.rsplit_once(':').unwrap_or(("", probe));
         match kind {
@@ -48,8 +48,8 @@ impl<'a> Declarations<'a> {
         }
     }
 
-    /// The definitions of a struct, and whose each is: the kernel's, and that of the first of the process's files which has
-    /// one.
+    /// Returns the definitions of a struct, each with its source: the kernel's, and that of the
+    /// first of the process's files that has one.
     pub fn definitions(&self, kind: NameKind, name: &str) -> Vec<(String, String)> {
         let of_kernel = self.kernel().and_then(|known| known.definition(kind, name));
         let of_kernel = of_kernel.map(|definition| ("vmlinux".to_owned(), definition));
@@ -109,7 +109,7 @@ impl Known<'_> {
     }
 }
 
-/// A declaration as bpftrace writes it: the stars stand with the type.
+/// Formats a declaration as bpftrace writes it: the stars follow the type directly.
 fn declared(ty: &str, name: &str) -> String {
     format!("{} {name}", ty.replace(" *", "*"))
 }

@@ -1,4 +1,4 @@
-//! Events: what has left the ring, and what it asks for.
+//! Events that have left the ring, and their requests.
 
 use bt_abi::{ActionKind, PrintTo};
 use bt_lang::Span;
@@ -7,20 +7,20 @@ use bt_runtime::table::{Cell, Table};
 
 use crate::session::RuntimeFailure;
 
-/// What a script asked for, or what went wrong in it.
+/// A request of a script, or a failure in it.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// `printf()`, `errorf()` or `warnf()`.
     #[non_exhaustive]
     Printf {
-        /// The text, formatted. It is not escaped: scripts print what they like.
+        /// Formatted text. It is not escaped: scripts may print anything.
         text: String,
-        /// Which of the three.
+        /// Function that was called.
         to: PrintTo,
-        /// The call in the script.
+        /// Call in the script.
         span: Span,
-        /// The calls of macros that it was expanded from, the innermost first.
+        /// Calls of macros that it was expanded from, the innermost first.
         callers: Vec<Span>,
     },
     /// `print()` of a value.
@@ -36,16 +36,16 @@ pub enum Event {
     /// `cat()`: a file is to be shown.
     #[non_exhaustive]
     Cat {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// How many bytes of it at most.
+        /// Limit on the bytes of it.
         limit: u64,
     },
     /// `system()`: a command for the shell is to be run.
     System(String),
-    /// `exit()`: nothing that came later is handed out but what `end` probes print.
+    /// `exit()`: nothing that came later is handed out, except the output of `end` probes.
     Exit(u8),
-    /// Something failed at a place of the script for the first time.
+    /// A failure at a place of the script, for the first time.
     Failure(RuntimeFailure),
 }
 
@@ -54,14 +54,15 @@ pub enum Event {
 pub(crate) struct RawEvent(pub(crate) Box<[u8]>);
 
 impl RawEvent {
-    /// An event's bytes, whatever they are: what has not the form of an event is an error when it is decoded.
+    /// Copies an event's bytes unchecked: a wrong form is an error when the event is decoded.
     #[expect(clippy::unnecessary_wraps, reason = "what takes events from the ring asks whether to keep them")]
     pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
         Some(Self(bytes.into()))
     }
 }
 
-/// An event with its values, which were looked up when it came: a process may be gone when it is shown.
+/// An event with its values, which were looked up when it came: a process may be gone when it is
+/// shown.
 #[derive(Debug)]
 pub(crate) struct DecodedEvent {
     pub(crate) action: usize,
@@ -69,17 +70,17 @@ pub(crate) struct DecodedEvent {
     pub(crate) bytes: Box<[u8]>,
 }
 
-/// Whether an action asks for the end.
+/// Returns true if an action asks for the end.
 pub(crate) fn is_exit(kind: &ActionKind) -> bool {
     matches!(kind, ActionKind::Exit)
 }
 
-/// A field's number; 0 if it has none.
+/// Returns a field's number; 0 if it has none.
 pub(crate) fn number(value: Option<&Value>) -> i128 {
     value.and_then(Value::number).unwrap_or_default()
 }
 
-/// The strings of an array that are not empty, joined.
+/// Joins the strings of an array that are not empty.
 pub(crate) fn joined(values: &[Value], delimiter: &str) -> String {
     let Some(Value::Array(strings)) = values.first() else { return String::new() };
     let texts: Vec<String> = strings.iter().map(bt_runtime::text::value).filter(|text| !text.is_empty()).collect();

@@ -1,9 +1,10 @@
 //! Runs bpftrace scripts from Rust: compiled straight to BPF, with neither LLVM nor libbpf.
 //!
-//! [`Script::builder`] takes a script's text and the processes whose events count. [`Builder::compile`] makes BPF programs of it,
-//! or [`Diagnostics`] with the places of the mistakes. [`Script::load`] gives them to the kernel, [`Session::attach`] attaches
-//! them, [`Session::poll`] hands out [`Event`]s with typed values in the order of time, and [`Session::finish`] detaches
-//! everything, runs the script's `end` probes and reads its maps.
+//! [`Script::builder`] takes a script's text and the processes to trace. [`Builder::compile`] makes
+//! BPF programs of it, or [`Diagnostics`] with the places of the mistakes. [`Script::load`] gives
+//! them to the kernel, [`Session::attach`] attaches them, [`Session::poll`] hands out [`Event`]s
+//! with typed values in the order of time, and [`Session::finish`] detaches everything, runs the
+//! script's `end` probes and reads its maps.
 //!
 //! ```no_run
 #![doc = include_str!("../examples/count_syscalls.rs")]
@@ -11,12 +12,13 @@
 //!
 //! A second example, `usdt_events`, receives the events of a process's static probes.
 //!
-//! The engine needs Linux 5.10 or later, and the capabilities `CAP_BPF` and `CAP_PERFMON` (or root) from [`Script::load`] on; a
-//! script whose target is a process reads that process's files. It prints nothing, installs no signal handler, ends no
-//! process but a [`Target::Command`]'s, and reads no environment variable but `PATH` and `TZ`. `system()` and `cat()` of scripts are
-//! [`Event`]s: the caller does what they ask for, or does not. What is only reported goes to an [`Observer`].
+//! The engine needs Linux 5.10 or later, and the capabilities `CAP_BPF` and `CAP_PERFMON` (or root)
+//! from [`Script::load`] on; a script whose target is a process reads that process's files. It
+//! prints nothing, installs no signal handler, ends no process but a [`Target::Command`]'s, and
+//! reads no environment variable but `PATH` and `TZ`. `system()` and `cat()` of scripts are
+//! [`Event`]s: the caller decides whether to carry them out. Mere reports go to an [`Observer`].
 //!
-//! A [`Session`] belongs to one thread; the ring of events is emptied by a thread of its own.
+//! A [`Session`] belongs to one thread; another thread empties the ring of events.
 #![forbid(unsafe_code)]
 
 mod attach;
@@ -33,7 +35,7 @@ mod process_id;
 mod script;
 mod session;
 
-// What stands in signatures here, so that a user needs no other crate of ours.
+// Types of signatures here, so that a user needs no other crate of ours.
 pub use bpf_program::wire::WrongSize;
 pub use bpf_session::SessionError;
 pub use bt_abi::{FailureKind, PrintTo};

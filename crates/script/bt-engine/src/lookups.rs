@@ -1,4 +1,4 @@
-//! What the runtime asks of the machine: symbols, names, the time zone.
+//! Look-ups of the runtime on the machine: symbols, names, the time zone.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use text::{patterns, printable};
 
 use crate::observe::{Notice, SharedObserver};
 
-/// The machine's answers, each looked up when it is first asked for.
+/// Look-ups on the machine, each made on first use.
 pub(crate) struct Machine {
     kernel: Rc<OnceCell<KernelSymbols>>,
     user: UserSymbols,
@@ -23,15 +23,15 @@ pub(crate) struct Machine {
     cgroups: RefCell<HashMap<(u64, String), CgroupPaths>>,
     zone: OnceCell<TimeZone>,
     clocks: OnceCell<Clocks>,
-    /// Whether times are a map's numbers, and count from 1970.
+    /// True if times are a map's numbers, which count from 1970.
     own_times: bool,
     observer: SharedObserver,
 }
 
-/// A cgroup's hierarchies by name, each with its path there.
+/// Hierarchies of a cgroup by name, each with its path there.
 type CgroupPaths = Vec<(String, String)>;
 
-/// What to add to a clock to get the time since 1970, in nanoseconds.
+/// Differences between clocks and the time since 1970, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Clocks {
     boot: i64,
@@ -68,25 +68,25 @@ impl Machine {
 }
 
 impl Machine {
-    /// Finds symbols in what this log has of processes that are gone, too.
+    /// Finds symbols of processes that are gone, too, by this log of their mappings.
     pub(crate) fn read_log(&self, log: sys::CodeLog) {
         self.user.read_log(log);
     }
 
-    /// Reads what a process has mapped: its symbols may be asked for when it is gone.
+    /// Reads the mappings of a process: its symbols may be needed when it is gone.
     pub(crate) fn remember(&self, pid: u32) {
         self.user.remember(pid);
     }
 }
 
-/// A symbol of a process as it may be printed: its names are whatever its files have.
+/// Returns a symbol of a process as it may be printed: its files can have any names.
 fn printable(symbol: symbolize::Symbol) -> Symbol {
     let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), line: place.line });
     let (name, module) = (plain(symbol.name), symbol.module.map(plain));
     Symbol { name, module, place, offset: symbol.offset, inlined: symbol.inlined }
 }
 
-/// A text of others as it may be printed.
+/// Returns foreign text as it may be printed.
 fn plain(text: String) -> String {
     if printable::is_plain(text.as_bytes()) { text } else { printable::text(text.as_bytes()).into_owned() }
 }
@@ -140,7 +140,7 @@ impl Lookups for Machine {
     }
 
     fn since_epoch(&self, clock: Clock) -> i64 {
-        /// `CLOCK_TAI` is ahead by the leap seconds, 37 since 2017 (IERS Bulletin C).
+        /// Seconds that `CLOCK_TAI` is ahead: the leap seconds, 37 since 2017 (IERS Bulletin C).
         const LEAP_SECONDS: i64 = 37;
         if self.own_times {
             return 0;
@@ -162,7 +162,7 @@ impl Lookups for Machine {
     }
 }
 
-/// The users of `/etc/passwd` (passwd(5)); the first name of a number counts.
+/// Returns the users of `/etc/passwd` (passwd(5)); the first name of a number counts.
 fn users() -> HashMap<u32, String> {
     let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let mut users = HashMap::new();
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Where an address of ours is: `main` of a test is in the file that runs.
+    /// Functions at addresses of ours are found: a test is in the file that runs.
     #[test]
     fn functions_of_this_process_are_found() {
         let address = functions_of_this_process_are_found as fn() as usize as u64;
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(machine.local_time(middle_of_2001, "%Y %%").as_deref(), Some("2001 %"));
         let now = sys::clock::boot_nanos().cast_signed() + machine.since_epoch(Clock::Boot);
         let real = sys::clock::real_nanos().cast_signed();
-        // However slow this machine is: not another day.
+        // Even on a slow machine this is not another day.
         assert!((real - now).abs() < 86_400_000_000_000, "{real} {now}");
     }
 }

@@ -1,15 +1,15 @@
-//! A script's maps in the kernel: read, cleared, set to zero.
+//! A script's maps in the kernel: reading, clearing, setting to zero.
 
 use bpf_session::{Map, Session};
 use bt_abi::{KeyTable, ScriptMap};
 
 use crate::observe::Observer;
 
-/// A map's elements: each key, and its values of all CPUs (one, if it has no value for each CPU); the one that they share in
-/// the map of the keys is one more.
+/// Elements of a map: each key, and its values of all CPUs (one, if it has no value for each CPU).
+/// The value that they share in the map of the keys is one more.
 pub(crate) type Elements = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
-/// All elements of a map. What can't be read is not there.
+/// Returns all elements of a map. Unreadable ones are left out.
 pub(crate) fn elements(session: &Session, map: &ScriptMap, observer: &dyn Observer) -> Elements {
     let kernel = KernelMaps::of(session, map);
     let keys = kernel.keys().unwrap_or_default();
@@ -21,7 +21,7 @@ pub(crate) fn elements(session: &Session, map: &ScriptMap, observer: &dyn Observ
     keys.into_iter().filter_map(values).collect()
 }
 
-/// One element's values, by the bytes of its key as an event carries them.
+/// Returns the values of one element, by the bytes of its key as an event carries them.
 pub(crate) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<Vec<Vec<u8>>> {
     let kernel = KernelMaps::of(session, map);
     let mut padded = key.to_vec();
@@ -29,7 +29,7 @@ pub(crate) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<
     kernel.values(&padded)
 }
 
-/// What the kernel has of a script's map.
+/// The kernel's maps for a script's map.
 struct KernelMaps<'a> {
     values: Option<&'a Map>,
     key_table: Option<(&'a Map, &'a KeyTable)>,
@@ -41,7 +41,7 @@ impl<'a> KernelMaps<'a> {
         Self { values: session.map(&map.bpf_name), key_table }
     }
 
-    /// Keys first, as they are deleted: a new one comes there last.
+    /// Returns the keys first, in the order of deletion: a new key comes there last.
     fn all(&self) -> impl Iterator<Item = &'a Map> {
         self.key_table.map(|(map, _)| map).into_iter().chain(self.values)
     }
@@ -65,7 +65,7 @@ impl<'a> KernelMaps<'a> {
     }
 }
 
-/// Takes all keys out. Of an array, which has all keys at all times, values become 0.
+/// Removes all keys. In an array, which has all keys at all times, values become 0.
 pub(crate) fn clear(session: &Session, map: &ScriptMap) {
     each_key(session, map, |known, key| {
         if known.delete(key).is_err() {
@@ -80,7 +80,8 @@ pub(crate) fn zero(session: &Session, map: &ScriptMap) {
 }
 
 fn zero_one(map: &Map, key: &[u8]) {
-    // A key that was deleted meanwhile would come back; one that can't be written stays as it is.
+    // An update would bring back a key that was deleted meanwhile; a key that can't be written
+    // stays as it is.
     if let Ok(Some(mut value)) = map.lookup(key) {
         value.fill(0);
         let _ = map.update(key, &value);

@@ -1,5 +1,6 @@
-//! Tables of names that a script may read as if it had filled them: `@target[state]` and `@subsystem[state]`, which SPDK's
-//! scripts expect, and `@syscall[number]`. `syscall_name(number)` and `__NR_read` have their names from here, too.
+//! Tables of names that a script may read as if it had filled them: `@target[state]` and
+//! `@subsystem[state]`, which SPDK's scripts expect, and `@syscall[number]`. The names of
+//! `syscall_name(number)` and `__NR_read` come from here, too.
 //!
 //! SPDK generates the first two as maps that a `BEGIN` fills, from the target's debug information (`scripts/bpf/gen_enums.sh`). Here
 //! a read of a table that the script itself never fills becomes a cast to an enumeration, whose values print as their
@@ -14,27 +15,27 @@ use bt_lang::ast::{
     StmtKind, Type, TypeKind,
 };
 
-/// A table.
+/// A table of names.
 struct Table {
-    /// The map's name.
+    /// Name of the map.
     map: &'static str,
-    /// The enumeration, as the target's debug information calls it.
+    /// Name of the enumeration in the target's debug information.
     source: &'static str,
-    /// What its names begin with; a script sees the rest.
+    /// Prefix of its names, which scripts do not see.
     prefix: &'static str,
-    /// The names for targets without debug information.
+    /// Names for targets without debug information.
     names: Names,
 }
 
 /// Names that are known beforehand.
 enum Names {
-    /// From 0 on: those of SPDK's newest version.
+    /// Names from 0 on: those of SPDK's newest version.
     Listed(&'static [&'static str]),
-    /// The system calls of the machine that we run on.
+    /// System calls of the machine that we run on.
     Syscalls,
 }
 
-/// All of them.
+/// All tables.
 const TABLES: [Table; 3] = [
     Table {
         map: "target",
@@ -66,8 +67,8 @@ const TABLES: [Table; 3] = [
     Table { map: "syscall", source: "syscall", prefix: "", names: Names::Syscalls },
 ];
 
-/// Puts enumerations in the place of the tables that the script reads and never fills. `known` gives the names and values
-/// of an enumeration of the target's, if its debug information has it.
+/// Replaces the tables that the script reads and never fills by enumerations. `known` returns the
+/// names and values of an enumeration of the target, if its debug information has it.
 pub(crate) fn put_in(program: &mut Program, mut known: impl FnMut(&str) -> Option<Vec<(String, i64)>>) {
     let mut uses = Uses::default();
     program.items.iter_mut().for_each(|item| walk_item(&mut uses, item));
@@ -95,7 +96,7 @@ impl Names {
 }
 
 impl Table {
-    /// A name that no script has for anything else.
+    /// Returns a name that no script has for anything else.
     fn enum_name(&self) -> String {
         format!("dptrace_{}", self.source)
     }
@@ -111,7 +112,7 @@ impl Table {
     }
 }
 
-/// The place of what no script has written.
+/// Place of code that no script has written.
 const NOWHERE: Span = Span::empty(0);
 
 fn number(value: i64) -> Expr {
@@ -125,12 +126,12 @@ fn number(value: i64) -> Expr {
     Expr::new(ExprKind::Unary { op: bt_lang::ast::UnaryOp::Neg, operand: Box::new(literal) }, NOWHERE)
 }
 
-/// Which maps are read by a key, and which are filled.
+/// Maps that are read by a key, and maps that are filled.
 #[derive(Default)]
 struct Uses {
     read: HashSet<String>,
     filled: HashSet<String>,
-    /// Whether system calls are named otherwise.
+    /// True if the script names system calls in another way.
     calls: bool,
 }
 
@@ -157,19 +158,20 @@ impl VisitMut for Uses {
     }
 }
 
-/// The function that names a call, and what C's `syscall.h` has before the name of one for its number.
+/// Function that names a call.
 const CALL_NAME: &str = "syscall_name";
+/// Prefix of a call's name for its number, as in C's `syscall.h`.
 const NUMBER: &str = "__NR_";
 
 /// Turns reads of a table into casts, and names of system calls into their numbers.
 struct Casts {
     table: &'static Table,
-    /// Whether reads are the table's.
+    /// True if reads of the map are the table's.
     reads: bool,
 }
 
 impl Casts {
-    /// `__NR_read`
+    /// Returns the number of a call such as `__NR_read`.
     fn call_number(&self, expr: &Expr) -> Option<Expr> {
         let ExprKind::Ident(name) = &expr.kind else { return None };
         let call = name.strip_prefix(NUMBER).filter(|_| matches!(self.table.names, Names::Syscalls))?;

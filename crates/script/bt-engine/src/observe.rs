@@ -1,4 +1,4 @@
-//! What the engine reports while it works.
+//! Reports of the engine while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -9,18 +9,19 @@ use symbolize::Warning;
 use text::printable;
 use typeinfo::TypeError;
 
-/// Takes what the engine reports while it works. All methods do nothing unless they are written.
+/// Receiver of reports while the engine works. All methods do nothing by default.
 pub trait Observer: Send + Sync {
-    /// Something that does not keep a script from running.
+    /// Takes a notice, which does not keep a script from running.
     fn notice(&self, notice: &Notice) {
         let _ = notice;
     }
 
-    /// A step was made of work that may take long: symbols are looked up, a map is read. For watchdogs.
+    /// Takes note of a step in work that may take long: a look-up of symbols, the read of a map.
+    /// For watchdogs.
     fn step(&self) {}
 }
 
-/// An observer that several rooms use.
+/// An observer that several modules use.
 pub(crate) type SharedObserver = Arc<dyn Observer>;
 
 /// An observer that does nothing.
@@ -28,35 +29,36 @@ pub(crate) struct Nobody;
 
 impl Observer for Nobody {}
 
-/// Something to know that does not keep a script from running. Its text is one line, in which foreign names are escaped.
+/// A notice that does not keep a script from running. Its text is one line, in which foreign names
+/// are escaped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice {
     /// A probe was attached.
     Attached {
-        /// Its full name, `uprobe:/bin/bash:readline`.
+        /// Full name of the probe, `uprobe:/bin/bash:readline`.
         probe: String,
     },
     /// A probe was not attached, and the script's settings allow to go on without it.
     NotAttached {
-        /// Its full name.
+        /// Full name of the probe.
         probe: String,
-        /// Why.
+        /// Cause.
         source: SessionError,
     },
-    /// Of several processes, some have ended before probes were attached, and are left out.
+    /// Some of several processes have ended before probes were attached, and are left out.
     Ended {
-        /// How many.
+        /// Number of these processes.
         count: usize,
     },
     /// A file's debug information can't be used.
     NoDebugInformation {
         /// The file, escaped.
         file: String,
-        /// Why.
+        /// Reason.
         source: TypeError,
     },
-    /// Something is left out of symbols or stacks.
+    /// An omission from symbols or stacks.
     Symbols(Warning),
 }
 
@@ -79,7 +81,7 @@ impl Display for Notice {
     }
 }
 
-/// A path or a name as it may be printed.
+/// Returns a path or a name as it may be printed.
 pub(crate) fn printable(path: impl AsRef<Path>) -> String {
     printable::text(path.as_ref().as_os_str().as_encoded_bytes()).into_owned()
 }

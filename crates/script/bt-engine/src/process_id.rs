@@ -1,5 +1,5 @@
-//! What a script says of its target: `__PID__`, the process's number, which SPDK's wrapper script would put into the text, and
-//! `is_target(pid)`, whether a process is one of those whose events count.
+//! References of a script to its target: `__PID__`, the process's number, which SPDK's wrapper
+//! script would put into the text, and `is_target(pid)`, true for a traced process.
 
 use bt_compiler::{FOLLOWED, TargetFacts as _};
 use bt_lang::Span;
@@ -14,21 +14,21 @@ use crate::facts::Facts;
 const WORD: &str = "__PID__";
 const FUNCTION: &str = "is_target";
 
-/// The target, as far as scripts ask for it.
+/// The target, as far as scripts refer to it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Processes {
     /// The process, or the first of several.
     pub(crate) pid: Option<u32>,
-    /// How many there are.
+    /// Number of processes.
     pub(crate) count: usize,
-    /// Whether a map has them, in which the kernel's programs look.
+    /// True if they are in a map, which the kernel's programs look into.
     pub(crate) is_set: bool,
-    /// Whether the kernel has other numbers for them than we do.
+    /// True if the kernel has other numbers for them than we do.
     pub(crate) is_inside: bool,
 }
 
 impl Processes {
-    /// Those of a script.
+    /// Returns the processes of a script's target.
     pub(crate) fn of(facts: &Facts) -> Result<Self, Error> {
         let pids = facts.files.subject().pids();
         let is_set = facts.traced().is_some_and(|traced| traced.is_set());
@@ -40,7 +40,7 @@ impl Processes {
     }
 }
 
-/// Puts the target in. Without one, a script that needs it can't run.
+/// Puts the target in. Returns an error if the script needs a target and there is none.
 pub(crate) fn put_in(program: &mut Program, target: &Processes) -> Result<(), Error> {
     // A script's own function or macro of that name is the script's.
     let is_own = program.items.iter().any(|item| match &item.kind {
@@ -53,9 +53,9 @@ pub(crate) fn put_in(program: &mut Program, target: &Processes) -> Result<(), Er
     visitor.wrong.map_or(Ok(()), Err)
 }
 
-/// Whether a script asks for its target.
+/// Returns true if a script refers to its target.
 pub(crate) fn asks(program: &Program) -> bool {
-    // Without a target, `__PID__` is an error; a number that is put in for `is_target` is a change.
+    // Without a target, `__PID__` is an error, and a number in place of `is_target` is a change.
     let mut changed = program.clone();
     put_in(&mut changed, &Processes::default()).is_err() || changed != *program
 }
@@ -99,7 +99,7 @@ impl VisitMut for Visitor {
 }
 
 impl Visitor {
-    /// Whether a process is one of those that count.
+    /// Returns an expression that is true if a process is traced.
     fn is_target(&mut self, process: Expr, span: Span) -> Expr {
         let Some(pid) = self.target.pid else { return number(1, span) };
         if self.target.is_set {
@@ -123,7 +123,7 @@ fn number(value: u32, span: Span) -> Expr {
     Expr::new(ExprKind::Int(IntLit { value, base: Base::Decimal, suffix: IntSuffix::None, text }), span)
 }
 
-/// `has_key(@dptrace_followed, (uint64)process)`
+/// Returns `has_key(@dptrace_followed, (uint64)process)`.
 fn is_in_set(process: Expr, span: Span) -> Expr {
     let name = |text: &str| Name { text: text.to_owned(), span };
     let map = Expr::new(ExprKind::Map(MapRef { name: name(FOLLOWED), keys: Vec::new() }), span);

@@ -33,36 +33,36 @@ impl ParsedScript {
         Ok(Self { builder, program: parsed.program, warnings: parsed.diagnostics })
     }
 
-    /// The syntax tree, for formatters and the like.
+    /// Returns the syntax tree, for formatters and the like.
     pub fn syntax_tree(&self) -> &Program {
         &self.program
     }
 
-    /// What the parser warns of.
+    /// Returns the warnings of the parser.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// Whether the script says itself which processes it is about (`__PID__`, `is_target`), as scripts do whose probes have the
-    /// events of the whole machine.
+    /// Returns true if the script itself states the processes that it is about (`__PID__`,
+    /// `is_target`), as scripts do whose probes have the events of the whole machine.
     pub fn asks_for_target(&self) -> bool {
         process_id::asks(&self.program)
     }
 
-    /// With another target than the builder's.
+    /// Replaces the builder's target.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.builder.target = target;
         self
     }
 
-    /// Compiles it. A command of the target's is started; it waits before its first instruction.
+    /// Compiles the script. Starts the command of a target; it waits before its first instruction.
     pub fn compile(mut self) -> Result<Script, Error> {
         let (subject, held) = Subject::open(&self.builder.target)?;
         let facts = Facts::new(subject, self.builder.options.clone(), Arc::clone(&self.builder.observer));
         process_id::put_in(&mut self.program, &Processes::of(&facts)?)?;
         name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
-        // Of processes that end meanwhile, nothing is found: that is no mistake of the script's.
+        // Nothing is found in processes that end meanwhile: that is no mistake of the script's.
         let instead = |error| all_ended(&facts.running()).unwrap_or(error);
         let (compiled, warnings) = compiled(&self.builder, &self.program, &facts).map_err(instead)?;
         if let Target::Pids(pids) = &self.builder.target {
@@ -76,7 +76,7 @@ impl ParsedScript {
     }
 }
 
-/// The programs of a script, and what the compiler warns of.
+/// Returns the programs of a script, and the compiler's warnings.
 fn compiled(builder: &Builder, program: &Program, facts: &Facts) -> Result<(bt_abi::Script, Vec<Diagnostic>), Error> {
     let compiled = compile(program, facts);
     if compiled.diagnostics.iter().any(Diagnostic::is_error) {
@@ -93,7 +93,8 @@ fn mistakes(builder: &Builder, list: Vec<Diagnostic>, facts: Option<&Facts>) -> 
     Error::Script(Diagnostics { name, text, list, tracepoints_refused, file_refused })
 }
 
-/// A compiled script. A command of the target's waits before its first instruction, and is ended with this.
+/// A compiled script. The command of a target waits before its first instruction, and is ended with
+/// this.
 pub struct Script {
     builder: Builder,
     program: Program,
@@ -101,17 +102,17 @@ pub struct Script {
     warnings: Vec<Diagnostic>,
     facts: Facts,
     held: Option<HeldChild>,
-    /// Which probes are wanted, by their names.
+    /// Predicate of the wanted probes, by their names.
     keep: Box<dyn Fn(&str) -> bool>,
 }
 
 impl Script {
-    /// A script's text, to be compiled.
+    /// Returns a builder for a script's text.
     pub fn builder(text: &str) -> Builder {
         Builder::new(text)
     }
 
-    /// What the compiler warns of.
+    /// Returns the warnings of the compiler.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
@@ -120,12 +121,14 @@ impl Script {
         self.warnings.splice(0..0, warnings);
     }
 
-    /// Programs, maps, probes and events, as the compiler made them: for tools that show or store them.
+    /// Returns programs, maps, probes and events, as the compiler made them: for tools that show or
+    /// store them.
     pub fn compiled(&self) -> &bt_abi::Script {
         &self.compiled
     }
 
-    /// Takes out the probes whose full names (`uprobe:/bin/bash:readline`) are not wanted. `begin` and `end` stay.
+    /// Removes the probes whose full names (`uprobe:/bin/bash:readline`) are not wanted. `begin`
+    /// and `end` stay.
     pub fn retain_probes(&mut self, keep: impl Fn(&str) -> bool + 'static) {
         self.keep = Box::new(keep);
         self.filter();
@@ -139,7 +142,7 @@ impl Script {
     /// Makes the script's maps and loads its programs. Nothing is attached yet.
     pub fn load(mut self) -> Result<Session, Error> {
         let session = match bpf_session::Session::load(&self.compiled.module, self.facts.features()) {
-            // Where the kernel does not let what this script does wait for memory, it does without.
+            // If the kernel does not let this script's programs wait for memory, they do without.
             Err(SessionError::Refused { .. }) if self.compiled.module.programs.iter().any(|it| it.sleepable) => {
                 self.facts.forbid_sleepable();
                 (self.compiled, self.warnings) = compiled(&self.builder, &self.program, &self.facts)?;

@@ -1,4 +1,4 @@
-//! The examples do what they say, on this kernel.
+//! The examples work, on this kernel.
 //!
 //! Without root or BPF a test says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
 //! failure.
@@ -18,7 +18,7 @@ use bt_engine::{Error, Event, Script, Target};
 use probe::probe;
 use testkit::kernel::{may_run, skip};
 
-/// The right to run a kernel test, if there is one.
+/// Returns the right to run a kernel test, if there is one.
 fn kernel() -> Option<testkit::kernel::Turn> {
     let guard = may_run("kernel")?;
     match bpf_session::Features::detect() {
@@ -82,7 +82,7 @@ fn maps_and_values_have_their_types() {
     assert_eq!((two.number(), text.as_str(), table.rows.len(), finished.exit_status), (Some(2), "5 x\n", 2, 7));
 }
 
-/// Needs no kernel: compiling asks the machine for what the script names only.
+/// Needs no kernel: compiling only asks the machine for the names in the script.
 #[test]
 fn mistakes_are_values() {
     let Err(Error::Script(mistakes)) = Script::builder("begin { print($x); }\n").name("my.bt").compile() else {
@@ -102,7 +102,7 @@ struct Idle(std::process::Child);
 impl Idle {
     fn start() -> Self {
         let idle = Self(testkit::command("sleep").arg("600").spawn().unwrap());
-        // Until it runs its own program, it has ours.
+        // Before it runs its own program, it has ours.
         while std::fs::read(format!("/proc/{}/comm", idle.pid())).unwrap() != b"sleep\n"
             || !std::fs::read_to_string(format!("/proc/{}/maps", idle.pid())).unwrap().contains("libc")
         {

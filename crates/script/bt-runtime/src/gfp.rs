@@ -1,7 +1,8 @@
 //! Flags of the kernel's page allocator as names: `%gr`.
 //!
-//! Bits from `include/linux/gfp_types.h`, names and their order from `include/trace/events/mmflags.h` of Linux 6.12: what
-//! `%pGg` of `Documentation/core-api/printk-formats.rst` prints. Older kernels have the same bits, but for a few.
+//! Bits come from `include/linux/gfp_types.h`; names and their order come from
+//! `include/trace/events/mmflags.h` of Linux 6.12. The output is that of `%pGg` of
+//! `Documentation/core-api/printk-formats.rst`. Older kernels differ in a few bits.
 
 use std::fmt::Write as _;
 
@@ -35,7 +36,7 @@ const USER: u64 = KERNEL | HARDWALL;
 const HIGHUSER: u64 = USER | HIGHMEM;
 const TRANSHUGE_LIGHT: u64 = (HIGHUSER | MOVABLE | COMP | NOMEMALLOC | NOWARN) & !RECLAIM;
 
-/// Names, those of several flags first.
+/// Names of flag masks; masks of several flags come first.
 const NAMES: [(u64, &str); 35] = [
     (TRANSHUGE_LIGHT | DIRECT_RECLAIM, "GFP_TRANSHUGE"),
     (TRANSHUGE_LIGHT, "GFP_TRANSHUGE_LIGHT"),
@@ -74,7 +75,7 @@ const NAMES: [(u64, &str); 35] = [
     (ZEROTAGS, "__GFP_ZEROTAGS"),
 ];
 
-/// The names of the flags, with `|` between them; what has none as a number.
+/// Formats the flags' names, separated by `|`. Bits without a name follow as one hex number.
 pub(crate) fn names(mut flags: u64) -> String {
     if flags == 0 {
         return "none".to_owned();

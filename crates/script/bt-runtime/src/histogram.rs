@@ -2,29 +2,30 @@
 
 use bt_abi::map::{hist_bucket, hist_buckets};
 
-/// A bound of a bucket: its number, and how it is written.
+/// Bound of a bucket: its number and its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     /// The number.
     pub number: i128,
-    /// `4K`.
+    /// Text of the number, such as `4K`.
     pub text: String,
-    /// Whether it is written out, so that a bucket of one number can be shown as that number.
+    /// True if the number is written in full, so that a bucket of one number can be shown as that
+    /// number.
     pub exact: bool,
 }
 
-/// A bucket that is shown.
+/// Bucket as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bucket {
-    /// The least number in it; none if all that are less are.
+    /// Least number in the bucket; `None` if it has no lower bound.
     pub from: Option<Bound>,
-    /// The least number above it; none if all that are greater are in it.
+    /// Least number above the bucket; `None` if it has no upper bound.
     pub to: Option<Bound>,
-    /// How many there were.
+    /// Number of values in the bucket, divided by `div`.
     pub count: u64,
 }
 
-/// The buckets from the first that is not empty to the last.
+/// Buckets from the first non-empty one to the last.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     /// The buckets.
@@ -32,7 +33,7 @@ pub struct Histogram {
 }
 
 impl Bucket {
-    /// The bucket's label: `[4K, 8K)`, `[1]`, `(..., 0)`, `[100, ...)`.
+    /// Returns the bucket's label: `[4K, 8K)`, `[1]`, `(..., 0)`, `[100, ...)`.
     pub fn label(&self) -> String {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) if from.exact && to.exact && from.number + 1 == to.number => {
@@ -47,15 +48,15 @@ impl Bucket {
 }
 
 impl Histogram {
-    /// `hist` with `bits` bits of precision; counts are divided by `div`.
+    /// Builds the histogram of `hist` with `bits` bits of precision. Counts are divided by `div`.
     pub fn powers(counts: &[u64], bits: u8, div: u64) -> Self {
         let bound =
             |index: usize| (index < hist_buckets(bits) as usize).then(|| power_bound(index as u32, bits)).flatten();
-        // Bucket 0 is of the negative numbers, which end at the first number of bucket 1.
+        // Bucket 0 is for negative numbers, which end at the first number of bucket 1.
         Self::of(counts, div, |index| (if index == 0 { None } else { bound(index) }, bound(index + 1)))
     }
 
-    /// `lhist`.
+    /// Builds the histogram of `lhist`.
     pub fn linear(counts: &[u64], min: i64, max: i64, step: u64) -> Self {
         let last = counts.len().saturating_sub(1);
         let bound = |index: usize| {
@@ -79,7 +80,8 @@ impl Histogram {
     }
 }
 
-/// The first number of a bucket of `hist`: written out up to twice the precision, with a suffix for each 2^10 above.
+/// Returns the first number of a bucket of `hist`: in full up to twice the precision, then with a
+/// suffix for each 2^10.
 fn power_bound(bucket: u32, bits: u8) -> Option<Bound> {
     const SUFFIXES: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
     let number = hist_bucket(bits, bucket)?;
@@ -91,7 +93,7 @@ fn power_bound(bucket: u32, bits: u8) -> Option<Bound> {
     Some(Bound { number: i128::from(number), text, exact })
 }
 
-/// A bound of `lhist`: with a suffix only where all are multiples of 1024.
+/// Returns a bound of `lhist`. It has a suffix only if all bounds are multiples of 1024.
 fn linear_bound(number: i128, step: u64) -> Bound {
     const UNITS: [(i128, &str); 2] = [(1 << 20, "M"), (1 << 10, "K")];
     let unit = UNITS.iter().find(|(unit, _)| number != 0 && number % unit == 0);

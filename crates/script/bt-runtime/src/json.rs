@@ -10,7 +10,7 @@ use crate::table::{Cell, Table};
 use crate::text;
 use crate::value::Value;
 
-/// A value.
+/// Appends a value.
 pub fn push(out: &mut String, value: &Value) {
     match value {
         Value::Nothing => out.push_str("null"),
@@ -21,7 +21,7 @@ pub fn push(out: &mut String, value: &Value) {
         Value::Float(text) => push_string(out, text.as_bytes()),
         Value::Text(bytes) => push_string(out, bytes),
         Value::Buffer(bytes) => {
-            // As signed numbers: bpftrace's are of C's `char`.
+            // Signed numbers, like bpftrace's, which are of C's `char`.
             let bytes: Vec<Value> = bytes.iter().map(|&byte| Value::Int(i64::from(byte.cast_signed()))).collect();
             list(out, &bytes);
         }
@@ -61,21 +61,22 @@ fn object<T>(
     out.push('}');
 }
 
-/// A number; as a string where a reader with floating point only would change it (RFC 8259, section 6).
+/// Appends a number, as a string if a reader with only floating point would change it (RFC 8259,
+/// section 6).
 pub fn push_number(out: &mut String, number: i128) {
     let exact = (number as f64) as i128 == number;
     // SANITY: writing to a string doesn't fail, here and below.
     let _ = if exact { write!(out, "{number}") } else { write!(out, "\"{number}\"") };
 }
 
-/// A string; bytes that are not UTF-8 become `\xNN`.
+/// Appends a string; bytes that are not UTF-8 become `\xNN`.
 pub fn push_string(out: &mut String, bytes: &[u8]) {
     out.push('"');
     printable::json_string(bytes, |piece| out.push_str(piece));
     out.push('"');
 }
 
-/// A map's data, by its name.
+/// Appends a map's data under its name.
 pub fn push_table(out: &mut String, table: &Table) {
     out.push('{');
     push_string(out, table.name.as_bytes());
@@ -87,17 +88,17 @@ pub fn push_table(out: &mut String, table: &Table) {
     out.push('}');
 }
 
-/// A key as a name: the parts of a tuple with commas and no blanks.
+/// Formats a key as a name: the parts of a tuple are separated by commas, without blanks.
 fn key(key: &Value) -> String {
     match key {
         Value::Tuple(values) => values.iter().map(self::key).collect::<Vec<_>>().join(","),
-        // The string as it is; the escaping is JSON's.
+        // The string is taken as it is; JSON does the escaping.
         Value::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         other => text::value(other),
     }
 }
 
-/// What an element holds.
+/// Appends the contents of an element.
 pub fn push_cell(out: &mut String, cell: &Cell) {
     match cell {
         Cell::Value(value) => push(out, value),
@@ -116,7 +117,7 @@ fn push_histogram(out: &mut String, histogram: &Histogram) {
             out.push_str(", ");
         }
         if let Some(to) = &bucket.to {
-            // The greatest number in it, not the least above.
+            // The greatest number in the bucket, not the least above it.
             out.push_str("\"max\": ");
             push_number(out, to.number - 1);
             out.push_str(", ");

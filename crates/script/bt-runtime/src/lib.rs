@@ -1,7 +1,9 @@
-//! The output of a script: events and maps come in as bytes, and go out as text or JSON in bpftrace's format.
+//! Output of a script: events and maps come in as bytes, and go out as text or JSON in bpftrace's
+//! format.
 //!
-//! This crate does no input or output and reads no clock. It asks the machine through [`Lookups`] (the names of symbols and
-//! users, the time zone). The types of values are those of the compiler ([`bt_abi`]).
+//! This crate does no input or output and reads no clock. It asks the machine through [`Lookups`]
+//! (names of symbols and users, the time zone). The types of values are the compiler's
+//! ([`bt_abi`]).
 //!
 //! | module | holds |
 //! |---|---|

@@ -2,61 +2,64 @@
 
 use bt_abi::Clock;
 
-/// A function behind an address.
+/// Function at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Symbol {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// How many bytes behind its first the address is.
+    /// Offset of the address from the function's start, in bytes.
     pub offset: u64,
-    /// The file that it is in, if it is not the kernel itself.
+    /// File that contains the function; `None` for the kernel itself.
     pub module: Option<String>,
-    /// Where in the source, if that is known and wanted.
+    /// Line of the source, if it is known and wanted.
     pub place: Option<SourcePlace>,
-    /// Whether it was inlined into the next one of the list.
+    /// True if the function was inlined into the next one of the list.
     pub inlined: bool,
 }
 
-/// A line of a source file.
+/// Line of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourcePlace {
-    /// The file.
+    /// Path of the file.
     pub file: String,
-    /// The line.
+    /// Line number.
     pub line: u32,
 }
 
-/// What a frame of a stack is.
+/// Frame of a stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// It is in these functions, the innermost first; at least one.
+    /// Address in these functions, innermost first; at least one.
     Functions(Vec<Symbol>),
-    /// It is in code whose function is not known: the text for it, `module+0x12` or the address in hex.
+    /// Address in code of an unknown function, with its text: `module+0x12` or the address in hex.
     Unnamed(String),
-    /// It is not in code: it is no frame.
+    /// Address outside any code, hence no frame.
     NotCode,
 }
 
-/// The machine's answers. No query fails: what is not known is `None`.
+/// Queries that the machine answers. No query fails: an unknown answer is `None`.
 pub trait Lookups {
-    /// The functions that a kernel address is in, the innermost first; empty if it is not known.
+    /// Returns the functions that contain a kernel address, innermost first; empty if unknown.
     fn kernel(&self, address: u64) -> Vec<Symbol>;
-    /// What an address of a process is in. That of a `caller` in a stack is the one that it will go on at.
+    /// Returns the frame at an address of a process. For a `caller` in a stack, `address` is a
+    /// return address.
     fn user(&self, pid: u32, address: u64, caller: bool) -> Frame;
-    /// The name of the user of this number.
+    /// Returns the name of the user with this number.
     fn user_name(&self, uid: u32) -> Option<String>;
-    /// The cgroup's path in each hierarchy whose name fits the pattern (all, if it is empty): name and path.
+    /// Returns name and path of the cgroup in each hierarchy whose name fits the pattern. An empty
+    /// pattern fits all.
     fn cgroup_paths(&self, id: u64, hierarchy: &str) -> Vec<(String, String)>;
-    /// The text for an error number, as `strerror(3)` has it.
+    /// Returns the text for an error number, as `strerror(3)` does.
     fn error_text(&self, number: i32) -> String;
-    /// What to add to a clock's nanoseconds to get nanoseconds since 1970.
+    /// Returns the offset in nanoseconds from a clock to the time since 1970.
     fn since_epoch(&self, clock: Clock) -> i64;
-    /// A moment since 1970 in nanoseconds in the local time zone, through `strftime(3)`; `None` if the format is not one.
+    /// Formats nanoseconds since 1970 in the local time zone with `strftime(3)`; `None` if the
+    /// format is invalid.
     fn local_time(&self, nanos: i64, format: &str) -> Option<String>;
 }
 
-/// As [`Lookups::local_time`] with what bpftrace adds to `strftime(3)`: `%f` microseconds, `%l` milliseconds, `%k`
-/// nanoseconds.
+/// Formats like [`Lookups::local_time`], with bpftrace's additions to `strftime(3)`: `%f` for
+/// microseconds, `%l` for milliseconds, `%k` for nanoseconds.
 pub fn timestamp(lookups: &dyn Lookups, nanos: i64, format: &str) -> Option<String> {
     let part = nanos.rem_euclid(1_000_000_000);
     let mut plain = String::with_capacity(format.len());
@@ -82,7 +85,7 @@ pub fn timestamp(lookups: &dyn Lookups, nanos: i64, format: &str) -> Option<Stri
 pub(crate) mod tests {
     use super::*;
 
-    /// A machine that knows one function, and no clock.
+    /// Machine that knows one function and no clock.
     pub(crate) struct Nowhere;
 
     fn known(name: &str, module: Option<&str>, address: u64) -> Vec<Symbol> {
@@ -96,7 +99,7 @@ pub(crate) mod tests {
         fn kernel(&self, address: u64) -> Vec<Symbol> {
             known("known", None, address)
         }
-        /// Nothing below 0x100 is code.
+        /// Returns [`Frame::NotCode`] for unknown addresses below 0x100.
         fn user(&self, pid: u32, address: u64, caller: bool) -> Frame {
             let found = known(&format!("own{pid}"), Some("/bin/a"), address.saturating_sub(u64::from(caller)));
             match found.into_iter().next() {
@@ -117,7 +120,7 @@ pub(crate) mod tests {
         fn since_epoch(&self, _: Clock) -> i64 {
             0
         }
-        /// `%H:%M:%S` of UTC; all else as it is.
+        /// Formats `%H:%M:%S` in UTC and a fixed `%Y-%m-%d`; leaves everything else as it is.
         fn local_time(&self, nanos: i64, format: &str) -> Option<String> {
             let seconds = nanos / 1_000_000_000;
             let time = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);

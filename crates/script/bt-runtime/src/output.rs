@@ -1,5 +1,5 @@
-//! The messages of a session, as text or JSON. Messages for standard output are returned as text; messages for standard error
-//! are printed by the program, and only their wording is here.
+//! Messages of a session, as text or JSON. Messages for standard output are returned as text. The
+//! program prints the messages for standard error; only their wording is here.
 
 use ::text::printable;
 
@@ -7,29 +7,29 @@ use crate::table::{Cell, Table};
 use crate::value::Value;
 use crate::{json, text};
 
-/// The two forms of output.
+/// Form of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// An object a line.
+    /// JSON, one object a line.
     Json,
 }
 
-/// Where in a script something was said.
+/// Range in a script that a message refers to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// The script.
+    /// Name of the script.
     pub file: String,
-    /// Line and column of its first character, from 1.
+    /// Line and column of the first character, from 1.
     pub start: (usize, usize),
-    /// Line and column behind its last character.
+    /// Line and column behind the last character.
     pub end: (usize, usize),
 }
 
 impl Place {
-    /// `stdin:1:9-62`, or with both lines where there are two.
+    /// Formats the range as `stdin:1:9-62`, or as `stdin:1-2` if it spans several lines.
     pub fn shown(&self) -> String {
         let Self { file, start, end } = self;
         if start.0 == end.0 {
@@ -40,24 +40,24 @@ impl Place {
     }
 }
 
-/// Formats messages.
+/// Formatter of messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Printer {
     form: Form,
 }
 
 impl Printer {
-    /// Of this form.
+    /// Creates a printer for this form.
     pub fn new(form: Form) -> Self {
         Self { form }
     }
 
-    /// Whether it is JSON that is made.
+    /// Returns true if the form is JSON.
     pub fn is_json(self) -> bool {
         self.form == Form::Json
     }
 
-    /// A line of text that the script printed: `printf`, `time`, by that name.
+    /// Formats text that the script printed. `kind` names its source, such as `printf` or `time`.
     pub fn words(self, kind: &str, words: &str) -> String {
         match self.form {
             Form::Text => words.to_owned(),
@@ -65,7 +65,7 @@ impl Printer {
         }
     }
 
-    /// A file's text: in it a terminal finds nothing to obey.
+    /// Formats a file's text; in text mode control characters are escaped for the terminal.
     pub fn file(self, bytes: &[u8]) -> String {
         match self.form {
             Form::Text => printable::lines(bytes).into_owned(),
@@ -73,7 +73,7 @@ impl Printer {
         }
     }
 
-    /// As [`Self::words`], with a line's end of its own in text: `join`, and `syscall` for `system`.
+    /// Formats like [`Self::words`], but ends a line of text: `join`, and `syscall` for `system`.
     pub fn line(self, kind: &str, words: &str) -> String {
         match self.form {
             Form::Text => format!("{words}\n"),
@@ -81,7 +81,7 @@ impl Printer {
         }
     }
 
-    /// `print(value)`.
+    /// Formats the output of `print(value)`.
     pub fn value(self, value: &Value) -> String {
         match self.form {
             Form::Text => text::value(value) + "\n",
@@ -89,7 +89,7 @@ impl Printer {
         }
     }
 
-    /// `print(@map[key])`.
+    /// Formats the output of `print(@map[key])`.
     pub fn cell(self, cell: &Cell) -> String {
         match self.form {
             Form::Text => cell.to_string() + "\n",
@@ -97,7 +97,7 @@ impl Printer {
         }
     }
 
-    /// A map. One with keys that is empty shows as nothing.
+    /// Formats a map; an empty table prints nothing.
     pub fn map(self, table: &Table) -> String {
         use crate::table::Kind;
         if table.rows.is_empty() {
@@ -115,7 +115,7 @@ impl Printer {
         message(kind, |out| json::push_table(out, table))
     }
 
-    /// The number of lost events, for the output; in text mode it is reported elsewhere.
+    /// Formats the number of lost events, in JSON only; in text mode it is reported elsewhere.
     pub fn lost_events(self, lost: u64) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -125,7 +125,7 @@ impl Printer {
         }
     }
 
-    /// How many probes were attached; in JSON only, as [`Self::lost_events`].
+    /// Formats the number of attached probes, in JSON only, as [`Self::lost_events`].
     pub fn attached_probes(self, count: usize) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -135,7 +135,8 @@ impl Printer {
         }
     }
 
-    /// The message of `errorf` or `warnf`; in text mode it is printed elsewhere.
+    /// Formats the message of `errorf` or `warnf`, in JSON only; in text mode it is printed
+    /// elsewhere.
     pub fn complaint(self, kind: &str, words: &str, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -147,7 +148,7 @@ impl Printer {
         }
     }
 
-    /// A helper's error; in JSON only, as [`Self::lost_events`].
+    /// Formats a helper's error, in JSON only, as [`Self::lost_events`].
     pub fn helper_error(self, words: &str, helper: &str, code: i64, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -161,7 +162,7 @@ impl Printer {
         }
     }
 
-    /// Any other failure of a program; in JSON only, as [`Self::lost_events`].
+    /// Formats any other failure of a program, in JSON only, as [`Self::lost_events`].
     pub fn runtime_error(self, words: &str, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -173,13 +174,13 @@ impl Printer {
         }
     }
 
-    /// Formats the heading of that many tests.
+    /// Formats the heading of `count` tests, in text only.
     pub fn tests_head(self, count: usize) -> String {
         if self.is_json() { String::new() } else { format!("[==========] Running {}.\n", tests(count)) }
     }
 
-    /// Formats a test's result: its name, whether it passed, how many nanoseconds it took, and what it printed, which is shown if
-    /// it failed.
+    /// Formats a test's result: its name, result and duration in nanoseconds. In text mode,
+    /// `output` is shown only if the test failed.
     pub fn test(self, name: &str, passed: bool, nanos: u64, output: &str) -> String {
         if self.is_json() {
             let fields = vec![
@@ -202,7 +203,8 @@ impl Printer {
         format!("[ RUN      ] {name}\n{}{result} {name} ({took})\n", lines.collect::<String>())
     }
 
-    /// Formats the end of all tests: how many there were, and which failed.
+    /// Formats the summary of all tests, in text only: their number, and the names of the failed
+    /// ones.
     pub fn tests_end(self, count: usize, failed: &[String]) -> String {
         if self.is_json() {
             return String::new();
@@ -216,7 +218,7 @@ impl Printer {
         out
     }
 
-    /// A benchmark's result: its name, nanoseconds per run, number of runs.
+    /// Formats a benchmark's result: its name, nanoseconds per run and number of runs.
     pub fn benchmark(self, name: &str, average: u64, runs: u64) -> String {
         let fields = vec![("average".to_owned(), Value::Uint(average)), ("iters".to_owned(), Value::Uint(runs))];
         match self.form {
@@ -227,7 +229,7 @@ impl Printer {
         }
     }
 
-    /// The heading of benchmarks' results.
+    /// Formats the heading of benchmark results, in text only.
     pub fn benchmark_head(self) -> String {
         match self.form {
             Form::Text => format!("{:<41}{:<15}Iterations\n{}\n", "Benchmark", "Time(ns)", "-".repeat(66)),
@@ -235,7 +237,7 @@ impl Printer {
         }
     }
 
-    /// The separator between the last event and the maps.
+    /// Returns the separator between the last event and the maps.
     pub fn end(self) -> &'static str {
         if self.form == Form::Text { "\n\n" } else { "" }
     }
@@ -267,7 +269,7 @@ fn map_text(table: &Table) -> String {
             out.push_str(&text::key(key));
             out.push(']');
         }
-        // What takes several lines begins on its own.
+        // Output of several lines begins on a line of its own.
         out.push_str(if matches!(cell, Cell::Value(_)) { ": " } else { ":\n" });
         out.push_str(&cell.to_string());
         out.push('\n');

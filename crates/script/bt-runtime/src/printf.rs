@@ -1,5 +1,5 @@
-//! `printf`: formats and their values. The conversions are those of C (`printf(3)`), and `%r` for buffers and `%gr` for the flags
-//! of the kernel's page allocator.
+//! `printf`: formats and their values. The conversions are those of C (`printf(3)`), plus `%r` for
+//! buffers and `%gr` for flags of the kernel's page allocator.
 
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
@@ -7,16 +7,16 @@ use crate::gfp;
 use crate::text;
 use crate::value::Value;
 
-/// The widest field: a width comes from the traced program where it is a `*`.
+/// Limit on the width of a field, since a `*` takes it from the traced program.
 const WIDEST: usize = 1 << 16;
 
-/// A format with its values filled in. Values that are missing show as nothing.
+/// Formats the pieces with their values. Missing values print nothing.
 pub fn format(pieces: &[FormatPiece], values: &[Value]) -> String {
     let mut out = String::new();
     let mut values = values.iter();
     for piece in pieces {
         match piece {
-            // The script's own text may do to a terminal what it likes.
+            // The script's own text may send the terminal anything.
             FormatPiece::Text(bytes) => out.push_str(&String::from_utf8_lossy(bytes)),
             FormatPiece::Value(spec) => {
                 let width = size(spec.width, &mut values);
@@ -30,7 +30,7 @@ pub fn format(pieces: &[FormatPiece], values: &[Value]) -> String {
     out
 }
 
-/// A width or precision; a negative width means to the left.
+/// Returns a width or precision. A negative width aligns to the left.
 fn size<'a>(size: Option<FormatSize>, values: &mut impl Iterator<Item = &'a Value>) -> Option<i64> {
     match size? {
         FormatSize::Fixed(size) => Some(i64::from(size)),
@@ -76,21 +76,21 @@ fn one(spec: &FormatSpec, width: Option<i64>, precision: Option<i64>, value: &Va
     }
 }
 
-/// What stands for a value that a conversion can't take.
+/// Formats the placeholder for a value that a conversion can't take.
 fn misfit(value: &Value) -> String {
     format!("!{{invalid integer conversion: {}}}", text::value(value))
 }
 
-/// A byte as a character: what is not ASCII is not UTF-8 on its own.
+/// Formats a byte as a character. A byte that is not ASCII is not UTF-8 on its own.
 fn character(byte: u8) -> String {
     let mut out = String::new();
     text::push_bytes(&mut out, &[byte]);
     out
 }
 
-/// The sign or prefix, and the digits.
+/// Returns the sign or prefix, and the digits.
 fn integer(spec: &FormatSpec, number: i128, precision: Option<usize>) -> (String, String) {
-    // C's `int` where no length is given.
+    // C's `int` is the default length.
     let bits = 8 * u32::from(spec.length.unwrap_or(4).clamp(1, 8));
     let kept = (number as u64) << (64 - bits);
     let unsigned = kept >> (64 - bits);

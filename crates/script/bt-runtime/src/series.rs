@@ -6,27 +6,27 @@ use bt_abi::{Clock, SeriesOp};
 
 use crate::lookups::{Lookups, timestamp};
 
-/// A value of a moment.
+/// Value at a moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// When, as the text form has it: the time of day.
+    /// Time of day, for the text form.
     pub time: String,
-    /// When, as JSON has it: in full.
+    /// Date and time, for JSON.
     pub full_time: String,
-    /// What there was, if anything.
+    /// Value of the moment; `None` if there was none.
     pub value: Option<i128>,
 }
 
-/// A time series.
+/// Time series of one key.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Series {
-    /// The moments from the first that has a value to the last of all series of the map.
+    /// Moments from the first that has a value to the last of all series of the map.
     pub points: Vec<Point>,
-    /// Nanoseconds between them.
+    /// Distance between moments in nanoseconds.
     pub interval: u64,
 }
 
-/// A slot of a map's value: of one epoch, one CPU's.
+/// Slot of a map's value: one epoch of one CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     pub(crate) value: i128,
@@ -35,7 +35,8 @@ pub(crate) struct Slot {
 }
 
 impl Series {
-    /// The least and the greatest value, widened by one on both sides where they are the same; none without points.
+    /// Returns the least and the greatest value; `None` without points. Equal bounds are widened by
+    /// one, but 0 not downwards.
     pub fn bounds(&self) -> Option<(i128, i128)> {
         self.points.first()?;
         let values = || self.points.iter().filter_map(|point| point.value);
@@ -43,16 +44,17 @@ impl Series {
         if least != most {
             return Some((least, most));
         }
-        // bpftrace lets an unsigned 0 have no number below it.
+        // bpftrace treats 0 as unsigned here, with no number below it.
         Some((if least == 0 { 0 } else { least - 1 }, most + 1))
     }
 
-    /// The unit that suits the interval, and how many digits of a second it takes.
+    /// Returns the unit that suits the interval, and its number of decimal places of a second.
     pub fn unit(&self) -> (&'static str, usize) {
         unit(self.interval)
     }
 
-    /// The series of one key. `slots` are those of all CPUs, `last` the newest epoch of the map.
+    /// Builds the series of one key. `slots` are those of all CPUs; `last` is the newest epoch of
+    /// the map.
     pub(crate) fn of(
         slots: &[Slot],
         op: SeriesOp,
@@ -78,7 +80,7 @@ impl Series {
     }
 }
 
-/// The largest unit that an interval has one of, and how many digits of a second that takes.
+/// Returns the largest unit not above the interval, and its number of decimal places of a second.
 fn unit(interval: u64) -> (&'static str, usize) {
     const UNITS: [(u64, &str, usize); 3] = [(1_000_000_000, "s", 0), (1_000_000, "ms", 3), (1000, "μs", 6)];
     UNITS.iter().find(|(nanos, ..)| interval >= *nanos).map_or(("ns", 9), |(_, unit, digits)| (unit, *digits))

@@ -7,19 +7,21 @@ use bt_abi::bytes::BuildIdFrame;
 
 use crate::lookups::{Frame, Symbol};
 
-/// How far frames are indented.
+/// Indentation of frames.
 const INDENT: &str = "        ";
 
-/// What stands in the place of the first frame that is no code: what is behind it is not the thread's callers.
+/// Text for the first frame that is not code. Frames behind it are not the thread's callers.
 const CUT: &str = "... (no code here: built without frame pointers?)";
 
-/// How the names begin of the functions that stand between a tracepoint and the program in the kernel's stack: they are not the
-/// thread's (`include/linux/tracepoint.h`, `include/trace/perf.h`, `kernel/trace/bpf_trace.c`).
+/// Name prefixes of the functions between a tracepoint and the program in the kernel's stack. They
+/// are not the thread's own (`include/linux/tracepoint.h`, `include/trace/perf.h`,
+/// `kernel/trace/bpf_trace.c`).
 const TRACER: [&str; 5] = ["__traceiter_", "perf_trace_", "__bpf_trace_", "bpf_trace_run", "bpf_prog_"];
-/// The scheduler's functions that every thread leaves the CPU in (`kernel/sched/core.c`).
+/// Scheduler functions in which every thread leaves the CPU (`kernel/sched/core.c`).
 const SCHEDULER: [&str; 2] = ["__schedule", "schedule"];
 
-/// Whether one of the innermost frames of the kernel's stack is left out in this mode. bpftrace's own modes have all frames.
+/// Returns true if a frame at the inner end of the kernel's stack is left out. Only the modes
+/// `Folded` and `Short` leave frames out.
 pub(crate) fn is_tracer(frame: &Frame, mode: StackMode) -> bool {
     let Frame::Functions(symbols) = frame else { return false };
     let is_tracer = |symbol: &Symbol| TRACER.iter().any(|begin| symbol.name.starts_with(begin));
@@ -28,7 +30,8 @@ pub(crate) fn is_tracer(frame: &Frame, mode: StackMode) -> bool {
         && symbols.iter().all(|symbol| is_tracer(symbol) || is_scheduler(symbol))
 }
 
-/// A stack. `frame` says what an address is in, and whether it is where a caller goes on. The text ends where there is no code.
+/// Formats a stack, up to the first caller that is not code. `frame` returns the frame at an
+/// address; its flag marks a caller's return address.
 pub(crate) fn text(
     addresses: impl Iterator<Item = u64>,
     mode: StackMode,
@@ -47,11 +50,11 @@ pub(crate) fn text(
         match (frame(address, depth > 0), depth) {
             (Frame::Functions(symbols), _) => functions(&mut out, address, mode, &symbols),
             (Frame::Unnamed(text), _) => unnamed(&mut out, address, mode, &text),
-            // The thread was there: what it has mapped has changed since.
+            // The thread ran there; its mappings have changed since.
             (Frame::NotCode, 0) => unnamed(&mut out, address, mode, &format!("{address:#x}")),
             (Frame::NotCode, _) => {
                 let _ = match mode {
-                    // A frame to those that read perf's form.
+                    // Readers of perf's form see a frame here.
                     StackMode::Perf => writeln!(out, "\t{address:x} {CUT} ([unknown])"),
                     _ => writeln!(out, "{INDENT}{CUT}"),
                 };
@@ -62,8 +65,9 @@ pub(crate) fn text(
     out
 }
 
-/// A stack on one line, the outermost function first, with a `;` before each, so that stacks can follow one another: the form
-/// that flame graph tools read. The `;` of a name would end the name.
+/// Formats a stack on one line for flame graph tools, outermost function first. Each name has a `;`
+/// before it, so that stacks can follow one another. A `;` in a name would end the name, so it
+/// becomes `:`.
 fn folded(addresses: impl Iterator<Item = u64>, frame: impl Fn(u64, bool) -> Frame) -> String {
     let mut names = Vec::new();
     for (depth, address) in addresses.enumerate() {
@@ -98,7 +102,8 @@ fn functions(out: &mut String, address: u64, mode: StackMode, symbols: &[Symbol]
     }
 }
 
-/// A frame's function: `name+offset`, with the module in perf's form and with the source's line in bpftrace's.
+/// Formats a frame's function as `name+offset`, in perf's form with the module, in bpftrace's with
+/// the source line.
 fn name(symbol: &Symbol, perf: bool) -> String {
     let Symbol { name, offset, module, place, inlined } = symbol;
     match (perf, inlined) {
@@ -117,7 +122,7 @@ fn name(symbol: &Symbol, perf: bool) -> String {
     }
 }
 
-/// Frames with build ids.
+/// Formats frames with build ids.
 pub(crate) fn build_ids(frames: impl Iterator<Item = BuildIdFrame>) -> String {
     let mut out = String::from("\n");
     for BuildIdFrame { status, build_id, offset } in frames {

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-/// A value of a script.
+/// Value of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// What has no form that can be shown.
+    /// Value without a form that can be shown.
     Nothing,
     /// `true` or `false`.
     Bool(bool),
@@ -13,34 +13,35 @@ pub enum Value {
     Int(i64),
     /// An unsigned number.
     Uint(u64),
-    /// A floating-point number, as it is shown.
+    /// Floating-point number as shown.
     Float(String),
-    /// A string; it need not be UTF-8.
+    /// String, not necessarily UTF-8.
     Text(Vec<u8>),
     /// Raw bytes.
     Buffer(Vec<u8>),
-    /// An array.
+    /// Array of values.
     Array(Vec<Value>),
     /// A tuple.
     Tuple(Vec<Value>),
     /// A record or a C struct.
     Record(Vec<(String, Value)>),
-    /// A number that is shown as a word: an enumerator, a pointer, the bound of a histogram's bucket. JSON has the number.
+    /// Number shown as a word: an enumerator, a pointer, the bound of a histogram's bucket. JSON
+    /// has the number.
     Symbol {
-        /// The word.
+        /// Word shown.
         text: String,
-        /// The number.
+        /// Number behind the word.
         number: i128,
     },
 }
 
 impl Value {
-    /// A string.
+    /// Creates a string.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into().into_bytes())
     }
 
-    /// The number that it is, if it is one.
+    /// Returns the value's number, if it is a number.
     pub fn number(&self) -> Option<i128> {
         match self {
             Self::Bool(truth) => Some(i128::from(*truth)),
@@ -53,14 +54,15 @@ impl Value {
 }
 
 impl std::fmt::Display for Value {
-    /// As a script prints it.
+    /// Formats the value as a script prints it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&crate::text::value(self))
     }
 }
 
 impl Ord for Value {
-    /// Numbers by size, strings by bytes, the rest part by part: the order in which maps are shown.
+    /// Compares numbers by size, strings by bytes, the rest part by part. Maps are shown in this
+    /// order.
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) | (Self::Buffer(a), Self::Buffer(b)) => a.cmp(b),
@@ -76,7 +78,7 @@ impl Ord for Value {
     }
 }
 
-/// The number that was made text by [`Value::Float`]'s maker.
+/// Parses the text of a [`Value::Float`].
 fn float(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }

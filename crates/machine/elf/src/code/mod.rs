@@ -1,9 +1,9 @@
-//! Places in code: where a breakpoint hits an instruction's first byte.
+//! Places in code where a breakpoint hits an instruction's first byte.
 //!
-//! What attaches takes a [`CodePlace`], and only the checks of [`Code`] make one, or [`CodePlace::unverified`], whose
-//! callers say why. All checks go by what the file says of itself: its symbols, and its unwind information, which stripping
-//! leaves. A place must be an instruction's first byte when one decodes from the first byte of every function that is said
-//! to hold it.
+//! Attaching takes a [`CodePlace`], and only the checks of [`Code`] make one, or
+//! [`CodePlace::unverified`], whose callers give their reason. All checks rely on the file's
+//! symbols, and on its unwind information, which stripping leaves. A place must be an instruction's
+//! first byte when one decodes from the first byte of every function that may hold it.
 
 mod ranges;
 mod unwind;
@@ -23,20 +23,23 @@ use crate::symbols::{Function, Functions};
 use ranges::Ranges;
 use unwind::Unwind;
 
-/// The longest function that is decoded, in bytes. The longest that we saw, of a machine-made parser, has less than 2 MiB.
+/// Limit on the length of a decoded function, in bytes. The longest that we saw, of a machine-made
+/// parser, has less than 2 MiB.
 const MAX_FUNCTION: u64 = 16 << 20;
-/// How far a function is decoded whose symbol gives no size, in bytes.
+/// Number of bytes that are decoded of a function whose symbol gives no size.
 const UNSIZED_FUNCTION: u64 = 64 << 10;
-/// How much is decoded of one file, in bytes. Functions do not overlap, but made-up ones may.
+/// Limit on the bytes that are decoded of one file. Functions do not overlap, but made-up ones may.
 const MAX_DECODED: u64 = 256 << 20;
 
-/// The bytes of a file, asked for range by range.
+/// Source of a file's bytes, range by range.
 pub trait CodeBytes {
-    /// The bytes of this range of the file; nothing where it has not all of them or they can't be read.
+    /// Returns the bytes of this range of the file; `None` if the file is shorter, or they can't be
+    /// read.
     fn bytes(&self, range: Range<u64>) -> Option<Cow<'_, [u8]>>;
 }
 
-/// For a file of which all bytes are there. Where only some were read, the others are zeros, and no probe's place is found.
+/// Bytes of a file that was read whole. If only some bytes were read, the others are zeros, and no
+/// probe's place is found.
 impl CodeBytes for ElfImage<'_> {
     fn bytes(&self, range: Range<u64>) -> Option<Cow<'_, [u8]>> {
         let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
@@ -44,63 +47,64 @@ impl CodeBytes for ElfImage<'_> {
     }
 }
 
-/// A place of a file at which a breakpoint may stand.
+/// Place in a file where a breakpoint can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CodePlace(FileOffset);
 
 impl CodePlace {
-    /// Where it is in the file.
+    /// Returns the offset in the file.
     pub fn offset(self) -> FileOffset {
         self.0
     }
 
-    /// A place that nothing was verified of: for who asked for that (`--unsafe`), and for code of our own.
+    /// Makes a place without verification: on request (`--unsafe`), and for code of our own.
     pub const fn unverified(offset: FileOffset) -> Self {
         Self(offset)
     }
 }
 
-/// What of a function is probed.
+/// Part of a function that is probed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Aim {
     /// The instruction that begins N bytes behind the first one.
     Within(u64),
-    /// Its return. The kernel exchanges the return address when the function is entered, where an entry has it
-    /// (`arch_uretprobe_hijack_return_addr` in each machine's `uprobes.c` of the kernel). Compilers move rare parts of
-    /// functions away, with a symbol as `f.cold`, and jump there: something else is in that place then.
+    /// The return. The kernel replaces the return address when the function is entered, at its
+    /// place on an entry (`arch_uretprobe_hijack_return_addr` in each machine's `uprobes.c` of the
+    /// kernel). Compilers move rare parts of functions away, with a symbol such as `f.cold`, and
+    /// jump there: something else is in that place then.
     Return,
 }
 
-/// Why a breakpoint can't stand at a place.
+/// Reason why a breakpoint can't be set at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum PlaceFault {
-    /// It is not code of the file.
+    /// The place is not code of the file.
     #[error("{vaddr} is not code of the file")]
     NotCode {
         /// The place.
         vaddr: ElfVaddr,
     },
-    /// It is within an instruction.
+    /// The place is within an instruction.
     #[error("no instruction begins at {vaddr}: {}", nearest_text(&before.to_string(), after.map(|it| it.to_string()).as_deref()))]
     Inside {
         /// The place.
         vaddr: ElfVaddr,
-        /// The instruction's first byte.
+        /// First byte of the instruction.
         before: ElfVaddr,
-        /// The next one's, if it is known.
+        /// First byte of the next one, if known.
         after: Option<ElfVaddr>,
     },
-    /// Bytes before it are no instruction.
+    /// The bytes before the place are not an instruction.
     #[error(
         "whether an instruction begins at {vaddr} can't be verified: the bytes at {from} are no instruction that is known"
     )]
     Undecodable {
         /// The place.
         vaddr: ElfVaddr,
-        /// The first of these bytes.
+        /// First of these bytes.
         from: ElfVaddr,
     },
-    /// It is in no function that is known.
+    /// The place is in no known function.
     #[error(
         "whether an instruction begins at {vaddr} can't be verified: it is in no function that the file's symbols or unwind information name"
     )]
@@ -108,14 +112,14 @@ pub enum PlaceFault {
         /// The place.
         vaddr: ElfVaddr,
     },
-    /// The function is longer than what is decoded.
+    /// The function is longer than the limit for decoding.
     #[error(
         "whether an instruction begins at {vaddr} can't be verified: its function, from {begin}, is too long to be decoded"
     )]
     TooLong {
         /// The place.
         vaddr: ElfVaddr,
-        /// The function's first byte.
+        /// First byte of the function.
         begin: ElfVaddr,
     },
     /// The file's bytes could not be read there.
@@ -124,7 +128,7 @@ pub enum PlaceFault {
         /// The place.
         vaddr: ElfVaddr,
     },
-    /// A USDT probe that is something else than an instruction without effect.
+    /// A USDT probe on an instruction that has an effect.
     #[error("the instruction at {vaddr} is no nop, as that of a USDT probe is")]
     NotNop {
         /// The place.
@@ -140,7 +144,7 @@ pub enum PlaceFault {
     },
 }
 
-/// Which instructions are the nearest, by the names that the reader knows them by.
+/// Formats the nearest instructions, by the names that the reader knows.
 pub fn nearest_text(before: &str, after: Option<&str>) -> String {
     match after {
         Some(after) => format!("{before} and {after} are the nearest instructions"),
@@ -152,37 +156,38 @@ pub fn nearest_text(before: &str, after: Option<&str>) -> String {
 pub struct Code<'a> {
     image: &'a ElfImage<'a>,
     bytes: &'a dyn CodeBytes,
-    /// What symbols say.
+    /// Functions of the symbols.
     symbols: OnceCell<Ranges>,
     unwind: OnceCell<Option<Unwind<'a>>>,
-    /// What was decoded.
+    /// Decoded functions.
     decoded: RefCell<HashMap<Range<u64>, Instructions>>,
-    /// How many bytes may still be.
+    /// Number of bytes that may still be decoded.
     left: Cell<u64>,
 }
 
 impl<'a> Code<'a> {
-    /// The code of a file whose headers are there and whose other bytes can be asked for.
+    /// Takes a file whose headers are there and whose other bytes can be requested.
     pub fn new(image: &'a ElfImage<'a>, bytes: &'a dyn CodeBytes) -> Self {
         let (symbols, unwind, decoded) = (OnceCell::new(), OnceCell::new(), RefCell::default());
         Self { image, bytes, symbols, unwind, decoded, left: Cell::new(MAX_DECODED) }
     }
 
-    /// The same with functions that were read already, those of a separate debug file too.
+    /// Does the same with functions that were already read, including those of a separate debug
+    /// file.
     pub fn with_functions(image: &'a ElfImage<'a>, bytes: &'a dyn CodeBytes, functions: &Functions<'_>) -> Self {
         let all = functions.all().iter().map(|function| (function.vaddr, function.size));
         let symbols = Ranges::new(all, image.address_map()).into();
         Self { symbols, ..Self::new(image, bytes) }
     }
 
-    /// A place in a function.
+    /// Returns a place in a function.
     pub fn function(&self, function: &Function<'_>, aim: Aim) -> Result<CodePlace, PlaceFault> {
         let size = if function.size == 0 { UNSIZED_FUNCTION } else { function.size };
         let range = function.vaddr.0..function.vaddr.0.saturating_add(size);
         self.aimed(function.vaddr, Some(range), aim)
     }
 
-    /// A place behind an address in some function.
+    /// Returns a place at or behind an address in some function.
     pub fn address(&self, vaddr: ElfVaddr, aim: Aim) -> Result<CodePlace, PlaceFault> {
         self.aimed(vaddr, None, aim)
     }
@@ -202,8 +207,8 @@ impl<'a> Code<'a> {
         known.unwrap_or_else(|| self.symbols().begins(vaddr))
     }
 
-    /// A USDT probe's place: an instruction without effect. One in no known function is taken, since hand-written programs
-    /// without symbols may have probes too.
+    /// Returns a USDT probe's place: an instruction without effect. A probe in no known function is
+    /// accepted, since hand-written programs without symbols may have probes, too.
     pub fn usdt(&self, vaddr: ElfVaddr) -> Result<CodePlace, PlaceFault> {
         let (place, available) = self.code_at(vaddr)?;
         let length = available.min(LONGEST as u64);
@@ -227,7 +232,7 @@ impl<'a> Code<'a> {
         Ok(place)
     }
 
-    /// The place of an address in the file, and how many bytes of code follow.
+    /// Returns the place of an address in the file, and the number of code bytes from there on.
     fn code_at(&self, vaddr: ElfVaddr) -> Result<(CodePlace, u64), PlaceFault> {
         let map = self.image.address_map();
         let not_code = PlaceFault::NotCode { vaddr };
@@ -237,7 +242,7 @@ impl<'a> Code<'a> {
         Ok((CodePlace(offset), segment.file_size.saturating_sub(behind)))
     }
 
-    /// Decodes a function, and looks whether an instruction begins at an address in it.
+    /// Decodes a function, and checks that an instruction begins at an address in it.
     fn check(&self, function: &Range<u64>, vaddr: ElfVaddr) -> Result<(), PlaceFault> {
         let begin = ElfVaddr(function.start);
         let Some(at) = vaddr.checked_above(begin).filter(|&at| at > 0) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Which addresses function symbols cover.
+//! Addresses that function symbols cover.
 
 use std::ops::Range;
 
@@ -7,18 +7,19 @@ use crate::code::CodeBytes;
 use crate::image::{AddressMap, ElfImage};
 use crate::symbols::function_ranges;
 
-/// The addresses of functions.
+/// Addresses of functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ranges {
-    /// Functions that overlap, such as one within another, are one range: what begins where is then decoded from the first
-    /// one's first byte. In order, without a byte in common.
+    /// Functions in order, without a byte in common. Functions that overlap, such as one within
+    /// another, are one range, which is decoded from the first one's first byte.
     merged: Vec<Range<u64>>,
-    /// Where functions begin, in order.
+    /// Beginnings of functions, in order.
     begins: Vec<u64>,
 }
 
 impl Ranges {
-    /// Of functions' addresses and sizes. One without a size covers its first byte.
+    /// Makes ranges of functions' addresses and sizes. A function without a size covers its first
+    /// byte.
     pub(super) fn new(functions: impl Iterator<Item = (ElfVaddr, u64)>, map: &AddressMap) -> Self {
         let is_code = |vaddr: ElfVaddr| map.segment(vaddr).is_some_and(|segment| segment.executable);
         let mut all: Vec<Range<u64>> = functions
@@ -39,18 +40,18 @@ impl Ranges {
         Self { merged, begins }
     }
 
-    /// Of the symbol tables of a file.
+    /// Reads the symbol tables of a file.
     pub(super) fn read(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
         Self::new(function_ranges(image, bytes).into_iter(), image.address_map())
     }
 
-    /// The functions that hold this address.
+    /// Returns the functions that hold this address, as one range.
     pub(super) fn holding(&self, vaddr: ElfVaddr) -> Option<Range<u64>> {
         let above = self.merged.partition_point(|range| range.start <= vaddr.0);
         self.merged[..above].last().filter(|range| range.contains(&vaddr.0)).cloned()
     }
 
-    /// Whether a function begins here.
+    /// Returns true if a function begins here.
     pub(super) fn begins(&self, vaddr: ElfVaddr) -> bool {
         self.begins.binary_search(&vaddr.0).is_ok()
     }

@@ -1,5 +1,6 @@
-//! Which addresses the unwind information says that functions cover, and where their return addresses are: `.eh_frame`,
-//! found through its sorted table `.eh_frame_hdr` (Linux Standard Base 5.0, Core, chapter 10.6; DWARF 5, section 6.4).
+//! Addresses that functions cover and places of their return addresses, from the unwind
+//! information: `.eh_frame`, found through its sorted table `.eh_frame_hdr` (Linux Standard Base
+//! 5.0, Core, chapter 10.6; DWARF 5, section 6.4).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use crate::frame_index::FrameIndex;
 use crate::image::ElfImage;
 use uapi::Arch;
 
-/// The most unwind information that is read, in bytes. Browsers have a tenth of it.
+/// Limit on the unwind information that is read, in bytes. Browsers have a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 /// The stack pointer of x86-64 (System V ABI for AMD64, figure 3.36).
 const RSP: Register = Register(7);
@@ -27,15 +28,15 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// A file's unwind information.
 pub(super) struct Unwind<'a> {
     table: Cow<'a, [u8]>,
-    /// The table's address.
+    /// Address of the table.
     address: u64,
     entries: Cow<'a, [u8]>,
-    /// The address of the entries.
+    /// Address of the entries.
     begin: u64,
 }
 
 impl<'a> Unwind<'a> {
-    /// Nothing where a file has none, or an index of another form than linkers write.
+    /// Reads it; `None` if a file has none, or an index of another form than linkers write.
     pub(super) fn read(image: &ElfImage<'_>, bytes: &'a dyn CodeBytes) -> Option<Self> {
         let bounded = |range: Range<u64>| (range.end.checked_sub(range.start)? <= MAX_BYTES).then_some(range);
         let (ElfVaddr(address), range) = image.unwind_table()?;
@@ -45,13 +46,14 @@ impl<'a> Unwind<'a> {
         Some(Self { table, address, entries, begin })
     }
 
-    /// The function that holds this address, or the part of one.
+    /// Returns the function that holds this address, or the part of one.
     pub(super) fn holding(&self, vaddr: ElfVaddr) -> Option<Range<u64>> {
         let entry = self.entry(vaddr)?;
         Some(entry.initial_address()..entry.end_address())
     }
 
-    /// Whether the return address is where it is at a function's first instruction; nothing where that is not known.
+    /// Returns true if the return address is where it is at a function's first instruction; `None`
+    /// if that is not known.
     pub(super) fn is_entry(&self, arch: Arch, vaddr: ElfVaddr) -> Option<bool> {
         let entry = self.entry(vaddr)?;
         let mut context = UnwindContext::new();
@@ -62,7 +64,8 @@ impl<'a> Unwind<'a> {
         })
     }
 
-    /// The entry whose row is the last one that begins at or before the address, if it has the address.
+    /// Returns the entry whose row is the last one that begins at or before the address, if it
+    /// covers the address.
     fn entry(&self, vaddr: ElfVaddr) -> Option<FrameDescriptionEntry<Slice<'_>>> {
         let found = FrameIndex::new(&self.table, self.address)?.entry_before(vaddr.0)?;
         let offset = found.checked_sub(self.begin)?;

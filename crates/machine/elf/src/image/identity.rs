@@ -1,4 +1,4 @@
-//! What a file is: the checks on its first bytes, and the names by which it is known to others.
+//! Identity of a file: the checks on its first bytes, and the names by which it is known to others.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use crate::address::FileOffset;
 use crate::error::ElfError;
 use uapi::Arch;
 
-/// The length of an ELF file's header for 64 bits (`Elf64_Ehdr`).
+/// Length of an ELF file's header for 64 bits (`Elf64_Ehdr`), in bytes.
 const HEADER_SIZE: usize = 64;
-/// Where the class (1: 32-bit, 2: 64-bit) stands in the header (`EI_CLASS`).
+/// Offset of the class (1: 32-bit, 2: 64-bit) in the header (`EI_CLASS`).
 const EI_CLASS: usize = 4;
-/// Where the byte order (1: little, 2: big) stands in the header (`EI_DATA`).
+/// Offset of the byte order (1: little, 2: big) in the header (`EI_DATA`).
 const EI_DATA: usize = 5;
-/// Where the machine's number stands, in files of both classes (`e_machine`).
+/// Offset of the machine's number, in files of both classes (`e_machine`).
 const E_MACHINE: usize = 18;
-/// How much of a script's first line is shown.
+/// Limit on the bytes of a script's first line that are shown.
 const MAX_INTERPRETER: usize = 128;
-/// The longest build-id that is taken; the linkers make 8 to 32 bytes.
+/// Limit on the length of a build-id, in bytes; the linkers make 8 to 32 bytes.
 const MAX_BUILD_ID: usize = 64;
 
-/// The machines worth a name in an error (`EM_*` of `elf.h`).
+/// Machines with a name in errors (`EM_*` of `elf.h`).
 const MACHINES: [(u16, &str); 13] = [
     (3, "i386"),
     (8, "MIPS"),
@@ -38,7 +38,7 @@ const MACHINES: [(u16, &str); 13] = [
     (258, "LoongArch"),
 ];
 
-/// Refuses what is no ELF file that we can read, by the clearest reason.
+/// Returns an error with the clearest reason if it is not an ELF file that we can read.
 pub(super) fn check_ident(data: &[u8]) -> Result<(), ElfError> {
     if let Some(line) = data.strip_prefix(b"#!") {
         return Err(ElfError::Script { interpreter: interpreter(line) });
@@ -46,7 +46,7 @@ pub(super) fn check_ident(data: &[u8]) -> Result<(), ElfError> {
     if !data.starts_with(b"\x7fELF") {
         return Err(ElfError::NotElf { found: first_bytes(data) });
     }
-    // A 32-bit file's header is shorter, and that it is one says more than that it is short.
+    // A 32-bit file's header is shorter, and its class is a clearer reason than its length.
     let needed = if data.get(EI_CLASS) == Some(&1) { E_MACHINE + 2 } else { HEADER_SIZE };
     if data.len() < needed {
         return Err(ElfError::Truncated {
@@ -68,7 +68,7 @@ pub(super) fn check_ident(data: &[u8]) -> Result<(), ElfError> {
     Ok(())
 }
 
-/// The machine by its `EM_*` number.
+/// Returns the machine of an `EM_*` number.
 pub(super) fn arch(machine: u16) -> Result<Arch, ElfError> {
     match machine {
         object::elf::EM_X86_64 => Ok(Arch::X86_64),
@@ -77,7 +77,7 @@ pub(super) fn arch(machine: u16) -> Result<Arch, ElfError> {
     }
 }
 
-/// The kind of file by its `ET_*` number.
+/// Returns the kind of file of an `ET_*` number.
 pub(super) fn kind(number: u16) -> Result<ElfKind, ElfError> {
     let found = match number {
         object::elf::ET_EXEC => return Ok(ElfKind::Fixed),
@@ -109,17 +109,18 @@ fn first_bytes(data: &[u8]) -> String {
     bytes.join(" ")
 }
 
-/// The identifier of one build of a file, shared by its separate debug file. Shown in hex, as `readelf -n` does.
+/// Identifier of one build of a file, shared by its separate debug file. Shown in hex, as `readelf
+/// -n` does.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BuildId(Vec<u8>);
 
 impl BuildId {
-    /// The identifier's bytes.
+    /// Returns the identifier's bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The first build-id note of an area: owner `GNU`, type 3 (`NT_GNU_BUILD_ID`).
+    /// Finds the first build-id note of an area: owner `GNU`, type 3 (`NT_GNU_BUILD_ID`).
     pub(super) fn find(area: &NoteArea<'_>) -> Option<Self> {
         area.notes().find_map(|note| {
             let note = note.ok()?;
@@ -135,24 +136,25 @@ impl fmt::Display for BuildId {
     }
 }
 
-/// Where a file's debug information was moved to.
+/// Link to the file that a file's debug information was moved to.
 ///
 /// The section holds the name, a NUL, padding to a multiple of 4 and a checksum (GDB manual, "Separate Debug Files").
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DebugLink {
-    /// The debug file's name, without a directory.
+    /// Name of the debug file, without a directory.
     pub name: String,
-    /// The CRC-32 of the whole debug file.
+    /// CRC-32 of the whole debug file.
     pub crc: u32,
 }
 
 impl DebugLink {
-    /// Whether these are the bytes of the file that was meant.
+    /// Returns true if these are the bytes of the file that was meant.
     pub fn matches(&self, debug_file: &[u8]) -> bool {
         crc32fast::hash(debug_file) == self.crc
     }
 
-    /// Reads the section's bytes. A name with a `/` would lead out of the debug directories and is not taken.
+    /// Reads the section's bytes. Rejects a name with a `/`, which would lead out of the debug
+    /// directories.
     pub(super) fn parse(section: &[u8]) -> Option<Self> {
         let end = memchr::memchr(0, section)?;
         let name = std::str::from_utf8(&section[..end]).ok()?;
@@ -162,15 +164,15 @@ impl DebugLink {
     }
 }
 
-/// Where debug information was moved to that several files share.
+/// Link to the file that shared debug information of several files was moved to.
 ///
 /// The section holds the path, from the file's own folder if it is not absolute, a NUL, and the other file's build-id (GDB
 /// manual, "Separate Debug Files"; dwz(1)).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SupplementLink {
-    /// The file's path.
+    /// Path of that file.
     pub path: Vec<u8>,
-    /// The file's build-id.
+    /// Build-id of that file.
     pub build_id: BuildId,
 }
 

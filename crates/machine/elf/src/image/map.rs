@@ -10,19 +10,19 @@ use crate::error::ElfError;
 /// One loadable part of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Where its bytes begin in the file.
+    /// Offset of its bytes in the file.
     pub offset: FileOffset,
-    /// Where they are loaded.
+    /// Load address.
     pub vaddr: ElfVaddr,
-    /// How many bytes the file has of it.
+    /// Number of bytes in the file.
     pub file_size: u64,
-    /// How many bytes it takes in memory; what the file lacks is zero.
+    /// Number of bytes in memory; those that the file lacks are zero.
     pub memory_size: u64,
-    /// Whether it can be read.
+    /// True if it can be read.
     pub readable: bool,
-    /// Whether it can be written.
+    /// True if it can be written.
     pub writable: bool,
-    /// Whether it is code.
+    /// True if it is code.
     pub executable: bool,
 }
 
@@ -41,16 +41,17 @@ impl Segment {
     }
 }
 
-/// The loadable segments of a file, for translation between places in the file and addresses.
+/// Loadable segments of a file, for translation between file offsets and addresses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AddressMap {
-    /// In order of address, as the gABI asks of the file too.
+    /// Segments in order of address, as the gABI asks of the file, too.
     by_vaddr: Vec<Segment>,
     by_offset: Vec<Segment>,
 }
 
 impl AddressMap {
-    /// A map of these segments. Of segments that overlap, which no linker makes, the higher one is looked at.
+    /// Makes a map of these segments. If segments overlap, which no linker makes, the higher one
+    /// counts.
     pub fn new(segments: impl IntoIterator<Item = Segment>) -> Self {
         let mut by_vaddr: Vec<Segment> = segments.into_iter().collect();
         by_vaddr.sort_by_key(|segment| segment.vaddr);
@@ -60,19 +61,19 @@ impl AddressMap {
         Self { by_vaddr, by_offset }
     }
 
-    /// The segments in order of address.
+    /// Returns the segments in order of address.
     pub fn segments(&self) -> &[Segment] {
         &self.by_vaddr
     }
 
-    /// The segment that holds this address in memory.
+    /// Returns the segment that holds this address in memory.
     pub fn segment(&self, vaddr: ElfVaddr) -> Option<&Segment> {
         let above = self.by_vaddr.partition_point(|segment| segment.vaddr <= vaddr);
         let segment = self.by_vaddr[..above].last()?;
         (vaddr.checked_above(segment.vaddr)? < segment.memory_size.max(segment.file_size)).then_some(segment)
     }
 
-    /// Where the byte at this address stands in the file.
+    /// Returns the file offset of the byte at this address.
     pub fn to_offset(&self, vaddr: ElfVaddr) -> Result<FileOffset, ElfError> {
         let unmapped = ElfError::VaddrUnmapped { vaddr };
         let Some(segment) = self.segment(vaddr) else {
@@ -84,7 +85,7 @@ impl AddressMap {
         }
     }
 
-    /// Where this byte of the file is loaded.
+    /// Returns the load address of this byte of the file.
     pub fn to_vaddr(&self, offset: FileOffset) -> Result<ElfVaddr, ElfError> {
         let above = self.by_offset.partition_point(|segment| segment.offset <= offset);
         let found = self.by_offset[..above].last().and_then(|segment| {

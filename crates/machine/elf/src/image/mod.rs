@@ -1,4 +1,5 @@
-//! The bytes of an ELF file: what machine it is for, its build-id and debug link, its sections and its address map.
+//! The bytes of an ELF file: its machine, its build-id and debug link, its sections and its address
+//! map.
 //!
 //! Formats from the System V gABI, chapters 4 and 5, and `/usr/include/elf.h`. Only 64-bit little-endian files of x86-64
 //! and aarch64 are read: those are the machines of [`uapi::Arch`].
@@ -28,11 +29,11 @@ type Header = FileHeader64<LittleEndian>;
 type Section = SectionHeader64<LittleEndian>;
 type ProgramHeader = ProgramHeader64<LittleEndian>;
 
-/// How many sections or segments of notes are looked at. Real files have fewer than ten; a made-up file could have as many
-/// as it has bytes.
+/// Limit on sections or segments of notes. Real files have fewer than ten; a made-up file could
+/// have one for each of its bytes.
 const MAX_NOTE_AREAS: usize = 64;
 
-/// Whether the file states its addresses finally or relative to where it is loaded.
+/// Kind of a file's addresses: final, or relative to the place where it is loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ElfKind {
     /// `ET_EXEC`: an executable at a fixed address, whose virtual addresses are the process's own.
@@ -49,7 +50,7 @@ pub struct ElfImage<'data> {
     kind: ElfKind,
     segments: &'data [ProgramHeader],
     sections: &'data [Section],
-    /// The section names' string table; empty when the file has no sections.
+    /// String table of the section names; empty if the file has no sections.
     section_names: &'data [u8],
     map: AddressMap,
 }
@@ -74,67 +75,67 @@ impl<'data> ElfImage<'data> {
         })
     }
 
-    /// The machine that the file is for.
+    /// Returns the machine that the file is for.
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// Whether the file's addresses are final.
+    /// Returns the kind of the file's addresses.
     pub fn kind(&self) -> ElfKind {
         self.kind
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
 
-    /// Which places of the file are loaded where. A separate debug file's own map is of no use: it keeps the headers of
-    /// the file that it was split from, but not the bytes.
+    /// Returns the map between file offsets and load addresses. A separate debug file's own map is
+    /// of no use: it keeps the headers of the file that it was split from, but not the bytes.
     pub fn address_map(&self) -> &AddressMap {
         &self.map
     }
 
-    /// Whether the file has section headers; a file can lose them and still run.
+    /// Returns true if the file has section headers; a file can lose them and still run.
     pub fn has_sections(&self) -> bool {
         !self.sections.is_empty()
     }
 
-    /// The identifier that the linker gave this build (`NT_GNU_BUILD_ID`).
+    /// Returns the identifier that the linker gave this build (`NT_GNU_BUILD_ID`).
     pub fn build_id(&self) -> Option<BuildId> {
         let (areas, _) = distinct(self.note_areas(|_| true));
         let found = areas.iter().find_map(BuildId::find);
         found.or_else(|| self.note_segments().0.iter().find_map(BuildId::find))
     }
 
-    /// The separate debug file that this file names (`.gnu_debuglink`).
+    /// Returns the separate debug file that this file names (`.gnu_debuglink`).
     pub fn debug_link(&self) -> Option<DebugLink> {
         let section = self.sections_named(b".gnu_debuglink").next()?;
         DebugLink::parse(self.section_data(section).ok()?)
     }
 
-    /// The file that shares debug information with this one (`.gnu_debugaltlink`).
+    /// Returns the file that shares debug information with this one (`.gnu_debugaltlink`).
     pub fn supplement_link(&self) -> Option<SupplementLink> {
         let section = self.sections_named(b".gnu_debugaltlink").next()?;
         SupplementLink::parse(self.section_data(section).ok()?)
     }
 
-    /// The address that the named section is loaded at.
+    /// Returns the address that the named section is loaded at.
     pub fn section_address(&self, name: &[u8]) -> Option<ElfVaddr> {
         self.sections_named(name).next().map(|section| ElfVaddr(section.sh_addr(LE)))
     }
 
-    /// The first section of this type (`SHT_*`).
+    /// Returns the first section of this type (`SHT_*`).
     pub(crate) fn section_of_type(&self, kind: u32) -> Option<&'data Section> {
         self.sections.iter().find(|section| section.sh_type(LE) == kind)
     }
 
-    /// The section that another one refers to by number (`sh_link`).
+    /// Returns the section that another one refers to by number (`sh_link`).
     pub(crate) fn linked_section(&self, section: &Section) -> Option<&'data Section> {
         self.sections.get(section.sh_link(LE) as usize)
     }
 
-    /// A section's bytes; none for a section that the file only names (`SHT_NOBITS`).
+    /// Returns a section's bytes; empty for a section that the file only names (`SHT_NOBITS`).
     pub(crate) fn section_data(&self, section: &Section) -> Result<&'data [u8], ElfError> {
         section.data(LE, self.data).map_err(|_| ElfError::Truncated {
             what: "section",
@@ -144,12 +145,13 @@ impl<'data> ElfImage<'data> {
         })
     }
 
-    /// The note sections with this name, and how many were left out.
+    /// Returns the note sections with this name, and the number of those that were left out.
     pub fn note_sections(&self, name: &[u8]) -> (Vec<NoteArea<'data>>, usize) {
         distinct(self.note_areas(|section| self.has_name(section, name)))
     }
 
-    /// The note segments, which stay when the section headers were stripped, and how many were left out.
+    /// Returns the note segments, which stay if the section headers were stripped, and the number
+    /// of those that were left out.
     pub fn note_segments(&self) -> (Vec<NoteArea<'data>>, usize) {
         let notes = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
         distinct(notes.filter_map(|segment| {
@@ -172,15 +174,16 @@ impl<'data> ElfImage<'data> {
         self.sections.iter().filter(move |section| self.has_name(section, name))
     }
 
-    /// Compares in place: looking for the name's end first would cost the string table's length for every section.
+    /// Compares a section's name in place: looking for the name's end first would cost the string
+    /// table's length for every section.
     fn has_name(&self, section: &Section, name: &[u8]) -> bool {
         let rest = self.section_names.get(section.sh_name(LE) as usize..).unwrap_or_default();
         rest.strip_prefix(name).is_some_and(|after| after.first() == Some(&0))
     }
 }
 
-/// The first areas that have no byte in common, so that what is read of them is no more than the file; and how many others
-/// there are.
+/// Returns the first areas without a byte in common, so that no more is read of them than the file
+/// has; and the number of the others.
 fn distinct<'data>(areas: impl Iterator<Item = NoteArea<'data>>) -> (Vec<NoteArea<'data>>, usize) {
     let (mut kept, mut left_out) = (Vec::<NoteArea<'data>>::new(), 0);
     for area in areas {
@@ -212,7 +215,8 @@ fn section_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [
     header.section_headers(LE, data).map_err(broken("section headers"))
 }
 
-/// The bytes of the section names' string table. Without it, sections cannot be distinguished; the rest can be read.
+/// Returns the string table of the section names. Without it, sections cannot be distinguished; the
+/// rest can be read.
 fn section_names<'data>(header: &Header, sections: &[Section], data: &'data [u8]) -> &'data [u8] {
     let index = header.shstrndx(LE, data).unwrap_or_default() as usize;
     let section = sections.get(index);

@@ -1,74 +1,76 @@
 //! Walks the notes of a section or a segment (gABI chapter 5, "Note Section").
 //!
-//! Our own walk rather than the library's, because a broken note is to be reported with its place in the file.
+//! It is our own and not the library's, since a broken note is reported with its place in the file.
 
 use thiserror::Error;
 
 use crate::address::FileOffset;
 
-/// The length of a note's header: the lengths of name and descriptor, and the type, 4 bytes each.
+/// Length of a note's header in bytes: the lengths of name and descriptor, and the type, 4 bytes
+/// each.
 const HEADER_SIZE: usize = 12;
 
 /// Bytes that hold notes, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteArea<'data> {
-    /// Where the bytes begin in the file.
+    /// Offset of the bytes in the file.
     pub offset: FileOffset,
     /// The bytes themselves.
     pub bytes: &'data [u8],
-    /// The alignment that the header states: 8 for `.note.gnu.property`, 4 (or less, meaning 4) for all else.
+    /// Alignment that the header states: 8 for `.note.gnu.property`, 4 (or less, meaning 4) for all
+    /// else.
     pub align: u64,
 }
 
-/// One note, not yet understood.
+/// A note that is not interpreted yet.
 #[derive(Clone, Copy, Debug)]
 pub struct RawNote<'data> {
-    /// Where its header begins in the file.
+    /// Offset of its header in the file.
     pub offset: FileOffset,
-    /// Who defines its meaning, without the NUL at the end.
+    /// Owner that defines its meaning, without the NUL at the end.
     pub owner: &'data [u8],
-    /// What it is, to its owner.
+    /// Type, as the owner defines it.
     pub kind: u32,
-    /// What it says.
+    /// Contents.
     pub descriptor: &'data [u8],
 }
 
-/// A note whose lengths can't be right.
+/// A note with impossible lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BrokenNote {
-    /// Where its header begins in the file.
+    /// Offset of its header in the file.
     pub offset: FileOffset,
-    /// What is wrong.
+    /// Fault of the note.
     pub fault: NoteFrameFault,
 }
 
-/// What is wrong with a note's header.
+/// Fault of a note's header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum NoteFrameFault {
     /// Fewer than 12 bytes are left for the note's header.
     #[error("its header is cut short: expected 12 bytes, found {left}")]
     Header {
-        /// How many bytes are left.
+        /// Number of bytes that are left.
         left: usize,
     },
-    /// The name or the descriptor is longer than what is left of the notes.
+    /// The name or the descriptor is longer than the rest of the notes.
     #[error("it says that it holds {needed:#x} bytes and {left:#x} are left")]
     Length {
         /// Name and descriptor with their padding, in bytes.
         needed: u64,
-        /// What is left after the header, in bytes.
+        /// Bytes that are left after the header.
         left: usize,
     },
 }
 
 impl<'data> NoteArea<'data> {
-    /// Whether both have a byte of the file in common.
+    /// Returns true if both have a byte of the file in common.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let end = |area: &Self| area.offset.0.saturating_add(area.bytes.len() as u64);
         self.offset.0 < end(other) && other.offset.0 < end(self)
     }
 
-    /// The notes in file order. After a note whose lengths can't be believed nothing more can be found.
+    /// Returns the notes in file order. Nothing can be found behind a note with impossible lengths.
     pub fn notes(self) -> impl Iterator<Item = Result<RawNote<'data>, BrokenNote>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -87,7 +89,8 @@ impl<'data> NoteArea<'data> {
         })
     }
 
-    /// The note at the start of these bytes, and how long it is with its padding.
+    /// Reads the note at the start of these bytes; returns it with its length including the
+    /// padding.
     fn note(&self, bytes: &'data [u8], offset: FileOffset) -> Result<(RawNote<'data>, usize), NoteFrameFault> {
         let word = |at: usize| {
             let four = bytes.get(at..)?.first_chunk()?;

@@ -1,4 +1,4 @@
-//! Which parts of a file each purpose needs, for those who would rather not read all of a large one.
+//! Ranges of a file that each purpose needs, so that not all of a large one need be read.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _}
 use super::{ElfImage, Header, LE, ProgramHeader, Section, identity};
 use crate::address::ElfVaddr;
 
-/// The least that [`table_ranges`] needs: a file header.
+/// Length of a file header in bytes: the least that [`table_ranges`] needs.
 pub const HEADER_BYTES: usize = size_of::<Header>();
 
-/// The sections of debug information that say which types there are, which code is whose, and which line it is of: those of
-/// DWARF 2 to 5 but places of variables, macros and indexes (DWARF 5 standard, section 7.1).
+/// Sections of debug information with types, functions and lines: those of DWARF 2 to 5 except
+/// places of variables, macros and indexes (DWARF 5 standard, section 7.1).
 const DEBUG_INFORMATION: [&[u8]; 11] = [
     b"abbrev",
     b"addr",
@@ -26,11 +26,11 @@ const DEBUG_INFORMATION: [&[u8]; 11] = [
     b"types",
 ];
 
-/// Those of them that types need beside the entries themselves.
+/// Sections of these that types need besides the entries themselves.
 const BESIDE_TYPES: [&[u8]; 5] = [b"abbrev", b"addr", b"line_str", b"str", b"str_offsets"];
 
-/// Where the first section header is, if the file's first bytes say that it has the counts that are too large for the file
-/// header (gABI, "Number of sections"): [`table_ranges`] needs it.
+/// Returns the range of the first section header, if it has the counts that are too large for the
+/// file header (gABI, "Number of sections"): [`table_ranges`] needs it.
 pub fn count_range(first: &[u8]) -> Option<Range<u64>> {
     identity::check_ident(first).ok()?;
     let header = Header::parse(first).ok()?;
@@ -39,8 +39,8 @@ pub fn count_range(first: &[u8]) -> Option<Range<u64>> {
     (offset != 0 && is_large).then(|| offset..offset.saturating_add(size_of::<Section>() as u64))
 }
 
-/// Where the tables of segments and sections are, from a file's header and what [`count_range`] names; nothing if these are
-/// broken.
+/// Returns the ranges of the tables of segments and sections, from a file's header and the range of
+/// [`count_range`]; `None` if these are broken.
 pub fn table_ranges(bytes: &[u8]) -> Option<Vec<Range<u64>>> {
     identity::check_ident(bytes).ok()?;
     let header = Header::parse(bytes).ok()?;
@@ -51,8 +51,8 @@ pub fn table_ranges(bytes: &[u8]) -> Option<Vec<Range<u64>>> {
     ])
 }
 
-/// The bytes of a file that lie in any of these ranges, in order and each once: a table of 65,000 sections can name the whole
-/// file 65,000 times.
+/// Merges ranges of a file: the result is in order and has each byte once. A table of 65,000
+/// sections can name the whole file 65,000 times.
 pub fn merged(ranges: impl Iterator<Item = Range<u64>>, file: u64) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = ranges.map(|range| range.start..range.end.min(file)).collect();
     ranges.retain(|range| range.start < range.end);
@@ -69,13 +69,14 @@ fn range(offset: u64, size: u64) -> Range<u64> {
     offset..offset.saturating_add(size)
 }
 
-/// Where a section's bytes are, if the file has them.
+/// Returns the range of a section's bytes, if the file has them.
 fn bytes_of(section: &Section) -> Option<Range<u64>> {
     section.file_range(LE).map(|(offset, size)| range(offset, size))
 }
 
 impl ElfImage<'_> {
-    /// Where the notes and the sections' names are. It needs no more than what [`table_ranges`] names.
+    /// Returns the ranges of the notes and of the section names. It needs no more than the ranges
+    /// of [`table_ranges`].
     pub fn note_ranges(&self) -> Vec<Range<u64>> {
         let header = Header::parse(self.data).ok();
         let names = header.and_then(|header| header.shstrndx(LE, self.data).ok());
@@ -86,8 +87,8 @@ impl ElfImage<'_> {
         merged(sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))), self.data.len() as u64)
     }
 
-    /// Where the table of the file's unwind information is (`PT_GNU_EH_FRAME`, the section `.eh_frame_hdr`): as an address
-    /// and in the file. Stripping leaves it.
+    /// Returns the table of the file's unwind information (`PT_GNU_EH_FRAME`, the section
+    /// `.eh_frame_hdr`): its address and its range in the file. Stripping leaves it.
     pub(crate) fn unwind_table(&self) -> Option<(ElfVaddr, Range<u64>)> {
         let kind = object::elf::PT_GNU_EH_FRAME;
         let segment = self.segments.iter().find(|segment| segment.p_type(LE) == kind)?;
@@ -95,8 +96,8 @@ impl ElfImage<'_> {
         Some((ElfVaddr(segment.p_vaddr(LE)), offset..offset.checked_add(segment.p_filesz(LE))?))
     }
 
-    /// Where the unwind information is in the file that begins at this address: to its section's end, or without sections
-    /// to its segment's.
+    /// Returns the file range of the unwind information that begins at this address: to its
+    /// section's end, or without sections to its segment's.
     pub(crate) fn unwind_entries(&self, begin: ElfVaddr) -> Option<Range<u64>> {
         let offset = self.map.to_offset(begin).ok()?.0;
         let section = self.sections.iter().find(|section| section.sh_addr(LE) == begin.0 && begin.0 != 0);
@@ -106,7 +107,7 @@ impl ElfImage<'_> {
         Some(offset..offset.checked_add(size)?)
     }
 
-    /// The addresses of the sections of code that a process has in its memory, in order.
+    /// Returns the addresses of the sections of code that a process has in its memory, in order.
     pub fn code_sections(&self) -> Vec<Range<u64>> {
         let wanted = u64::from(object::elf::SHF_ALLOC | object::elf::SHF_EXECINSTR);
         let code = self.sections.iter().filter(|section| section.sh_flags(LE) & wanted == wanted);
@@ -115,14 +116,14 @@ impl ElfImage<'_> {
         ranges
     }
 
-    /// Where the first section of this type (`SHT_*`) is in the file.
+    /// Returns the file range of the first section of this type (`SHT_*`).
     pub(crate) fn range_of_type(&self, kind: u32) -> Option<Range<u64>> {
         let section = self.section_of_type(kind)?;
         Some(section.sh_offset(LE)..section.sh_offset(LE).checked_add(section.sh_size(LE))?)
     }
 
-    /// Where the symbol tables with their names are, and the names of separate debug files. It needs the sections' names,
-    /// as what follows.
+    /// Returns the ranges of the symbol tables with their names, and of the names of separate debug
+    /// files. It needs the section names, as do the functions below.
     pub fn symbol_ranges(&self) -> Vec<Range<u64>> {
         let tables = [object::elf::SHT_SYMTAB, object::elf::SHT_DYNSYM];
         let tables = tables.into_iter().filter_map(|kind| self.section_of_type(kind));
@@ -132,23 +133,24 @@ impl ElfImage<'_> {
         tables.chain(names).chain(links).filter_map(bytes_of).collect()
     }
 
-    /// Where the tables are by which stacks are walked.
+    /// Returns the ranges of the tables by which stacks are walked.
     pub fn unwind_ranges(&self) -> Vec<Range<u64>> {
         let names = [b".eh_frame".as_slice(), b".eh_frame_hdr"];
         names.into_iter().filter_map(|name| self.sections_named(name).next()).filter_map(bytes_of).collect()
     }
 
-    /// Where all is that a process has of the file in its memory.
+    /// Returns the ranges of the file that a process has in its memory.
     pub fn loaded_ranges(&self) -> Vec<Range<u64>> {
         self.map.segments().iter().map(|segment| range(segment.offset.0, segment.file_size)).collect()
     }
 
-    /// Where the debug information is, compressed or not.
+    /// Returns the ranges of the debug information, compressed or not.
     pub fn debug_ranges(&self) -> Vec<Range<u64>> {
         self.debug_sections(&DEBUG_INFORMATION)
     }
 
-    /// Where what types need is, but for `.debug_info` itself: abbreviations, strings and addresses.
+    /// Returns the ranges that types need, except `.debug_info` itself: abbreviations, strings and
+    /// addresses.
     pub fn type_ranges(&self) -> Vec<Range<u64>> {
         self.debug_sections(&BESIDE_TYPES)
     }

@@ -8,14 +8,14 @@ use super::table;
 use crate::address::ElfVaddr;
 use crate::image::ElfImage;
 
-/// What is known about a symbol's name.
+/// Result of a look-up by a symbol's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SymbolFound {
-    /// There is one, at this address.
+    /// One symbol, at this address.
     At(ElfVaddr),
-    /// There are several, at different addresses.
+    /// Several symbols, at different addresses.
     Ambiguous,
-    /// There is none.
+    /// No symbol.
     Missing,
 }
 
@@ -27,7 +27,8 @@ pub struct SymbolAddresses {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Found {
-    /// A global symbol is what a name means when files are linked; local ones of the same name do not count beside it.
+    /// True for a global symbol, which a name means when files are linked; local ones of the same
+    /// name do not count beside it.
     global: bool,
     address: Option<ElfVaddr>,
 }
@@ -46,7 +47,7 @@ impl SymbolAddresses {
         }
     }
 
-    /// What is known about a name.
+    /// Returns the address of a name, if there is only one.
     pub fn get(&self, name: &str) -> SymbolFound {
         match self.found.get(name) {
             None => SymbolFound::Missing,

@@ -4,14 +4,16 @@ use std::fmt::{self, Write};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
-/// The longest demangled name. Mangled names refer back to their own parts, so that a short one can mean an endless one.
+/// Limit on a demangled name, in bytes. Mangled names refer back to their own parts, so that a
+/// short one can mean an endless one.
 const MAX_DEMANGLED: usize = 64 * 1024;
-/// How deep a mangled C++ name may be nested. The crate tries one meaning after the other, so that its time and memory
-/// can double with every few levels: at a depth of 128, a name of 80 bytes took 0.1 s and as many megabytes. Of the
-/// 29,055 C++ names of LLVM 14's library 3 are deeper than 64, of the 4,425 of libstdc++ none.
+/// Limit on the nesting of a mangled C++ name. The crate tries one meaning after the other, so that
+/// its time and memory can double with every few levels: at a depth of 128, a name of 80 bytes took
+/// 0.1 s and as many megabytes. Of the 29,055 C++ names of LLVM 14's library 3 are deeper than 64,
+/// of the 4,425 of libstdc++ none.
 const MAX_DEPTH: u32 = 64;
 
-/// The name that a mangled name stands for; nothing if it is not mangled, or broken, or too long to be shown.
+/// Demangles a name; `None` if it is not mangled, or broken, or too long to be shown.
 ///
 /// Rust names (both manglings) lose their hash, as `rustfilt` does; C++ names keep their parameters.
 pub fn demangle(name: &str) -> Option<String> {

@@ -23,43 +23,44 @@ pub(crate) use table::function_ranges;
 /// A function of a file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Function<'data> {
-    /// Where its first instruction is in the file: where a uprobe is attached.
+    /// Offset of its first instruction in the file, where a uprobe is attached.
     pub offset: FileOffset,
-    /// The same as an address.
+    /// Address of its first instruction.
     pub vaddr: ElfVaddr,
-    /// Its length in bytes; 0 if the symbol does not say.
+    /// Length in bytes; 0 if the symbol does not say.
     pub size: u64,
-    /// Its name in the symbol table, mangled as the compiler wrote it.
+    /// Name in the symbol table, mangled as the compiler wrote it.
     pub name: Cow<'data, str>,
-    /// Whether it is not the function but the code that chooses it when the program starts (`STT_GNU_IFUNC`), as for
-    /// `memcpy` in glibc: a probe on it is hit once or never.
+    /// True for the code that chooses the function when the program starts (`STT_GNU_IFUNC`), as
+    /// for `memcpy` in glibc: a probe on it is hit once or never.
     pub indirect: bool,
 }
 
-/// The address and the length of a function or a variable, a global one rather than a local one.
+/// Returns the address and the length of a function or a variable, a global one rather than a local
+/// one.
 pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
     let named = table::symbols(image).filter(|symbol| symbol.name == name.as_bytes());
     let real = named.filter(|symbol| !matches!(symbol.kind, STT_SECTION | STT_FILE | STT_TLS));
     real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
 }
 
-/// A function or a variable of a file, as its symbol table has it.
+/// Function or variable in the symbol table of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedAddress<'data> {
-    /// Its name, mangled as the compiler wrote it.
+    /// Name, mangled as the compiler wrote it.
     pub name: &'data [u8],
-    /// Where it is.
+    /// Address.
     pub vaddr: ElfVaddr,
-    /// Its length in bytes; 0 if the symbol does not say.
+    /// Length in bytes; 0 if the symbol does not say.
     pub size: u64,
-    /// Whether other files can see it.
+    /// True if other files can see it.
     pub global: bool,
-    /// Of a local one: the name of the source file that it is from, if the table has that (`STT_FILE`, gABI chapter 4).
+    /// Source file of a local one, if the table names it (`STT_FILE`, gABI chapter 4).
     pub file: Option<&'data [u8]>,
 }
 
-/// All functions and variables of a file, those of other tables than `.symtab` only if it has no such table. Those of which each
-/// thread has its own are left out.
+/// Returns all functions and variables in a file's symbol tables, except thread-local ones. One
+/// that both tables have is there twice.
 pub fn named_addresses<'data>(image: &ElfImage<'data>) -> Vec<NamedAddress<'data>> {
     let has_all = table::has_all(image);
     let (mut file, mut found) = (None, Vec::new());
@@ -79,13 +80,13 @@ pub fn named_addresses<'data>(image: &ElfImage<'data>) -> Vec<NamedAddress<'data
 }
 
 impl Function<'_> {
-    /// The name as its author wrote it, for C++ and Rust; any other name as it is.
+    /// Returns the name as its author wrote it, for C++ and Rust; any other name as it is.
     pub fn display_name(&self) -> Cow<'_, str> {
         demangle(&self.name).map_or(Cow::Borrowed(&*self.name), Cow::Owned)
     }
 }
 
-/// The functions of a file, in order of offset and then of name.
+/// Functions of a file, in order of offset and then of name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Functions<'data> {
     all: Vec<Function<'data>>,
@@ -96,14 +97,14 @@ pub struct Functions<'data> {
 /// A function that is chosen when a program starts (`STT_GNU_IFUNC`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Name, which is that of the code that chooses.
+    /// Name of the function, which is that of the code that chooses.
     pub name: String,
-    /// Functions that it is chosen of, as far as symbol tables have them.
+    /// Functions to choose from, as far as symbol tables have them.
     pub variants: Vec<String>,
 }
 
 impl Choice {
-    /// Returns what can be probed instead.
+    /// Returns a note on the functions that can be probed instead.
     pub fn hint(&self) -> String {
         if self.variants.is_empty() {
             return "the functions that it is chosen of are in no symbol table here: debug symbols have them"
@@ -124,7 +125,7 @@ impl std::fmt::Display for Choice {
 }
 
 impl<'data> Functions<'data> {
-    /// The functions of a file, with the names of its separate debug file too if there is one.
+    /// Reads the functions of a file, with the names of its separate debug file, if there is one.
     ///
     /// Every name of an address is kept; one that both tables have is there once.
     pub fn read(image: &ElfImage<'data>, debug: Option<&ElfImage<'data>>) -> Self {
@@ -140,23 +141,24 @@ impl<'data> Functions<'data> {
         functions
     }
 
-    /// All of them, sorted.
+    /// Returns all of them, sorted.
     pub fn all(&self) -> &[Function<'data>] {
         &self.all
     }
 
-    /// How many function symbols were left out because their address is not code of the file or their name is broken.
+    /// Returns the number of function symbols that were left out because their address is not code
+    /// of the file or their name is broken.
     pub fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// Whether only the functions that the file offers to others are known: it was stripped of the table of all symbols
-    /// (`.symtab`), and there is no debug file that has it.
+    /// Returns true if only the exported functions are known: the file was stripped of the table of
+    /// all symbols (`.symtab`), and no debug file has it.
     pub fn is_stripped(&self) -> bool {
         self.stripped
     }
 
-    /// The functions whose name, mangled or not, is exactly this.
+    /// Returns the functions whose name, mangled or not, is exactly this.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Function<'data>> + 'a {
         // Demangled functions have a path or parameters. Demangling all names of a large file takes most of a second.
         let demangled = name.contains("::") || name.contains('(');
@@ -165,11 +167,11 @@ impl<'data> Functions<'data> {
         })
     }
 
-    /// Says why a function can't be probed by this name, and what can, if the name is that of the code that chooses the function when a
-    /// program starts: a probe there sees no calls.
+    /// Returns the functions to probe instead, if the name is that of the code that chooses the
+    /// function when a program starts: a probe there sees no calls.
     pub fn choice(&self, name: &str) -> Option<Choice> {
         self.named(name).find(|function| function.indirect)?;
-        // As glibc calls them: `__strlen_avx2` of `strlen`.
+        // Named as in glibc: `__strlen_avx2` of `strlen`.
         let beginning = format!("__{}_", name.trim_start_matches('_'));
         let is_variant = |function: &&Function<'_>| !function.indirect && function.name.starts_with(&beginning);
         let mut variants: Vec<String> =
@@ -179,7 +181,7 @@ impl<'data> Functions<'data> {
         Some(Choice { name: name.to_owned(), variants })
     }
 
-    /// The functions whose name, mangled or not, fits the pattern.
+    /// Returns the functions whose name, mangled or not, fits the pattern.
     pub fn matching<'a>(&'a self, pattern: &'a NamePattern) -> impl Iterator<Item = &'a Function<'data>> + 'a {
         self.all.iter().filter(move |function| {
             pattern.matches(&function.name)

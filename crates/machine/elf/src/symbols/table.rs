@@ -9,24 +9,25 @@ use crate::address::ElfVaddr;
 use crate::code::CodeBytes;
 use crate::image::{ElfImage, LE};
 
-/// The longest name that is taken. C++ templates make long ones; a made-up file could have every symbol point into one
-/// endless string.
+/// Limit on the length of a name, in bytes. C++ templates make long ones; a made-up file could have
+/// every symbol point into one endless string.
 const MAX_NAME: usize = 16 * 1024;
 
 /// A defined symbol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawSymbol<'data> {
-    /// Its name; empty when the string table does not have it.
+    /// Name; empty if the string table does not have it.
     pub(super) name: &'data [u8],
     pub(super) vaddr: ElfVaddr,
     pub(super) size: u64,
     /// `STT_*`.
     pub(super) kind: u8,
-    /// Whether other files can see it.
+    /// True if other files can see it.
     pub(super) global: bool,
 }
 
-/// The defined symbols of `.symtab`, then those of `.dynsym`. A table that lies outside the file has none.
+/// Returns the defined symbols of `.symtab`, then those of `.dynsym`. A table that lies outside the
+/// file has none.
 pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = RawSymbol<'data>> + use<'data> {
     let tables = [SHT_SYMTAB, SHT_DYNSYM].map(|kind| table(image, kind).unwrap_or_default());
     tables.into_iter().flat_map(|(entries, names)| {
@@ -41,7 +42,8 @@ pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = Ra
     })
 }
 
-/// The addresses and sizes of a file's function symbols, of which only the tables are read, and no names.
+/// Returns the addresses and sizes of a file's function symbols. Reads only the tables, and no
+/// names.
 pub(crate) fn function_ranges(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Vec<(ElfVaddr, u64)> {
     let mut found = Vec::new();
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
@@ -55,14 +57,14 @@ pub(crate) fn function_ranges(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Ve
     found
 }
 
-/// Whether it has the table of all its symbols, also of those that other files can't see.
+/// Returns true if it has the table of all its symbols, including those that other files can't see.
 pub(super) fn has_all(image: &ElfImage<'_>) -> bool {
     table(image, SHT_SYMTAB).is_some_and(|(entries, _)| !entries.is_empty())
 }
 
 type Table<'data> = (&'data [Sym64<LittleEndian>], &'data [u8]);
 
-/// A table's entries and its names.
+/// Returns a table's entries and its names.
 fn table<'data>(image: &ElfImage<'data>, kind: u32) -> Option<Table<'data>> {
     let section = image.section_of_type(kind)?;
     let bytes = image.section_data(section).ok()?;

@@ -7,14 +7,14 @@ pub(crate) const AARCH64: u16 = 183;
 pub(crate) const ET_EXEC: u16 = 2;
 pub(crate) const ET_DYN: u16 = 3;
 
-/// The code: 0x1000 bytes from file offset 0x1000.
+/// Address of the code: 0x1000 bytes from file offset 0x1000.
 pub(crate) const TEXT: u64 = 0x11000;
-/// The data: 0x1000 bytes from file offset 0x2000, and as many more of zeros in memory.
+/// Address of the data: 0x1000 bytes from file offset 0x2000, then 0x1000 zeros in memory.
 pub(crate) const DATA: u64 = 0x23000;
-/// Where the notes are in the file.
+/// Offset of the notes in the file.
 pub(crate) const NOTES: usize = 0x3000;
 
-/// A symbol: name, address, `STT_*`, whether it is global, size.
+/// A symbol: name, address, `STT_*`, true if it is global, size.
 pub(crate) type Symbol<'a> = (&'a str, u64, u8, bool, u64);
 
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ pub(crate) struct ElfBuilder<'a> {
     pub(crate) machine: u16,
     pub(crate) kind: u16,
     pub(crate) notes: Vec<u8>,
-    /// Where `.stapsdt.base` is.
+    /// Address of `.stapsdt.base`.
     pub(crate) base: Option<u64>,
     pub(crate) symbols: Vec<Symbol<'a>>,
     pub(crate) debug_link: Vec<u8>,
-    /// Whether there are section headers; without them the notes are in a note segment.
+    /// True if there are section headers; without them the notes are in a note segment.
     pub(crate) sections: bool,
 }
 
@@ -44,7 +44,7 @@ impl Default for ElfBuilder<'_> {
     }
 }
 
-/// A USDT note: provider, name, arguments, and the addresses of probe, base and semaphore.
+/// Builds a USDT note: provider, name, arguments, and the addresses of probe, base and semaphore.
 pub(crate) fn note(provider: &str, name: &str, args: &str, probe: u64, base: u64, semaphore: u64) -> Vec<u8> {
     let mut descriptor = Vec::new();
     for word in [probe, base, semaphore] {
@@ -82,7 +82,7 @@ struct Section {
 impl ElfBuilder<'_> {
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut file = vec![0; NOTES];
-        // Probes stand at instructions without effect.
+        // Probes are at instructions without effect.
         let nop: &[u8] = if self.machine == AARCH64 { &[0x1f, 0x20, 0x03, 0xd5] } else { &[0x90] };
         file[0x1000..0x2000].chunks_exact_mut(nop.len()).for_each(|place| place.copy_from_slice(nop));
         file.extend(&self.notes);
@@ -176,7 +176,8 @@ impl ElfBuilder<'_> {
         file[..64].copy_from_slice(&header);
     }
 
-    /// Code, data and notes: type, flags, offset, address, size in the file and in memory.
+    /// Writes the segments of code, data and notes: type, flags, offset, address, size in the file
+    /// and in memory.
     fn write_segments(&self, file: &mut [u8]) {
         let notes = self.notes.len() as u64;
         let segments = [

@@ -1,5 +1,5 @@
-//! The one place that opens files that are reached through a process: its program, its mapped files, their debug files, and the
-//! sockets at which it answers (`control` connects to them).
+//! The one place that opens files reached through a process: its program, its mapped files, their
+//! debug files, and the sockets on which it answers (`control` connects to them).
 //!
 //! The owner of the process chose these names and the files, and can change both at any time. So a file is first opened with
 //! `O_PATH` (open(2)), which never blocks and touches no device. Then its type and file system are checked. Only a regular file
@@ -20,42 +20,43 @@ use rustix::io::Errno;
 
 use crate::proc::own_descriptor;
 
-/// What a file is held by before it is opened.
+/// Flags to hold a file before it is opened.
 const HOLD: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-/// How often a path is resolved anew where something was renamed meanwhile (openat2(2): `EAGAIN`).
+/// Attempts to resolve a path if something is renamed meanwhile (openat2(2): `EAGAIN`).
 const ATTEMPTS: u32 = 16;
-/// What may be read of a file beyond a multiple of what it has on the disk.
+/// Bytes that may be read of a file beyond a multiple of its size on the disk.
 const SLACK: u64 = 16 << 20;
-/// How much larger than on the disk a file's contents may be: file systems compress, and a hole reads as zeros.
+/// Limit on a file's contents as a multiple of its size on the disk: file systems compress, and a
+/// hole reads as zeros.
 const MOST_COMPRESSED: u64 = 16;
-/// What may be read of a file of which the file system does not say how much it has on the disk.
+/// Bytes that may be read of a file if the file system does not state its size on the disk.
 const UNSTATED: u64 = 1 << 30;
-/// The most that is ever read of a file: more than any program has.
+/// Limit on the bytes that are read of any file: more than any program has.
 const LARGEST: u64 = 8 << 30;
 
 /// A regular file that was opened for reading.
 #[derive(Debug)]
 pub(crate) struct Opened {
     file: File,
-    /// The path without symbolic links, as it is seen from the root below which it was opened.
+    /// Path without symbolic links, as seen from the root below which it was opened.
     pub(crate) real: PathBuf,
-    /// Its length in bytes, holes and all.
+    /// Length in bytes, including holes.
     pub(crate) length: u64,
-    /// Its bytes on the disk; 0 where the file system does not say.
+    /// Bytes on the disk; 0 if the file system does not say.
     on_disk: u64,
-    /// Its number.
+    /// Inode number.
     pub(crate) inode: u64,
-    /// Its owner's number, in our own user namespace.
+    /// User id of the owner, in our own user namespace.
     pub(crate) owner: u32,
 }
 
-/// A file by a path in our own view: one that the user named, or a link of the kernel's to what a process has
-/// (`/proc/PID/exe`, `/proc/PID/map_files/..`). Links are followed.
+/// Opens a file by a path in our own view: one that the user named, or a link of the kernel to a
+/// process's file (`/proc/PID/exe`, `/proc/PID/map_files/..`). Follows links.
 pub(crate) fn named(path: &Path) -> io::Result<Opened> {
     open(&openat(CWD, path, HOLD, Mode::empty())?, path.to_owned())
 }
 
-/// A file by its path below a root directory, out of which no link leads.
+/// Opens a file by its path below a root directory. No link leads out of that directory.
 pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -64,8 +65,8 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
-/// Holds a socket by its path below a root directory, out of which no link leads, with its owner in our own user namespace: it is held, and not
-/// connected to.
+/// Holds a socket by its path below a root directory; no link leads out of that directory. Returns
+/// it with its owner in our own user namespace, and does not connect to it.
 pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32)> {
     let root = hold_root(root)?;
     let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -77,7 +78,7 @@ pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<(OwnedFd, u32
     }
 }
 
-/// A file of ours by a path that the kernel reported: there are no links in it.
+/// Opens a file of ours by a path that the kernel reported: there are no links in it.
 pub(crate) fn reported(path: &Path) -> io::Result<Opened> {
     let root = hold_root(Path::new("/"))?;
     let plain = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
@@ -101,14 +102,14 @@ fn resolve(root: &OwnedFd, path: &Path, how: ResolveFlags, links: walk::Links) -
     Err(io::Error::new(ErrorKind::ResourceBusy, "its folders are renamed again and again"))
 }
 
-/// The path of what is held, as it is seen from the root.
+/// Returns the path of a held file, as seen from the root.
 fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
     let path = |held: &OwnedFd| std::fs::read_link(own_descriptor(held.as_fd())).ok();
     let (root, path) = (path(root)?, path(held)?);
     Some(Path::new("/").join(path.strip_prefix(root).ok()?))
 }
 
-/// Opens what is held, if it is a file.
+/// Opens a held file, if it is a regular one.
 fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     let stat = fstat(held)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -118,7 +119,7 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     if let Some(name) = systems::without_files(kind as u64) {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is of the kernel's own file system {name}")));
     }
-    // The link leads to the file that is held, whatever has its name by now.
+    // The link leads to the held file, even if another file has its name by now.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = File::from(openat(CWD, own_descriptor(held.as_fd()), flags, Mode::empty())?);
     let [length, blocks] = [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
@@ -126,22 +127,22 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
 }
 
 impl Opened {
-    /// Gives up the file.
+    /// Returns the file itself.
     pub(crate) fn into_file(self) -> File {
         self.file
     }
 
-    /// A name of the very file, for as long as it is open.
+    /// Returns a name of this very file, for as long as it is open.
     pub(crate) fn link(&self) -> PathBuf {
         own_descriptor(self.file.as_fd())
     }
 
-    /// Reads as many bytes as there is room for.
+    /// Fills `bytes` from this byte offset of the file on.
     pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, offset)
     }
 
-    /// The file's first bytes, at most this many.
+    /// Returns at most `most` bytes from the beginning of the file.
     pub(crate) fn head(&self, most: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; most];
         let mut known = 0;
@@ -157,7 +158,7 @@ impl Opened {
         Ok(bytes)
     }
 
-    /// All of a file that is at most this long.
+    /// Returns all of a file; an error if it has more than `most` bytes.
     pub(crate) fn text(&self, most: u64) -> io::Result<Vec<u8>> {
         if self.length > most {
             let message = format!("{} bytes long, and at most {most} are read", self.length);
@@ -166,7 +167,8 @@ impl Opened {
         self.head(self.length as usize)
     }
 
-    /// Refuses to read this much: a file may claim any length, and a few bytes of it be there.
+    /// Returns an error if this is too much to read: a file may claim any length, with only a few
+    /// bytes on the disk.
     pub(crate) fn may_read(&self, wanted: u64) -> io::Result<()> {
         let there = if self.on_disk == 0 { UNSTATED } else { self.on_disk.saturating_mul(MOST_COMPRESSED) };
         let most = there.saturating_add(SLACK).min(LARGEST);
@@ -178,9 +180,9 @@ impl Opened {
         Err(io::Error::new(ErrorKind::FileTooLarge, message))
     }
 
-    /// The CRC-32 of all its bytes, which takes no memory.
+    /// Returns the CRC-32 of all its bytes, without keeping them in memory.
     pub(crate) fn checksum(&self) -> io::Result<u32> {
-        /// A piece that is read at once.
+        /// Bytes per read.
         const PIECE: u64 = 1 << 18;
         self.may_read(self.length)?;
         let mut hasher = crc32fast::Hasher::new();
@@ -196,7 +198,7 @@ impl Opened {
     }
 }
 
-/// That something is a directory, a device, a pipe: an error of [`open`]'s that its callers know.
+/// Error of [`open`] for a directory, a device or a pipe, which its callers recognize.
 #[derive(Debug, thiserror::Error)]
 #[error("it is no regular file")]
 pub(crate) struct NotAFile;
@@ -207,7 +209,7 @@ impl From<NotAFile> for io::Error {
     }
 }
 
-/// Whether that is what an error says.
+/// Returns true if an error is [`NotAFile`].
 pub(crate) fn is_no_file(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotAFile>)
 }

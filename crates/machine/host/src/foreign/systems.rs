@@ -1,7 +1,8 @@
 //! File systems whose files belong to the kernel: opening or reading one can have an effect, or block forever.
 
-/// Their numbers in statfs(2)'s `f_type` and their names (`include/uapi/linux/magic.h`, Linux 6.18; those of `pstore`,
-/// `efivarfs`, `rdtgroup`, `mqueue`, `fusectl` and `configfs` are in the kernel's sources of each).
+/// Numbers of these file systems in statfs(2)'s `f_type`, with their names
+/// (`include/uapi/linux/magic.h`, Linux 6.18; those of `pstore`, `efivarfs`, `rdtgroup`, `mqueue`,
+/// `fusectl` and `configfs` are in the kernel's sources of each).
 const SYSTEMS: [(u64, &str); 25] = [
     (0x9fa0, "proc"),
     (0x6265_6572, "sysfs"),
@@ -30,7 +31,7 @@ const SYSTEMS: [(u64, &str); 25] = [
     (0x444d_4142, "dma-buf"),
 ];
 
-/// The name of a file system, by its number, that holds no files of anybody's.
+/// Returns the name of a file system, by its number, if its files belong to the kernel.
 pub(super) fn without_files(kind: u64) -> Option<&'static str> {
     // The number is signed on some machines.
     let kind = kind & 0xffff_ffff;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A root directory with a secret beside it.
+/// Makes a root directory with a secret beside it.
 fn root() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("root");
@@ -24,7 +24,7 @@ fn text(opened: &Opened) -> String {
     String::from_utf8(opened.text(100).unwrap()).unwrap()
 }
 
-/// As [`below`], on every kernel the way of one without openat2.
+/// Does the same as [`below`], on every kernel in the way of one without openat2.
 fn walked(root: &Path, path: &str) -> io::Result<Opened> {
     let root = hold_root(root)?;
     let held = walk::walk(&root, Path::new(path), walk::Links::Follow)?;

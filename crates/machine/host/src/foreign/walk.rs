@@ -12,20 +12,20 @@ use rustix::io::Errno;
 
 use super::HOLD;
 
-/// How many links may be on the way, as for the kernel (path_resolution(7)).
+/// Limit on links along a path, as in the kernel (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 
-/// What is done about symbolic links.
+/// Treatment of symbolic links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Links {
-    /// They lead on, from the root where they are absolute, and not out of it.
+    /// Links are followed, from the root if they are absolute, and never out of it.
     Follow,
-    /// They are an error.
+    /// Links are an error.
     Refuse,
 }
 
-/// Holds what the path leads to. No directory is asked for its parent, which could be outside by now: those that were
-/// walked through are held.
+/// Holds the file that the path leads to. No directory is asked for its parent, which could be
+/// outside by now: the directories that were walked through are held.
 pub(super) fn walk(root: &OwnedFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
     let mut through: Vec<OwnedFd> = Vec::new();
     let mut ahead = components(path);
@@ -59,7 +59,7 @@ pub(super) fn walk(root: &OwnedFd, path: &Path, links: Links) -> io::Result<Owne
     }
 }
 
-/// The names of a path, `..` among them.
+/// Returns the names in a path, including `..`.
 fn components(path: &Path) -> VecDeque<OsString> {
     let name = |component| match component {
         Component::Normal(name) => Some(name.to_owned()),

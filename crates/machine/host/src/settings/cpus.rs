@@ -1,4 +1,4 @@
-//! What is known of single CPUs: their cores, frequency and idle states, and the kernel's clock.
+//! Properties of single CPUs: their cores, frequency and idle states; and the kernel's clock.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use super::root::{Reading, Root};
 /// A CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Core {
-    /// The CPUs of its core, itself among them (`thread_siblings_list`; Documentation/admin-guide/cputopology.rst).
+    /// CPUs of its core, including itself (`thread_siblings_list`;
+    /// Documentation/admin-guide/cputopology.rst).
     pub siblings: CpuSet,
-    /// Its NUMA node.
+    /// NUMA node.
     pub node: Option<u32>,
-    /// Who chooses its frequency (Documentation/admin-guide/pm/cpufreq.rst); none if nobody does.
+    /// Frequency governor (Documentation/admin-guide/pm/cpufreq.rst), if there is one.
     pub governor: Option<String>,
-    /// The driver that sets the frequency.
+    /// Driver that sets the frequency.
     pub driver: Option<String>,
-    /// The highest frequency that is allowed now, and the highest that it has, in kHz.
+    /// Highest frequency that is allowed now, and highest that it has, in kHz.
     pub highest: Option<(i64, i64)>,
-    /// Its idle states.
+    /// Idle states.
     pub idle: Vec<IdleState>,
 }
 
@@ -28,16 +29,16 @@ pub struct Core {
 pub struct IdleState {
     /// The number in the name of its folder.
     pub number: u32,
-    /// Its name.
+    /// Name of the state.
     pub name: String,
     /// Microseconds until the CPU runs again.
     pub latency: i64,
-    /// Whether it is switched off.
+    /// True if it is switched off.
     pub disabled: bool,
 }
 
 impl Core {
-    /// Reads one.
+    /// Reads the properties of a CPU.
     pub(super) fn read(root: &Root, cpu: u32) -> Self {
         let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
         let word = |name: &str| root.text(&format!("{folder}/{name}")).ok().map(|text| text.trim().to_owned());
@@ -70,12 +71,12 @@ fn idle_states(root: &Root, folder: &str) -> Vec<IdleState> {
     names.iter().filter_map(state).collect()
 }
 
-/// Where the kernel's time comes from.
+/// Source of the kernel's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// The source in use.
+    /// Source in use.
     pub current: Reading<String>,
-    /// Those that could be used.
+    /// Sources that could be used.
     pub available: Vec<String>,
 }
 
@@ -90,7 +91,8 @@ impl Clock {
     }
 }
 
-/// The runtime of each CPU's fair server (kernel/sched/debug.c, `debugfs_fair_server_init`; since Linux 6.12).
+/// Reads the runtime of each CPU's fair server (kernel/sched/debug.c, `debugfs_fair_server_init`;
+/// since Linux 6.12).
 pub(super) fn fair_servers(root: &Root, online: &CpuSet) -> Reading<BTreeMap<u32, u64>> {
     const FOLDER: &str = "/sys/kernel/debug/sched/fair_server";
     root.names(FOLDER)?;

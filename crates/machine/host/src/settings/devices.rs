@@ -1,4 +1,4 @@
-//! What brings work of devices to CPUs: interrupts, queues of network devices.
+//! Work that devices bring to CPUs: interrupts, queues of network devices.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,20 +11,20 @@ use super::root::{Reading, Root};
 /// A device's interrupt (Documentation/core-api/irq/irq-affinity.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// Its number.
+    /// Interrupt number.
     pub number: u32,
-    /// The devices that asked for it, separated by commas.
+    /// Devices that asked for it, separated by commas.
     pub name: String,
-    /// The CPUs to which it may be delivered.
+    /// CPUs to which it may be delivered.
     pub affinity: CpuSet,
-    /// The CPUs to which it is delivered; all of them if the kernel does not say.
+    /// CPUs to which it is delivered; all of them if the kernel does not say.
     pub effective: CpuSet,
-    /// Whether its file can be written by root. Since Linux 6.12 (`register_irq_proc` in kernel/irq/proc.c) that of an
-    /// interrupt that can't be moved can't; before, all can.
+    /// True if root can write its file. Since Linux 6.12 (`register_irq_proc` in kernel/irq/proc.c)
+    /// the file of an interrupt that can't be moved is read-only; before, all can be written.
     pub has_writable_file: bool,
 }
 
-/// All that are in `/proc/interrupts`.
+/// Reads all interrupts in `/proc/interrupts`.
 pub(super) fn interrupts(root: &Root, counts: Option<&Counts>) -> Vec<Interrupt> {
     let numbers = crate::proc::numbers(&root.path("/proc/irq"));
     let read = |&number: &u32| {
@@ -57,11 +57,11 @@ pub struct Queue {
     pub device: String,
     /// The queue: `rx-0`, `tx-0`.
     pub name: String,
-    /// The CPUs in its mask, of RPS or of XPS.
+    /// CPUs in its mask, of RPS or of XPS.
     pub cpus: CpuSet,
 }
 
-/// Those of the devices of this network namespace that have some CPU in their mask.
+/// Reads the queues that have some CPU in their mask, of the devices of this network namespace.
 pub(super) fn queues(root: &Root) -> Reading<Vec<Queue>> {
     const FOLDER: &str = "/sys/class/net";
     let mut queues = Vec::new();

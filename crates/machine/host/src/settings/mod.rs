@@ -1,7 +1,7 @@
-//! How a machine is set up for CPUs on which threads poll: what the kernel says in /proc and /sys, as data. What that means is
-//! for `cpus` to say.
+//! Setup of a machine for CPUs on which threads poll: the contents of /proc and /sys, as data.
+//! `cpus` says what they mean.
 //!
-//! Each reader takes the folder in which /proc and /sys are, so that it can be tested on made trees.
+//! Each reader takes the folder that holds /proc and /sys, so that it can be tested on made trees.
 
 mod cpus;
 mod devices;
@@ -22,63 +22,64 @@ pub use process::{Group, Placement};
 pub use root::{Reading, Root, Unread, Why};
 pub use threads::{Snapshot, Thread};
 
-/// What was read of a machine.
+/// Facts that were read of a machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The kernel's release, `(6, 12)`; none if it is not known.
+    /// Kernel release, `(6, 12)`; `None` if unknown.
     pub release: Option<(u32, u32)>,
-    /// What the kernel was started with.
+    /// Kernel command line.
     pub command_line: Reading<String>,
-    /// The CPUs that are in use.
+    /// CPUs that are in use.
     pub online: CpuSet,
-    /// The CPUs of `isolcpus=`.
+    /// CPUs of `isolcpus=`.
     pub isolated: Reading<CpuSet>,
-    /// The CPUs of `nohz_full=`; absent if the kernel was built without it.
+    /// CPUs of `nohz_full=`; absent if the kernel was built without it.
     pub nohz_full: Reading<CpuSet>,
-    /// The CPUs of isolated partitions of cgroup v2 (`cpuset.cpus.isolated`), which root may read.
+    /// CPUs of isolated partitions of cgroup v2 (`cpuset.cpus.isolated`), which root may read.
     pub partitions: Reading<CpuSet>,
     /// Each CPU that is in use.
     pub cores: BTreeMap<u32, Core>,
-    /// The interrupts of devices, by number.
+    /// Interrupts of devices, by number.
     pub interrupts: Vec<Interrupt>,
-    /// How often each interrupt came, at the begin and at the end of the window.
+    /// Counts of each interrupt, at the beginning and at the end of the window.
     pub counts: [Reading<Counts>; 2],
-    /// The queues of network devices that have a mask of CPUs.
+    /// Queues of network devices that have a mask of CPUs.
     pub queues: Reading<Vec<Queue>>,
-    /// The CPUs of unbound workqueues.
+    /// CPUs of unbound workqueues.
     pub workqueues: Reading<CpuSet>,
     /// Microseconds that real-time threads may run in each period; -1 for no limit.
     pub rt_runtime: Reading<i64>,
-    /// That period, in microseconds.
+    /// Length of that period, in microseconds.
     pub rt_period: Reading<i64>,
     /// Nanoseconds of each second that a CPU's fair server gives to ordinary threads, by CPU. Since Linux 6.12; for root.
     pub fair_servers: Reading<BTreeMap<u32, u64>>,
     /// Seconds between two updates of the statistics of memory.
     pub stat_interval: Reading<i64>,
-    /// Whether a watchdog runs.
+    /// 1 if a watchdog runs, else 0.
     pub watchdog: Reading<i64>,
-    /// Whether the one that uses NMIs runs.
+    /// 1 if the watchdog that uses NMIs runs, else 0.
     pub nmi_watchdog: Reading<i64>,
-    /// The CPUs that the watchdogs are on.
+    /// CPUs that the watchdogs are on.
     pub watchdog_cpus: Reading<CpuSet>,
-    /// Who gets transparent huge pages: `always`, `madvise` or `never`.
+    /// Users of transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: Reading<String>,
-    /// Where the kernel's time comes from.
+    /// Source of the kernel's time.
     pub clock: Clock,
-    /// The number of NUMA nodes.
+    /// Number of NUMA nodes.
     pub nodes: usize,
     /// All threads, as far as they were read.
     pub threads: Vec<Thread>,
-    /// The number of threads that were not read, because there are too many.
+    /// Number of threads that were not read, because there are too many.
     pub threads_left_out: usize,
     /// Nanoseconds between the two snapshots of the threads.
     pub window: u64,
-    /// The processes that were asked for.
+    /// Placement of the queried processes.
     pub processes: Vec<Placement>,
 }
 
 impl Facts {
-    /// Reads a machine, `window` nanoseconds after the snapshot was taken; of these processes more than of others.
+    /// Reads a machine, `window` nanoseconds after the snapshot was taken, with more of these
+    /// processes than of others.
     pub fn read(root: &Root, before: &Snapshot, window: u64, pids: &[u32]) -> Self {
         let counts = root.text("/proc/interrupts").map(|text| Counts::parse(&text));
         let (threads, threads_left_out) = threads::read(root, before);
@@ -115,7 +116,7 @@ impl Facts {
     }
 }
 
-/// The word in brackets of those that can be chosen; all of the text if none is.
+/// Returns the chosen word, which is in brackets; all of the text if none is.
 fn chosen(text: &str) -> String {
     crate::system::chosen(text).unwrap_or_else(|| text.trim().to_owned())
 }

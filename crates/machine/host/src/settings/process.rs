@@ -1,4 +1,4 @@
-//! Where a process is put: its control groups and their limits, and the nodes of its memory.
+//! Placement of a process: its control groups and their limits, and the nodes of its memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,43 +10,45 @@ use super::root::{Reading, Root, Unread, Why};
 use crate::capabilities::with_file_access;
 use crate::proc;
 
-/// How much resident memory a process may have so that the nodes of its pages are counted: the kernel walks all of its page
-/// tables and holds a lock of its address space meanwhile. Huge pages of hugetlbfs do not count.
+/// Limit on a process's resident memory in kB, above which the nodes of its pages are not counted:
+/// the kernel walks all of its page tables and holds a lock of its address space meanwhile. Huge
+/// pages of hugetlbfs do not count.
 const MOST_MEMORY_KB: u64 = 4 << 20;
-/// How much text of `numa_maps` is read: one line for each mapping.
+/// Limit on the bytes that are read of `numa_maps`, which has a line for each mapping.
 const MOST_TEXT: u64 = 4 << 20;
 
-/// A process.
+/// Placement of a process.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// What it is called: any bytes.
+    /// Name, of arbitrary bytes.
     pub name: Vec<u8>,
-    /// Its control groups that limit CPU time, and those that they are in, the innermost first.
+    /// CPU time limits of its control groups and of the groups above, the innermost first.
     pub groups: Vec<Group>,
-    /// The CPUs of its cpuset, and the file that has them; none if it is in no cpuset.
+    /// File that lists the CPUs of its cpuset, and these CPUs; `None` if it is in no cpuset.
     pub cpuset: Option<(String, CpuSet)>,
-    /// Whether that cpuset is an isolated partition, or one whose threads the scheduler does not balance (version 1).
+    /// True if that cpuset is an isolated partition, or one whose threads the scheduler does not
+    /// balance (version 1).
     pub is_isolated: bool,
     /// Kilobytes of its memory, by NUMA node; empty if the machine has one node.
     pub memory: Reading<BTreeMap<u32, u64>>,
-    /// Whether transparent huge pages are possible in it (`THP_enabled` of proc_pid_status(5)).
+    /// True if transparent huge pages are possible in it (`THP_enabled` of proc_pid_status(5)).
     pub huge_pages: Option<bool>,
 }
 
 /// A limit of CPU time (Documentation/admin-guide/cgroup-v2.rst, `cpu.max`; Documentation/scheduler/sched-bwc.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The file of the limit.
+    /// Path of the file of the limit.
     pub file: String,
     /// Microseconds of CPU time in each period.
     pub quota: u64,
     /// The period in microseconds.
     pub period: u64,
-    /// How often the limit was reached.
+    /// Number of periods in which the limit was reached.
     pub throttled: u64,
-    /// Whether it is of version 2.
+    /// True for version 2.
     pub is_v2: bool,
 }
 
@@ -68,17 +70,18 @@ impl Placement {
     }
 }
 
-/// A process's place in one hierarchy.
+/// Place of a process in one hierarchy.
 struct Place {
-    /// None for version 2, which has all controllers.
+    /// Controllers, separated by commas; `None` for version 2, which has all of them.
     controllers: Option<String>,
-    /// Where the hierarchy is mounted.
+    /// Mount point of the hierarchy.
     mount: String,
-    /// The path in it, which begins with `/`.
+    /// Path in the hierarchy, which begins with `/`.
     path: String,
 }
 
-/// The process's place in each hierarchy that is mounted (cgroups(7)). Only mounts of a whole hierarchy are of use.
+/// Returns the process's place in each mounted hierarchy (cgroups(7)). Only mounts of a whole
+/// hierarchy are of use.
 fn places(root: &Root, pid: u32) -> Vec<Place> {
     let mounts = root.text("/proc/self/mounts").unwrap_or_default();
     let mounts: Vec<(&str, &str, &str)> = mounts
@@ -93,7 +96,7 @@ fn places(root: &Root, pid: u32) -> Vec<Place> {
     let place = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
-        // A group outside of what we see is shown by a path that leads up.
+        // A path that leads up shows a group outside of our view.
         if path.split('/').any(|name| name == "..") {
             return None;
         }
@@ -113,7 +116,7 @@ impl Place {
         self.controllers.as_ref().is_none_or(|all| all.split(',').any(|it| it == controller))
     }
 
-    /// The folders of the group and of those that it is in, the innermost first.
+    /// Returns the folders of the group and of the groups above, the innermost first.
     fn folders(&self) -> Vec<String> {
         let mut folders = Vec::new();
         let mut path = self.path.trim_end_matches('/');
@@ -149,7 +152,7 @@ impl Place {
 
     fn cpuset(&self, root: &Root) -> Option<(String, CpuSet)> {
         let name = if self.controllers.is_none() { "cpuset.cpus.effective" } else { "cpuset.effective_cpus" };
-        // Groups without the controller have that of the group above.
+        // A group without the controller has the cpuset of the group above.
         self.folders().into_iter().find_map(|folder| {
             let file = format!("{folder}/{name}");
             root.list(&file).ok().map(|cpus| (file, cpus))
@@ -158,20 +161,21 @@ impl Place {
 }
 
 impl Place {
-    /// Whether the scheduler leaves the threads of the group where they are: `cpuset.cpus.partition` of the group with the cpuset
-    /// (since Linux 6.1), or `cpuset.sched_load_balance` of the group and of all above it (cpuset(7)).
+    /// Returns true if the scheduler leaves the threads of the group where they are:
+    /// `cpuset.cpus.partition` of the group with the cpuset (since Linux 6.1), or
+    /// `cpuset.sched_load_balance` of the group and of all above it (cpuset(7)).
     fn is_isolated(&self, root: &Root) -> bool {
         let folders = self.folders();
         if self.controllers.is_none() {
             let partition = |folder: &String| root.text(&format!("{folder}/cpuset.cpus.partition")).ok();
-            // An invalid one has the reason behind its kind.
+            // An invalid partition has the reason behind its kind.
             return folders.iter().find_map(partition).is_some_and(|kind| kind.trim() == "isolated");
         }
         folders.iter().all(|folder| root.number(&format!("{folder}/cpuset.sched_load_balance")) == Ok(0))
     }
 }
 
-/// Kilobytes of memory by node (`numa_maps`; numa(7)).
+/// Reads the kilobytes of memory by node (`numa_maps`; numa(7)).
 fn memory(root: &Root, pid: u32) -> Reading<BTreeMap<u32, u64>> {
     let path = format!("/proc/{pid}/numa_maps");
     let unread = |why| Unread { path: path.clone(), why };

@@ -1,4 +1,4 @@
-//! Files of the kernel below a folder, and why one could not be read.
+//! Files of the kernel below a folder, and the reasons why one could not be read.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -8,47 +8,47 @@ use kernel_text::cpus::CpuSet;
 
 use crate::proc;
 
-/// Where /proc and /sys are: in `/`, or in a tree that a test has made.
+/// Folder that holds /proc and /sys: `/`, or a tree that a test has made.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
 impl Root {
-    /// This machine's.
+    /// Returns the root of this machine.
     pub fn machine() -> Self {
         Self(PathBuf::from("/"))
     }
 
-    /// A tree with the folders `proc` and `sys`.
+    /// Returns a tree with the folders `proc` and `sys`.
     pub fn at(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// A path of the kernel's below this root.
+    /// Returns a path of the kernel's below this root.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 
-    /// A file's text.
+    /// Reads a file's text.
     pub(super) fn text(&self, path: &str) -> Reading<String> {
         proc::text(self.path(path)).map_err(|error| Unread::of(path, &error))
     }
 
-    /// A file that is one number.
+    /// Reads a file that is one number.
     pub(super) fn number(&self, path: &str) -> Reading<i64> {
         self.text(path)?.trim().parse().map_err(|_| Unread { path: path.to_owned(), why: Why::Strange })
     }
 
-    /// A file that is a list of CPUs.
+    /// Reads a file that is a list of CPUs.
     pub(super) fn list(&self, path: &str) -> Reading<CpuSet> {
         CpuSet::from_list(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
     }
 
-    /// A file that is a mask of CPUs.
+    /// Reads a file that is a mask of CPUs.
     pub(super) fn mask(&self, path: &str) -> Reading<CpuSet> {
         CpuSet::from_mask(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
     }
 
-    /// The names in a folder, in order.
+    /// Returns the names in a folder, in order.
     pub(super) fn names(&self, path: &str) -> Reading<Vec<String>> {
         let entries = std::fs::read_dir(self.path(path)).map_err(|error| Unread::of(path, &error))?;
         let mut names: Vec<String> =
@@ -58,7 +58,7 @@ impl Root {
     }
 }
 
-/// What was read, or why it was not.
+/// A value that was read, or the reason why it was not.
 pub type Reading<T> = Result<T, Unread>;
 
 /// A file that could not be read.
@@ -66,20 +66,20 @@ pub type Reading<T> = Result<T, Unread>;
 pub struct Unread {
     /// The file, as the kernel names it.
     pub path: String,
-    /// Why.
+    /// Reason.
     pub why: Why,
 }
 
-/// Why a file could not be read.
+/// Reason why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// There is none: the kernel does not have it.
+    /// No such file: the kernel does not have it.
     Absent,
-    /// This user may not.
+    /// No permission for this user.
     Forbidden,
-    /// It would take too long.
+    /// File too large to read in bounded time.
     TooLarge,
-    /// It is not of the form that is known, or could not be read for another reason.
+    /// Unknown form, or any other failure to read it.
     Strange,
 }
 

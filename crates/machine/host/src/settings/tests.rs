@@ -1,4 +1,4 @@
-//! Made trees are read, and this machine.
+//! Tests of reading made trees, and this machine.
 
 use super::*;
 

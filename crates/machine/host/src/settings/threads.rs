@@ -1,4 +1,5 @@
-//! All threads of the machine: where they may run, and how much they ran in a window.
+//! All threads of the machine: the CPUs that they may run on, and the time that they ran in a
+//! window.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,39 +11,39 @@ use super::root::{Reading, Root};
 use crate::machine;
 use crate::proc::{self, Stat};
 
-/// How many threads are read. One takes some 30 us.
+/// Limit on threads that are read. One takes some 30 us.
 const MOST: usize = 20_000;
-/// Flags of a thread (`include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
+/// Flag of a kernel thread (`include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// One whose affinity can't be changed from outside.
+/// Flag of a thread whose affinity can't be changed from outside, in the same field.
 const FIXED: u64 = 0x0400_0000;
 
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Its own number.
+    /// Thread id.
     pub tid: u32,
-    /// What it is called: any bytes.
+    /// Name, of arbitrary bytes.
     pub name: Vec<u8>,
-    /// Whether it is the kernel's.
+    /// True for a kernel thread.
     pub is_kernel: bool,
-    /// Whether its affinity can't be changed.
+    /// True if its affinity can't be changed.
     pub is_fixed: bool,
-    /// Its policy, by its name in sched(7).
+    /// Policy, by its name in sched(7).
     pub policy: &'static str,
-    /// The priority of a real-time policy, from 1; 0 otherwise.
+    /// Priority of a real-time policy, from 1; 0 otherwise.
     pub priority: u32,
-    /// The CPUs on which it may run.
+    /// CPUs on which it may run.
     pub allowed: CpuSet,
-    /// The CPU on which it ran last.
+    /// CPU on which it ran last.
     pub cpu: u32,
-    /// Nanoseconds that it ran in the window; none if it is newer than its begin.
+    /// Nanoseconds that it ran in the window; `None` if it is newer than the window's beginning.
     pub ran: Option<u64>,
 }
 
-/// What is read at the begin of a window.
+/// Counters at the beginning of a window.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     ran: HashMap<u32, u64>,
@@ -50,7 +51,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes it.
+    /// Takes a snapshot.
     pub fn read(root: &Root) -> Self {
         let counts = root.text("/proc/interrupts").map(|text| Counts::parse(&text));
         let (tasks, _) = tasks(root);
@@ -59,7 +60,7 @@ impl Snapshot {
     }
 }
 
-/// Reads all threads, and the number of those that were left out.
+/// Reads all threads; returns them with the number of those left out.
 pub(super) fn read(root: &Root, before: &Snapshot) -> (Vec<Thread>, usize) {
     let (tasks, left_out) = tasks(root);
     let read = |(pid, tid, folder): &(u32, u32, PathBuf)| thread(*pid, *tid, folder, before);
@@ -67,7 +68,7 @@ pub(super) fn read(root: &Root, before: &Snapshot) -> (Vec<Thread>, usize) {
 }
 
 fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread> {
-    // Read first: what is read later takes time, in which the thread runs on.
+    // Read first: the other reads take time, in which the thread runs on.
     let ran = proc::ran(folder).zip(before.ran.get(&tid)).map(|(now, before)| now.saturating_sub(*before));
     let stat = Stat::read(folder).ok().filter(|stat| !stat.has_ended())?;
     let flags = stat.number(9).unwrap_or_default();
@@ -86,7 +87,7 @@ fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread
     })
 }
 
-/// The folders of all threads, at most `MOST`, and how many more there are.
+/// Returns the folders of all threads, at most `MOST`, and the number of the others.
 fn tasks(root: &Root) -> (Vec<(u32, u32, PathBuf)>, usize) {
     let folder = root.path("/proc");
     let mut tasks = Vec::new();

@@ -85,7 +85,7 @@ fn what_is_no_elf_file() {
     assert!(matches!(FilePlace::at(Path::new("/no/such")).load(), Err(HostError::Read { .. })));
 }
 
-/// Runs a tool of binutils; false (and reported) where there is none.
+/// Runs a tool of binutils; returns false and reports it if there is none.
 fn ran(tool: &str, args: &[&str], dir: &Path) -> bool {
     match testkit::command(tool).args(args).current_dir(dir).stderr(Stdio::inherit()).status() {
         Ok(status) => {
@@ -127,7 +127,7 @@ fn a_debug_file_is_found_by_its_link() {
     assert!(file.debug_file().is_none());
 }
 
-/// Debian's `libc6-dbg` puts libc's under its build-id.
+/// Debian's `libc6-dbg` puts libc's debug file under its build-id.
 #[test]
 fn a_debug_file_is_found_by_its_build_id() {
     let process = own();

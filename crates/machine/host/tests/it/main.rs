@@ -1,4 +1,4 @@
-//! Tests of what the machine has, on this very process.
+//! Tests of the machine's state, on this very process.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod files;

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStringExt;
 use super::{Backing, Device, Mapping, Permissions};
 use elf::{FileOffset, ProcAddr};
 
-/// What the kernel puts behind the path of a file that is gone (`d_path` in `fs/d_path.c`).
+/// Mark that the kernel puts behind the path of a file that is gone (`d_path` in `fs/d_path.c`).
 const DELETED: &[u8] = b" (deleted)";
 
-/// Reads a line; the error says what was expected.
+/// Parses a line; the error names the expected part.
 pub(super) fn mapping(line: &[u8]) -> Result<Mapping, &'static str> {
     let mut rest = line;
     let (start, end) = pair(field(&mut rest), b'-').ok_or("an address range in hex")?;
@@ -46,7 +46,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(digits, radix).ok()
 }
 
-/// Two numbers in hex with a separator between them.
+/// Parses two numbers in hex with a separator between them.
 fn pair(text: &[u8], separator: u8) -> Option<(u64, u64)> {
     let at = memchr::memchr(separator, text)?;
     Some((number(&text[..at], 16)?, number(&text[at + 1..], 16)?))
@@ -87,7 +87,8 @@ fn backing(name: &[u8]) -> Backing {
     Backing::File { path: OsString::from_vec(unescape(path)).into(), deleted }
 }
 
-/// The kernel writes a newline in a path as `\012` and leaves all else as it is (`seq_file_path` with "\n").
+/// Unescapes a path: the kernel writes a newline as `\012` and leaves all else as it is
+/// (`seq_file_path` with "\n").
 fn unescape(path: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(path.len());
     let mut rest = path;

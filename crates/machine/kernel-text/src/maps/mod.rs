@@ -1,4 +1,5 @@
-//! The memory map of a process (`/proc/PID/maps`), and the way between its addresses and its files' bytes.
+//! The memory map of a process (`/proc/PID/maps`), and conversion between its addresses and its
+//! files' bytes.
 //!
 //! The form of a line is that of `show_map_vma` in the kernel's `fs/proc/task_mmu.c` and of proc_pid_maps(5):
 //! `start-end perms offset major:minor inode path`, the numbers in hex but for the inode.
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::TextError;
 use elf::{FileOffset, ProcAddr};
 
-/// What a process may do with a mapping.
+/// Permissions of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "four permissions, as the kernel prints them")]
 pub struct Permissions {
@@ -24,7 +25,7 @@ pub struct Permissions {
     pub shared: bool,
 }
 
-/// The file system that a file is on, by device number.
+/// File system that a file is on, by device number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Device {
     /// The major number.
@@ -33,19 +34,21 @@ pub struct Device {
     pub minor: u32,
 }
 
-/// What a process sees in a mapping.
+/// Contents of a mapping.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Backing {
     /// Memory of its own, without a name.
     Anonymous,
-    /// Something the kernel names: `[heap]`, `[vdso]`, `anon_inode:[perf_event]`.
+    /// Memory that the kernel names: `[heap]`, `[vdso]`, `anon_inode:[perf_event]`.
     Special(String),
     /// A file.
     File {
-        /// The path in the process's own view of the file system (for a container, see `/proc/PID/root`).
+        /// Path in the process's own view of the file system (for a container, see
+        /// `/proc/PID/root`).
         path: PathBuf,
-        /// Whether the file was removed or replaced since; its bytes can still be read through `/proc/PID/map_files`. A
-        /// file whose name itself ends in ` (deleted)` cannot be distinguished from a deleted one.
+        /// True if the file was removed or replaced since; its bytes can still be read through
+        /// `/proc/PID/map_files`. A file whose name itself ends in ` (deleted)` cannot be
+        /// distinguished from a deleted one.
         deleted: bool,
     },
 }
@@ -53,24 +56,24 @@ pub enum Backing {
 /// One mapping.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Mapping {
-    /// Its first byte.
+    /// Address of the first byte.
     pub start: ProcAddr,
-    /// The byte after its last.
+    /// Address after the last byte.
     pub end: ProcAddr,
-    /// What may be done with it.
+    /// Permissions.
     pub permissions: Permissions,
-    /// Which byte of the file is at its start.
+    /// Offset in the file of the first byte.
     pub offset: FileOffset,
-    /// Where the file is. On overlayfs and btrfs this is not what stat(2) says.
+    /// Device of the file. On overlayfs and btrfs it differs from that of stat(2).
     pub device: Device,
-    /// The file's number there; 0 for memory without a file.
+    /// Inode number of the file; 0 for memory without a file.
     pub inode: u64,
-    /// What is mapped.
+    /// Contents.
     pub backing: Backing,
 }
 
 impl Mapping {
-    /// The file that is mapped, if one is.
+    /// Returns the mapped file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         match &self.backing {
             Backing::File { path, .. } => Some(path),
@@ -78,18 +81,18 @@ impl Mapping {
         }
     }
 
-    /// Whether both are mappings of the same file.
+    /// Returns true if both are mappings of the same file.
     pub fn is_same_file(&self, other: &Self) -> bool {
         self.file().is_some() && (self.device, self.inode, &self.backing) == (other.device, other.inode, &other.backing)
     }
 
-    /// Which byte of the file is at this address, if the mapping holds it.
+    /// Returns the file offset of this address, if the mapping holds it.
     pub fn to_offset(&self, address: ProcAddr) -> Option<FileOffset> {
         let within = address.checked_above(self.start)?;
         if address < self.end { self.offset.checked_add(within) } else { None }
     }
 
-    /// Where the mapping has this byte of its file, if it does.
+    /// Returns the address of this byte of the file, if the mapping has it.
     pub fn to_address(&self, offset: FileOffset) -> Option<ProcAddr> {
         let address = self.start.checked_add(offset.checked_above(self.offset)?)?;
         (address < self.end).then_some(address)
@@ -103,7 +106,7 @@ pub struct ProcMaps {
 }
 
 impl ProcMaps {
-    /// Reads the text of `/proc/PID/maps`. Paths need not be UTF-8, so it is bytes.
+    /// Parses the text of `/proc/PID/maps`. Paths need not be UTF-8, so it is bytes.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut mappings = Vec::new();
         for (at, bytes) in text.split(|byte| *byte == b'\n').enumerate() {
@@ -116,7 +119,8 @@ impl ProcMaps {
         Ok(Self { mappings })
     }
 
-    /// Makes them of code that was mapped, in the order of time: what was mapped over an earlier mapping takes its place.
+    /// Makes a map from mappings of code, in order of time: a later mapping replaces those that it
+    /// overlaps.
     pub fn of_code(mapped: impl IntoIterator<Item = Mapping>) -> Self {
         let mut mappings: Vec<Mapping> = Vec::new();
         for new in mapped {
@@ -127,12 +131,13 @@ impl ProcMaps {
         Self { mappings }
     }
 
-    /// The mappings.
+    /// Returns the mappings.
     pub fn all(&self) -> &[Mapping] {
         &self.mappings
     }
 
-    /// One mapping of each file whose code is mapped, in order of address: where probes can be.
+    /// Returns one mapping of each file whose code is mapped, in order of address: probes can be
+    /// there.
     pub fn code_files(&self) -> Vec<&Mapping> {
         let mut files: Vec<&Mapping> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -144,20 +149,21 @@ impl ProcMaps {
         files
     }
 
-    /// The mapping that holds this address.
+    /// Returns the mapping that holds this address.
     pub fn at(&self, address: ProcAddr) -> Option<&Mapping> {
         let above = self.mappings.partition_point(|mapping| mapping.start <= address);
         self.mappings[..above].last().filter(|mapping| address < mapping.end)
     }
 
-    /// The mapped file and the byte of it that the process has at this address.
+    /// Returns the mapped file and the byte of it that the process has at this address.
     pub fn to_file(&self, address: ProcAddr) -> Option<(&Mapping, FileOffset)> {
         let mapping = self.at(address)?;
         mapping.file()?;
         Some((mapping, mapping.to_offset(address)?))
     }
 
-    /// Where the process has this byte of the file that `of` is a mapping of; more than one place if it mapped it twice.
+    /// Returns the addresses of this byte of the file that `of` is a mapping of; several if the
+    /// process mapped it more than once.
     pub fn addresses<'a>(&'a self, of: &'a Mapping, offset: FileOffset) -> impl Iterator<Item = ProcAddr> + 'a {
         let same = self.mappings.iter().filter(move |mapping| mapping.is_same_file(of));
         same.filter_map(move |mapping| mapping.to_address(offset))

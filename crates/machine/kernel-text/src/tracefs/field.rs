@@ -1,52 +1,54 @@
 //! One field of a tracepoint's record.
 
-/// A field.
+/// A field of a record.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Field {
-    /// Its type in C, without the name and the array's length: `unsigned int`, `const char *`, `char`.
+    /// Type in C, without the name and the array's length: `unsigned int`, `const char *`, `char`.
     pub type_text: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it begins in the record, in bytes.
+    /// Offset in the record, in bytes.
     pub offset: u32,
-    /// How long it is in the record, in bytes: all elements of an array, 4 for a reference.
+    /// Length in the record, in bytes: all elements of an array, 4 for a reference.
     pub size: u32,
-    /// Whether it is (or its elements are) signed.
+    /// True if it is (or its elements are) signed.
     pub signed: bool,
-    /// Whether it is an array.
+    /// Length of the array, if it is one.
     pub array: Option<Array>,
-    /// Whether the value is here or elsewhere.
+    /// Location of the value: here or elsewhere.
     pub location: Location,
 }
 
-/// How many elements an array has.
+/// Number of elements of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Array {
-    /// So many.
+    /// Number in the text (`char[16]`).
     Count(u32),
-    /// As many as the record says (`char[]`), or as a constant of the kernel's source that is not in the text.
+    /// Number in the record (`char[]`), or a constant of the kernel's source that is not in the
+    /// text.
     Unstated,
 }
 
-/// Where a field's value is.
+/// Location of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Location {
-    /// Here.
+    /// Value in the field itself.
     Inline,
-    /// Elsewhere in the record (`__data_loc`): here are 4 bytes, of which the lower 16 bits are its offset from the start of
-    /// the record, and the upper 16 its length in bytes.
+    /// Value elsewhere in the record (`__data_loc`): the field has 4 bytes. Their lower 16 bits are
+    /// the offset from the start of the record, the upper 16 the length in bytes.
     DataLoc,
     /// The same with the offset counted from the end of this field (`__rel_loc`, since Linux 5.17).
     RelLoc,
 }
 
 impl Field {
-    /// Whether every tracepoint has it, at the head of its record.
+    /// Returns true if every tracepoint has it, at the head of its record.
     pub fn is_common(&self) -> bool {
         self.name.starts_with("common_")
     }
 
-    /// How long one element is in bytes; the whole field if it is no array of known length.
+    /// Returns the length of one element in bytes; of the whole field if it is not an array of
+    /// known length.
     pub fn element_size(&self) -> u32 {
         match self.array {
             Some(Array::Count(count)) if count > 0 => self.size / count,
@@ -55,7 +57,7 @@ impl Field {
     }
 }
 
-/// Reads `field:TYPE NAME;\toffset:N;\tsize:N;\tsigned:N;`; the error says what was expected.
+/// Parses `field:TYPE NAME;\toffset:N;\tsize:N;\tsigned:N;`; the error names the expected part.
 pub(super) fn parse(line: &str) -> Result<Field, &'static str> {
     let (kind, rest) = line.split_once(':').ok_or("field:")?;
     // Before Linux 3.2 structures were marked `field special:`.
@@ -98,7 +100,8 @@ fn location(declaration: &str) -> (&str, Location) {
     }
 }
 
-/// The type, the name and the array's length of `char comm[16]`, or of `char[] name` as references are declared.
+/// Splits the type, the name and the array's length of `char comm[16]`, or of `char[] name` as
+/// references are declared.
 fn split(declaration: &str) -> Option<(String, String, Option<Array>)> {
     let (before, name_array) = trailing_array(declaration);
     let name_at = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + last_len(before, at));
@@ -110,12 +113,12 @@ fn split(declaration: &str) -> Option<(String, String, Option<Array>)> {
     Some((kind.to_owned(), name.to_owned(), name_array.or(type_array)))
 }
 
-/// How many bytes the character at this place takes.
+/// Returns the number of bytes of the character at this offset.
 fn last_len(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// Cuts `[16]` off the end.
+/// Cuts `[16]` off the end; returns the rest and the length.
 fn trailing_array(text: &str) -> (&str, Option<Array>) {
     let Some((before, length)) = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) else {
         return (text, None);

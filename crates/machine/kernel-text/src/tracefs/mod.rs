@@ -9,24 +9,24 @@ use crate::error::TextError;
 
 pub use field::{Array, Field, Location};
 
-/// The most fields that are read; the kernel's tracepoints have fewer than 50.
+/// Limit on fields; the kernel's tracepoints have fewer than 50.
 const MAX_FIELDS: usize = 1024;
 
-/// What a tracepoint records, and where.
+/// Format of a tracepoint's record.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TracepointFormat {
-    /// Its name within its system.
+    /// Name within its system.
     pub name: String,
-    /// The number that perf_event_open(2) takes for it.
+    /// Number that perf_event_open(2) takes for it.
     pub id: u64,
-    /// Its fields in order, the common ones included.
+    /// Fields in order, including the common ones.
     pub fields: Vec<Field>,
-    /// How the kernel would print a record: a format string and its arguments, in C.
+    /// Form in which the kernel would print a record: a format string and its arguments, in C.
     pub print: String,
 }
 
 impl TracepointFormat {
-    /// Reads the text of a `format` file.
+    /// Parses the text of a `format` file.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let mut parts = Parts::default();
         let mut next = 1;
@@ -44,18 +44,18 @@ impl TracepointFormat {
         })
     }
 
-    /// The field of this name.
+    /// Returns the field of this name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The fields of this tracepoint alone: those that not every tracepoint has.
+    /// Returns the fields of this tracepoint alone, without those that every tracepoint has.
     pub fn own_fields(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| !field.is_common())
     }
 }
 
-/// What was found so far.
+/// Parts that were found so far.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
@@ -65,7 +65,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Takes a line; the error says what was expected.
+    /// Takes a line; the error names the expected part.
     fn line(&mut self, line: &str) -> Result<(), &'static str> {
         if let Some(name) = line.strip_prefix("name:") {
             self.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());

@@ -1,4 +1,4 @@
-//! From one place to another: members, elements, what pointers point to.
+//! From one place to another: members, elements, targets of pointers.
 
 use bt_lang::Span;
 use bt_lang::ast::Name;
@@ -11,19 +11,20 @@ use super::load::{extend, is_signed};
 use super::value::{Operand, Place, Value};
 
 impl Evaluator<'_> {
-    /// A member of a struct.
+    /// Returns a member of a struct.
     pub(crate) fn member_of(&self, record: Place, name: &Name) -> Result<Place, EvalError> {
         let field = self.types.member(record.ty, &name.text).map_err(|error| EvalError::new(name.span, error))?;
         Ok(record.field(field))
     }
 
-    /// A member of a place by its name (`a`, or a path `a.b`), for those who walk without an expression.
+    /// Returns a member of a place by its name (`a`, or a path `a.b`), for walks without an
+    /// expression.
     pub fn field(&self, place: Place, path: &str) -> Result<Place, EvalError> {
         let mut steps = path.split('.');
         steps.try_fold(place, |at, name| self.member_of(at, &Name::new(name, Span::default())))
     }
 
-    /// The struct or union that an operand is or points to.
+    /// Returns the struct or union that an operand is or points to.
     pub(crate) fn record(&self, operand: Operand, span: Span) -> Result<Place, EvalError> {
         if let Operand::Place(place) = operand
             && let TypeKind::Struct { .. } | TypeKind::Union { .. } | TypeKind::Forward { .. } =
@@ -39,14 +40,14 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Where a value points to, if it is a pointer.
+    /// Returns the target of a value, if it is a pointer.
     pub fn pointed(&self, value: &Value, span: Span) -> Result<Option<Place>, EvalError> {
         let Value::Int { value, ty } = value else { return Ok(None) };
         let TypeKind::Pointer { target, .. } = self.kind(*ty, span)? else { return Ok(None) };
         Ok(Some(Place::new(*value as u64, target)))
     }
 
-    /// `*operand`.
+    /// Computes `*operand`.
     pub(crate) fn deref(&self, value: &Value, span: Span) -> Result<Operand, EvalError> {
         if let Some(place) = self.pointed(value, span)? {
             return Ok(Operand::Place(place));
@@ -63,7 +64,7 @@ impl Evaluator<'_> {
             .with_hint("a number can be cast to one: *(struct x *)ADDRESS"))
     }
 
-    /// `&operand`.
+    /// Computes `&operand`.
     pub(crate) fn address_of(&self, operand: &Operand, span: Span) -> Result<Value, EvalError> {
         match operand {
             Operand::Place(Place { bits: Some(_), .. }) => Err(EvalError::other(span, "a bit-field has no address")),
@@ -72,7 +73,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `base[index]`.
+    /// Computes `base[index]`.
     pub(crate) fn element(
         &self,
         value: &Value,
@@ -105,7 +106,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Where the elements of an array or behind a pointer begin, their type, and how many there are if that is known.
+    /// Returns the address of the elements of an array or behind a pointer, their type, and their
+    /// number if that is known.
     pub(crate) fn elements(&self, value: &Value, span: Span) -> Result<(u64, TypeRef, Option<u64>), EvalError> {
         if let Some(place) = self.pointed(value, span)? {
             return Ok((place.address, place.ty, None));
@@ -119,7 +121,7 @@ impl Evaluator<'_> {
         Err(EvalError::other(span, format!("{what} has no elements: expected an array or a pointer")))
     }
 
-    /// A value as one of another type.
+    /// Converts a value to another type.
     pub(crate) fn convert(&self, value: Value, ty: TypeRef, span: Span) -> Result<Value, EvalError> {
         let kind = self.kind(ty, span)?;
         let no = |what: String| {
@@ -142,7 +144,7 @@ impl Evaluator<'_> {
         };
         let number = match &value {
             Value::Int { value, .. } => *value,
-            // As C does: the fraction is cut off.
+            // As in C, the fraction is cut off.
             Value::Float { value, .. } => *value as i128,
             Value::Place(place) if self.decays(*place, span)? => place.address.into(),
             other => return no(self.describe(other)),
@@ -150,12 +152,12 @@ impl Evaluator<'_> {
         Ok(Value::Int { value: extend(number.cast_unsigned(), bits, is_signed(kind)), ty })
     }
 
-    /// Whether C uses the address of a place where a value is wanted: of arrays and functions.
+    /// Returns true if C uses the address of a place for its value: for arrays and functions.
     pub(crate) fn decays(&self, place: Place, span: Span) -> Result<bool, EvalError> {
         Ok(matches!(self.kind(place.ty, span)?, TypeKind::Array { .. } | TypeKind::Func { .. }))
     }
 
-    /// What a value is, for messages.
+    /// Describes a value, for messages.
     pub(crate) fn describe(&self, value: &Value) -> String {
         match value {
             Value::Int { ty, .. } | Value::Float { ty, .. } => format!("a value of type {}", self.display(*ty)),

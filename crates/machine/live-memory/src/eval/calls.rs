@@ -9,14 +9,15 @@ use super::value::Value;
 use super::{Compiled, Evaluator};
 use crate::memory::Cause;
 
-/// How many bytes `str()` reads of a pointer if it is not given a number, as in scripts.
+/// Limit on the bytes that `str()` reads of a pointer if no length is given, as in scripts.
 const DEFAULT_TEXT: u64 = 1024;
-/// The most that `str()` and `buf()` read.
+/// Limit on the bytes that `str()` and `buf()` read.
 const MAX_BYTES: u64 = 1 << 20;
-/// What one read of a text takes: texts are short. It never crosses a page, since the next one may not be mapped.
+/// Bytes per read of a text: texts are short. It never crosses a page, since the next one may not
+/// be mapped.
 const CHUNK: u64 = 256;
 
-/// The functions, with what they take, for messages.
+/// Functions with their usage, for messages.
 const FUNCTIONS: [(&str, &str); 7] = [
     ("str", "str(POINTER) or str(POINTER, LENGTH)"),
     ("buf", "buf(POINTER, LENGTH) or buf(ARRAY)"),
@@ -28,7 +29,7 @@ const FUNCTIONS: [(&str, &str); 7] = [
 ];
 
 impl Evaluator<'_> {
-    /// How many bytes are wanted.
+    /// Computes a number of bytes; `None` if it is not given.
     pub(crate) fn length(&self, length: Option<&Compiled>) -> Result<Option<u64>, EvalError> {
         let Some(length) = length else { return Ok(None) };
         match self.value_of(length)?.number().and_then(|number| u64::try_from(number).ok()) {
@@ -51,7 +52,7 @@ impl Evaluator<'_> {
         self.text_at(address, length.unwrap_or(DEFAULT_TEXT), span).map(Value::Text)
     }
 
-    /// The text at an address: up to its NUL, or this many bytes.
+    /// Reads the text at an address: up to its NUL, or `most` bytes.
     pub fn text_at(&self, address: u64, most: u64, span: Span) -> Result<Vec<u8>, EvalError> {
         let mut text = Vec::new();
         let mut longest = CHUNK;
@@ -60,7 +61,7 @@ impl Evaluator<'_> {
             let length = (most - text.len() as u64).min(longest - at % longest);
             let mut chunk = vec![0; length as usize];
             let read = self.memory.read(at, &mut chunk);
-            // An image of some memory may end within what would be read.
+            // An image of some memory may end within the range.
             if read.is_err_and(|source| source.cause == Cause::NotMapped) && length > 1 {
                 longest /= 2;
                 continue;
@@ -80,7 +81,8 @@ impl Evaluator<'_> {
         Ok(text)
     }
 
-    /// The text that a value is: a text, or an array of characters up to its NUL.
+    /// Returns the text of a value: a text, or an array of characters up to its NUL. `None` for
+    /// other values.
     pub(crate) fn text(&self, value: &Value, span: Span) -> Result<Option<Vec<u8>>, EvalError> {
         match value {
             Value::Text(text) => Ok(Some(text.clone())),
@@ -95,7 +97,7 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn is_char(&self, ty: typeinfo::TypeRef, span: Span) -> Result<bool, EvalError> {
-        // Only its definition is asked for: what is only declared is no character.
+        // Only the definition counts: a type that is only declared is not a character.
         Ok(matches!(self.kind(ty, span)?, TypeKind::Int { size: 1, class: IntClass::Char, .. }))
     }
 
@@ -119,7 +121,7 @@ impl Evaluator<'_> {
         Ok(Value::Bytes(bytes))
     }
 
-    /// A pointer to a variable or function.
+    /// Returns a pointer to a variable or function.
     pub(crate) fn uaddr(&self, name: &[u8], span: Span) -> Result<Value, EvalError> {
         let name = String::from_utf8_lossy(name);
         if let Some(place) = self.global(&name, span)? {
@@ -143,7 +145,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A member's name as an argument, `link` or `a.link`, also in quotes.
+/// Parses a member's name as an argument, `link` or `a.link`, also in quotes.
 pub(crate) fn path(expr: &Expr) -> Result<String, EvalError> {
     match &expr.kind {
         ExprKind::Ident(name) => Ok(name.clone()),

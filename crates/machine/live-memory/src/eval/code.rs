@@ -1,4 +1,5 @@
-//! Parts of a compiled expression whose types are all known: members are offsets, and nothing is looked up when they run.
+//! Parts of a compiled expression whose types are all known: members are offsets, and running them
+//! looks nothing up.
 
 use std::cmp::Ordering;
 
@@ -9,16 +10,16 @@ use super::error::{EvalError, Fault};
 use super::load::{NEAR_NULL, extend};
 use crate::memory::Memory;
 
-/// The most bytes of a text that a pointer points to.
+/// Limit on the bytes of a text that a pointer points to.
 const MAX_TEXT: usize = 1024;
-/// Bytes of such a text that are read at once: most texts are shorter, and what follows may not be mapped.
+/// Bytes per read of such a text: most texts are shorter, and the bytes behind may not be mapped.
 const TEXT_STEP: usize = 64;
 
-/// What code runs over.
+/// Memory and variables of running code.
 #[derive(Clone, Copy)]
 pub(crate) struct Machine<'m> {
     pub(crate) memory: &'m dyn Memory,
-    /// The values of variables, by their numbers.
+    /// Values of variables, by their numbers.
     pub(crate) vars: &'m [u64],
 }
 
@@ -29,7 +30,7 @@ pub(crate) enum Code {
     Text(Vec<u8>),
     /// A variable, which is an address.
     Var(usize),
-    /// An address this many bytes behind another one.
+    /// An address that lies a number of bytes behind another one.
     Behind(Box<Code>, u64),
     Element(Box<Element>),
     Load(Box<Load>),
@@ -39,13 +40,13 @@ pub(crate) enum Code {
     Or(Box<Code>, Box<Code>),
     /// The low bits of a number, with their sign.
     Wrap(Box<Code>, u32, bool),
-    /// A text in an array of this many bytes, within which it must end.
+    /// A text in an array of this number of bytes, within which it must end.
     Chars(Box<Code>, u64),
-    /// A text to which a pointer points; an empty one for 0.
+    /// A text that a pointer points to; empty if the pointer is 0.
     Pointed(Box<Code>),
-    /// Whether two texts are the same.
+    /// True if two texts are the same.
     Same(Box<Code>, Box<Code>),
-    /// Whether two texts differ in their first bytes, as many as this.
+    /// True if two texts differ in their first bytes, up to this number.
     Differ(Box<Code>, Box<Code>, usize),
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Element {
     pub(crate) base: Code,
     pub(crate) index: Code,
     pub(crate) size: u64,
-    /// How many elements there are, if that is known.
+    /// Number of elements, if that is known.
     pub(crate) count: Option<u64>,
     pub(crate) span: Span,
 }
@@ -64,13 +65,14 @@ pub(crate) struct Element {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Load {
     pub(crate) at: Code,
-    /// Bytes, at most 8.
+    /// Number of bytes, at most 8.
     pub(crate) size: u8,
-    /// Its first bit in these, and how many.
+    /// First bit in these.
     pub(crate) shift: u32,
+    /// Number of bits.
     pub(crate) bits: u32,
     pub(crate) signed: bool,
-    /// What it is, for messages.
+    /// Description of the number, for messages.
     pub(crate) what: String,
     pub(crate) span: Span,
 }
@@ -79,16 +81,16 @@ pub(crate) struct Load {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Binary {
     pub(crate) op: BinaryOp,
-    /// Whether the result is signed.
+    /// True if the result is signed.
     pub(crate) signed: bool,
     pub(crate) one: Code,
     pub(crate) other: Code,
-    /// Where the second number is.
+    /// Span of the second number.
     pub(crate) span: Span,
 }
 
 impl Code {
-    /// The address behind this one by some bytes.
+    /// Returns the address `offset` bytes behind this one.
     pub(crate) fn plus(self, offset: u64) -> Self {
         match self {
             Self::Behind(base, before) => Self::Behind(base, before.wrapping_add(offset)),
@@ -98,17 +100,17 @@ impl Code {
         }
     }
 
-    /// Whether its value is a text.
+    /// Returns true if its value is a text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Chars(..) | Self::Pointed(_))
     }
 
-    /// As an address, or a number of 64 bits without a sign.
+    /// Computes an address, or an unsigned number of 64 bits.
     pub(crate) fn address(&self, machine: Machine<'_>) -> Result<u64, EvalError> {
         Ok(self.number(machine)? as u64)
     }
 
-    /// The number; of a text its length.
+    /// Computes the number; for a text, its length.
     pub(crate) fn number(&self, machine: Machine<'_>) -> Result<i128, EvalError> {
         let truth = |code: &Self| code.number(machine).map(|number| number != 0);
         Ok(match self {
@@ -134,7 +136,7 @@ impl Code {
         })
     }
 
-    /// The text; an empty one for what is none.
+    /// Computes the text; empty if this is not a text.
     pub(crate) fn text(&self, machine: Machine<'_>) -> Result<Vec<u8>, EvalError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -154,7 +156,7 @@ impl Element {
     }
 }
 
-/// Whether an array of this many elements has that one.
+/// Returns an error if an array of `count` elements does not have this one.
 pub(crate) fn check_index(number: i128, count: Option<u64>, span: Span) -> Result<(), EvalError> {
     match count.filter(|count| number < 0 || number >= i128::from(*count)) {
         None => Ok(()),
@@ -181,7 +183,7 @@ impl Load {
     }
 }
 
-/// `!`, `-` and `~` of a number.
+/// Computes `!`, `-` or `~` of a number.
 pub(crate) fn unary(op: UnaryOp, signed: bool, number: i128) -> i128 {
     match op {
         UnaryOp::Neg => extend(number.wrapping_neg().cast_unsigned(), 64, true),
@@ -190,12 +192,12 @@ pub(crate) fn unary(op: UnaryOp, signed: bool, number: i128) -> i128 {
     }
 }
 
-/// Whether the result of an operation is a truth value.
+/// Returns true if the result of an operation is a truth value.
 pub(crate) fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }
 
-/// Whether a result is signed, by whether the operands are.
+/// Returns true if the result is signed, by the signs of the operands.
 pub(crate) fn is_result_signed(op: BinaryOp, one: bool, other: bool) -> bool {
     match op {
         BinaryOp::Shl | BinaryOp::Shr => one,
@@ -204,11 +206,11 @@ pub(crate) fn is_result_signed(op: BinaryOp, one: bool, other: bool) -> bool {
     }
 }
 
-/// An operation on two numbers, in 64 bits. Comparisons go by their values: a signed and an unsigned one never compare as C would
-/// have it.
+/// Computes an operation on two numbers, in 64 bits. Comparisons use their values: a signed and an
+/// unsigned number never compare as in C.
 pub(crate) fn apply(op: BinaryOp, signed: bool, a: i128, b: i128, span: Span) -> Result<i128, EvalError> {
     let order = a.cmp(&b);
-    // All bits are shifted out by 64 and more.
+    // A shift by 64 or more shifts out all bits.
     let shift = u32::try_from(b).ok().filter(|shift| *shift < 64);
     let result = match op {
         BinaryOp::Eq => return Ok((order == Ordering::Equal).into()),

@@ -1,4 +1,4 @@
-//! The parts of a compiled expression that depend on values: each is computed when it runs.
+//! Parts of a compiled expression that depend on values: each is computed at run time.
 
 use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Expr, Name, UnaryOp};
@@ -10,17 +10,18 @@ use super::compile::{Compiled, Compiler, Node};
 use super::error::{EvalError, Fault};
 use super::value::{Operand, Place, Value};
 
-/// How deep tuples are nested at most, and how many parts they have in all: a loop can put one into the next for ever.
+/// Limit on the nesting of tuples: a loop can put one into the next for ever.
 const MAX_TUPLES: usize = 32;
+/// Limit on all the parts of a tuple.
 const MAX_PARTS: usize = 1 << 20;
 
-/// What to compute.
+/// An operation at run time.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Dynamic {
     Value(Value),
     Variable(String),
     Fail(EvalError),
-    /// An expression that names the type of something of which only the value has one.
+    /// An expression that names the type of something whose type only the value shows.
     Late(Expr),
     Member(Compiled, Name),
     Deref(Compiled),
@@ -45,12 +46,13 @@ pub(crate) enum Dynamic {
         link: String,
         link_span: Span,
     },
-    /// The struct whose member, this many bytes behind its beginning, a pointer points to.
+    /// The struct that has the target of a pointer as a member, this number of bytes behind its
+    /// beginning.
     ContainerOf(Compiled, TypeRef, u64),
 }
 
 impl Evaluator<'_> {
-    /// What a compiled expression leads to, before it is read.
+    /// Runs a compiled expression; a place that it leads to is not read yet.
     pub(crate) fn run(&self, compiled: &Compiled) -> Result<Operand, EvalError> {
         let machine = Machine { memory: self.memory, vars: &[] };
         match &compiled.node {
@@ -63,7 +65,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value of a compiled expression.
+    /// Computes the value of a compiled expression.
     pub(crate) fn value_of(&self, compiled: &Compiled) -> Result<Value, EvalError> {
         let operand = self.run(compiled)?;
         self.value(operand, compiled.span)
@@ -102,7 +104,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The same of what has a value, and never leads to a place of its own.
+    /// Computes an operation that gives a value, never a place of its own.
     fn compute(&self, dynamic: &Dynamic, span: Span) -> Result<Value, EvalError> {
         match dynamic {
             Dynamic::Variable(name) => self.variable(name).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Why an expression has no value.
+//! Reasons why an expression has no value.
 
 use bt_lang::{Diagnostic, Span};
 use thiserror::Error;
@@ -6,44 +6,44 @@ use typeinfo::TypeError;
 
 use crate::memory::Unreadable;
 
-/// Why an expression has no value, and which part of it is to blame.
+/// Reason why an expression has no value, and the part of it to blame.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{fault}")]
 pub struct EvalError {
-    /// The part, in bytes of the expression's text.
+    /// The part to blame, in bytes of the expression's text.
     pub span: Span,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
-    /// What would help.
+    /// Suggestions.
     pub hints: Vec<String>,
 }
 
-/// What is wrong with a part of an expression.
+/// Fault of a part of an expression.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Fault {
-    /// A pointer that leads nowhere on purpose, or almost: `NULL->member`.
+    /// A NULL pointer, or one close to NULL: `NULL->member`.
     #[error("the pointer is NULL: {what} at {address:#x} can't be read")]
     Null {
-        /// What should be there, as C writes its type.
+        /// Expected content, as C writes its type.
         what: String,
-        /// Where.
+        /// Address.
         address: u64,
     },
     /// Memory that can't be read.
     #[error("{what}: {source}")]
     Unreadable {
-        /// What should be there, as C writes its type.
+        /// Expected content, as C writes its type.
         what: String,
-        /// Why it was not read.
+        /// Reason why it was not read.
         source: Unreadable,
     },
-    /// A question about types without an answer: no such member, only declared.
+    /// A failed query about types: no such member, only declared.
     #[error("{0}")]
     Type(#[from] TypeError),
-    /// A name that nothing has.
+    /// A name that does not exist.
     #[error("there is no {kind} {name}")]
     NoName {
-        /// What was looked for.
+        /// Kind of the name.
         kind: &'static str,
         /// The name.
         name: String,
@@ -53,9 +53,9 @@ pub enum Fault {
     Ambiguous {
         /// The name.
         name: String,
-        /// How many.
+        /// Number of these variables.
         count: usize,
-        /// Where they are defined, separated by commas.
+        /// Files that define them, separated by commas.
         sources: String,
     },
     /// Anything else.
@@ -64,7 +64,7 @@ pub enum Fault {
 }
 
 impl EvalError {
-    /// That something is wrong with a part of the expression.
+    /// Creates the error for a part of the expression.
     pub fn new(span: Span, fault: impl Into<Fault>) -> Self {
         Self { span, fault: fault.into(), hints: Vec::new() }
     }
@@ -73,24 +73,25 @@ impl EvalError {
         Self::new(span, Fault::Other(message.into()))
     }
 
-    /// With something that would help.
+    /// Adds a suggestion.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The memory that could not be read, if that is why.
+    /// Returns the memory that could not be read, if that is the reason.
     pub fn unreadable(&self) -> Option<&Unreadable> {
         if let Fault::Unreadable { source, .. } = &self.fault { Some(source) } else { None }
     }
 
-    /// Whether nothing more can be read: the process is gone, or the walk has read as much as it may.
+    /// Returns true if nothing more can be read: the process is gone, or the walk has reached its
+    /// limits.
     pub fn is_final(&self) -> bool {
         self.unreadable().is_some_and(|source| source.cause.is_final())
     }
 
-    /// The same as a diagnostic, to be shown with the expression's text.
+    /// Returns the same as a diagnostic, to be shown with the expression's text.
     pub fn diagnostic(&self) -> Diagnostic {
         let diagnostic = Diagnostic::error(self.to_string(), self.span);
         self.hints.iter().fold(diagnostic, Diagnostic::with_hint)

@@ -2,23 +2,24 @@
 
 use typeinfo::{TypeRef, TypeStore};
 
-/// What an expression may name of a program.
+/// The names of a program for expressions.
 pub trait Globals {
-    /// Every variable or function of this name. `FILE:NAME` names those of one source file (`nvmf.c`, or more of its path)
-    /// or one program file (`libnvmf.so.1`).
+    /// Finds every variable or function of this name. `FILE:NAME` names those of one source file
+    /// (`nvmf.c`, or more of its path) or one program file (`libnvmf.so.1`).
     fn find(&self, types: &TypeStore<'_>, name: &str) -> Vec<Global>;
 
-    /// The names of variables that are most like this one, nearest first.
+    /// Returns the names of variables that are most like this one, nearest first.
     fn nearest(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// Why a name that has no type has none, for a hint: no debug information, and what to do about it.
+    /// Returns the reason why names have no types, for a hint: no debug information, and what to do
+    /// about it.
     fn no_types(&self) -> Option<String> {
         None
     }
 
-    /// The variable or function that an address is in, and how far behind its beginning.
+    /// Returns the variable or function that an address is in, and the offset from its beginning.
     fn symbol(&self, _address: u64) -> Option<(String, u64)> {
         None
     }
@@ -27,15 +28,15 @@ pub trait Globals {
 /// A variable or function of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Global {
-    /// Where it is in the process.
+    /// Address in the process.
     pub address: u64,
-    /// Its type, if debug information describes it.
+    /// Type, if debug information describes it.
     pub ty: Option<TypeRef>,
-    /// The source file that defines it; if that is not known, the program file.
+    /// Source file that defines it; if that is unknown, the program file.
     pub source: String,
 }
 
-/// No names at all.
+/// Empty set of names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGlobals;
 

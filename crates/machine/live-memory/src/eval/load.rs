@@ -7,11 +7,13 @@ use super::Evaluator;
 use super::error::{EvalError, Fault};
 use super::value::{Operand, Place, Value};
 
-/// Addresses below this are behind NULL: the first pages of a process are not mapped (`vm.mmap_min_addr`).
+/// Limit below which addresses are behind NULL: the first pages of a process are not mapped
+/// (`vm.mmap_min_addr`).
 pub(crate) const NEAR_NULL: u64 = 4096;
 
 impl Evaluator<'_> {
-    /// The value of a place: what C would compute with, or the place itself if it has no single value.
+    /// Returns the value of a place, as C would compute with it, or the place itself if it has no
+    /// single value.
     pub fn load(&self, place: Place, span: Span) -> Result<Value, EvalError> {
         let kind = self.kind(place.ty, span)?;
         let size = match kind {
@@ -37,7 +39,7 @@ impl Evaluator<'_> {
         self.decode(place, into, span)
     }
 
-    /// The value that the bytes of a place have. Of a bit-field these are the bytes of its load.
+    /// Decodes the bytes of a place. For a bit-field these are the bytes of its load.
     pub(crate) fn decode(&self, place: Place, bytes: &[u8], span: Span) -> Result<Value, EvalError> {
         let mut word = [0; 16];
         word[..bytes.len().min(16)].copy_from_slice(&bytes[..bytes.len().min(16)]);
@@ -69,7 +71,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The value of an operand.
+    /// Returns the value of an operand.
     pub(crate) fn value(&self, operand: Operand, span: Span) -> Result<Value, EvalError> {
         match operand {
             Operand::Place(place) => self.load(place, span),
@@ -77,7 +79,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The error for a place of which only the address is known.
+    /// Returns the error for a place with a known address and no type.
     fn untyped(&self, place: Place, span: Span) -> EvalError {
         let message = format!("what is at {:#x} has no type", place.address);
         let error = EvalError::other(span, message).with_hint("cast its address: *(struct x *)uaddr(\"NAME\")");
@@ -85,7 +87,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// How a bit-field is read, seen from its address.
+/// Returns how to read a bit-field, from its address on; `None` for another place.
 fn access(place: Place, span: Span) -> Result<Option<typeinfo::BitAccess>, EvalError> {
     let Some((first, bits)) = place.bits else { return Ok(None) };
     let field = Field { ty: place.ty, bit_offset: first.into(), bit_size: Some(bits) };
@@ -93,12 +95,12 @@ fn access(place: Place, span: Span) -> Result<Option<typeinfo::BitAccess>, EvalE
     access.map(Some).ok_or_else(|| EvalError::other(span, format!("a bit-field of {bits} bits can't be read")))
 }
 
-/// Whether numbers of this kind can be negative.
+/// Returns true if numbers of this kind can be negative.
 pub(crate) fn is_signed(kind: TypeKind) -> bool {
     matches!(kind, TypeKind::Int { signed: true, .. } | TypeKind::Enum { signed: true, .. })
 }
 
-/// The low bits of a number, with their sign.
+/// Returns the low bits of a number, with their sign.
 pub(crate) fn extend(raw: u128, bits: u32, signed: bool) -> i128 {
     if bits == 0 || bits >= 128 {
         return if bits == 0 { 0 } else { raw.cast_signed() };
@@ -108,7 +110,8 @@ pub(crate) fn extend(raw: u128, bits: u32, signed: bool) -> i128 {
     if negative { low.cast_signed() - (1_i128 << bits) } else { low.cast_signed() }
 }
 
-/// A floating-point number of C, by its size. Of the 80 bits of x86's `long double` the nearest `double` is made.
+/// Decodes a floating-point number of C, by its size in bytes. The 80 bits of x86's `long double`
+/// become the nearest `double`.
 fn float(raw: u128, size: u32, ty: TypeRef) -> Option<Value> {
     let value = match size {
         4 => f64::from(f32::from_bits(raw as u32)),

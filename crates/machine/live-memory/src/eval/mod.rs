@@ -3,9 +3,10 @@
 //! The syntax is that of scripts, and so are the rules: `.` and `->` mean the same and follow a pointer, numbers are computed in
 //! 64 bits, `str()` reads text. Beyond scripts, a bare name is a variable of the program, and `list()` walks its lists.
 //!
-//! An expression is compiled first: names and members are looked up once ([`compile`]). What is known of its types then runs without
-//! any ([`code`]); what only values show is looked up when it runs ([`dynamic`]). Expressions of object specs are of the first kind as
-//! a whole ([`Expression`]).
+//! An expression is compiled first: names and members are looked up once ([`compile`]). Parts with
+//! known types then run without any types ([`code`]); parts that depend on values are looked up at
+//! run time ([`dynamic`]). Expressions of object specs are wholly of the first kind
+//! ([`Expression`]).
 
 mod access;
 mod calls;
@@ -38,10 +39,10 @@ pub use value::{Place, Value};
 
 use crate::memory::Memory;
 
-/// How many elements of a list are followed if nobody says otherwise.
+/// Default limit on the elements of a list that are followed.
 pub const MAX_ELEMENTS: usize = 100_000;
 
-/// Evaluates expressions: a memory, types, and names.
+/// Evaluator of expressions: a memory, types, and names.
 pub struct Evaluator<'a> {
     pub(crate) memory: &'a dyn Memory,
     pub(crate) globals: &'a dyn Globals,
@@ -58,7 +59,7 @@ impl std::fmt::Debug for Evaluator<'_> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator. What the memory is allowed to cost is the memory's to say ([`crate::Limited`]).
+    /// Creates an evaluator. The memory itself limits what it may cost ([`crate::Limited`]).
     pub fn new(memory: &'a dyn Memory, types: TypeStore<'a>, globals: &'a dyn Globals) -> Self {
         Self {
             memory,
@@ -70,7 +71,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The same, following at most this many elements of each list.
+    /// Sets the limit on the elements of each list that are followed.
     #[must_use]
     pub fn with_max_elements(mut self, most: usize) -> Self {
         self.max_elements = most;
@@ -87,23 +88,23 @@ impl<'a> Evaluator<'a> {
         self.variables.borrow_mut().insert(name.to_owned(), value);
     }
 
-    /// A variable's value.
+    /// Returns a variable's value.
     pub(crate) fn variable(&self, name: &str) -> Option<Value> {
         self.variables.borrow().get(name).cloned()
     }
 
-    /// The types that expressions can name.
+    /// Returns the types that expressions can name.
     pub fn types(&self) -> Ref<'_, TypeStore<'a>> {
         self.types.store()
     }
 
-    /// A pointer to a place, as a value: what the variable of a loop over a list is.
+    /// Returns a pointer to a place, as a value: the variable of a loop over a list is one.
     pub fn pointer(&self, place: Place) -> Value {
         let ty = self.types.pointer_to(place.ty).unwrap_or(self.types.void_pointer);
         Value::Int { value: place.address.into(), ty }
     }
 
-    /// What was left out since this was asked for last: lists that go on beyond the limit.
+    /// Returns the omissions since the last call: lists that go on beyond the limit.
     pub fn take_remarks(&self) -> Vec<String> {
         self.remarks.take()
     }
@@ -115,14 +116,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value of an expression.
+    /// Computes the value of an expression.
     pub fn eval(&self, expr: &Expr) -> Result<Value, EvalError> {
         let operand = self.operand(expr)?;
         self.value(operand, expr.span)
     }
 
-    /// The place that an expression leads to: a variable, a member, an element, what a pointer points to. The value of a
-    /// pointer to a struct leads to the struct.
+    /// Returns the place that an expression leads to: a variable, a member, an element, the target
+    /// of a pointer. A pointer to a struct leads to the struct.
     pub fn place(&self, expr: &Expr) -> Result<Place, EvalError> {
         let operand = self.operand(expr)?;
         if let Operand::Place(place) = operand
@@ -138,12 +139,12 @@ impl<'a> Evaluator<'a> {
         Compiler { evaluator: self, scope: None, late: false }.compile(expr)
     }
 
-    /// What an expression leads to, before it is read.
+    /// Returns the place or the value that an expression leads to; a place is not read yet.
     fn operand(&self, expr: &Expr) -> Result<Operand, EvalError> {
         self.run(&self.compiled(expr)?)
     }
 
-    /// A variable of the program, an enumerator, or NULL.
+    /// Looks up a variable of the program, an enumerator, or NULL.
     fn name(&self, name: &str, span: Span) -> Result<Operand, EvalError> {
         if let Some(place) = self.global(name, span)? {
             return Ok(Operand::Place(place));
@@ -167,7 +168,8 @@ impl<'a> Evaluator<'a> {
         self.globals.no_types().into_iter().fold(error, EvalError::with_hint)
     }
 
-    /// The one variable of this name, if there is one.
+    /// Returns the one variable of this name; `None` if there is none, an error if there are
+    /// several.
     pub(crate) fn global(&self, name: &str, span: Span) -> Result<Option<Place>, EvalError> {
         let mut found = self.globals.find(&self.types.store(), name);
         let Some(first) = found.pop() else { return Ok(None) };

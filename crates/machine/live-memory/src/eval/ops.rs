@@ -1,4 +1,5 @@
-//! Operators. As in scripts, numbers are computed in 64 bits, signed if one of both is; pointers move by what they point to.
+//! Operators. As in scripts, numbers are computed in 64 bits, signed if one of both is; pointers
+//! move by the size of their target.
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use super::{Compiled, Evaluator, code};
 struct Number {
     value: i128,
     signed: bool,
-    /// What it points to, of a pointer or an array.
+    /// Type of the target, for a pointer or an array.
     target: Option<TypeRef>,
     ty: TypeRef,
 }
@@ -25,13 +26,13 @@ impl Evaluator<'_> {
         Value::Int { value: value.into(), ty: self.types.bool }
     }
 
-    /// A number as it is written.
+    /// Returns a literal number.
     pub(crate) fn literal(&self, value: u64) -> Value {
         let ty = if i64::try_from(value).is_ok() { self.types.i64 } else { self.types.u64 };
         Value::Int { value: value.into(), ty }
     }
 
-    /// Whether a value counts as true.
+    /// Returns true if a value counts as true.
     pub fn is_true(&self, value: &Value, span: Span) -> Result<bool, EvalError> {
         match value {
             Value::Float { value, .. } => Ok(*value != 0.0),
@@ -79,12 +80,12 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A number of a loop.
+    /// Returns a signed number, such as that of a loop.
     pub(crate) fn signed(&self, value: i128) -> Value {
         self.wrapped(value, true)
     }
 
-    /// A result in 64 bits.
+    /// Returns a result in 64 bits.
     fn wrapped(&self, value: i128, signed: bool) -> Value {
         let ty = if signed { self.types.i64 } else { self.types.u64 };
         Value::Int { value: extend(value.cast_unsigned(), 64, signed), ty }
@@ -117,7 +118,7 @@ impl Evaluator<'_> {
         self.apply(op, &one, &other, right.span)
     }
 
-    /// What an assignment such as `+=` makes of two values.
+    /// Combines two values for an assignment such as `+=`.
     pub(crate) fn combine(&self, op: BinaryOp, first: &Value, second: &Value, span: Span) -> Result<Value, EvalError> {
         let (one, other) = (self.numeric(first, span)?, self.numeric(second, span)?);
         self.apply(op, &one, &other, span)
@@ -132,7 +133,8 @@ impl Evaluator<'_> {
         Ok(if code::is_comparison(op) { self.truth(result != 0) } else { self.wrapped(result, signed) })
     }
 
-    /// How far a pointer to this type moves with each step. As GCC has it, a step over void or a function is a byte.
+    /// Returns the bytes that a pointer to this type moves with each step. As in GCC, a step over
+    /// void or a function is a byte.
     pub(crate) fn step_size(&self, target: TypeRef, span: Span) -> Result<i128, EvalError> {
         if matches!(self.kind(target, span)?, TypeKind::Void | TypeKind::Func { .. }) {
             return Ok(1);
@@ -140,7 +142,8 @@ impl Evaluator<'_> {
         self.types.size(target).map(|size| i128::from(size.max(1))).map_err(|error| EvalError::new(span, error))
     }
 
-    /// `pointer + number`, `pointer - number`, `pointer - pointer`.
+    /// Computes `pointer + number`, `pointer - number` or `pointer - pointer`; `None` for other
+    /// operands.
     fn pointers(&self, op: BinaryOp, one: &Number, other: &Number, span: Span) -> Result<Option<Value>, EvalError> {
         let size = |target| self.step_size(target, span);
         let moved = |by: i128, from: &Number| Value::Int {
@@ -161,7 +164,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `==` and `!=` of texts: of `str()`, of strings, and of arrays of characters up to their NUL.
+    /// Compares texts by `==` or `!=`: of `str()`, strings, and arrays of characters up to their
+    /// NUL. `None` if none is a text.
     fn compare_text(&self, op: BinaryOp, one: &Value, other: &Value, span: Span) -> Result<Option<bool>, EvalError> {
         if !matches!(one, Value::Text(_)) && !matches!(other, Value::Text(_)) {
             return Ok(None);

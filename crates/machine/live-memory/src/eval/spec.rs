@@ -1,5 +1,5 @@
-//! Expressions of which all types are known when they are compiled, so that they run over memory many times without any: those of
-//! object specs.
+//! Expressions whose types are all known when they are compiled, so that they run over memory many
+//! times without types: those of object specs.
 
 use std::fmt;
 
@@ -13,15 +13,16 @@ use super::compile::{Compiled, Compiler, Node};
 use super::error::EvalError;
 use crate::memory::Memory;
 
-/// The variables of expressions, which are pointers.
+/// Variables of expressions, which are pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Their names, and what they point to.
+    /// Names, and the types that they point to.
     pub(crate) vars: Vec<(String, TypeRef)>,
 }
 
 impl Scope {
-    /// Adds a variable, without its `$`, and what it points to. Its number is that of variables before it.
+    /// Adds a variable, without its `$`, and the type that it points to. Its number is the number
+    /// of variables before it.
     pub fn add(&mut self, name: &str, target: TypeRef) {
         self.vars.push((name.to_owned(), target));
     }
@@ -53,22 +54,22 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Whether it is a text.
+    /// Returns true if it is a text.
     pub fn is_text(&self) -> bool {
         self.code.is_text()
     }
 
-    /// What it points to, if it is a pointer.
+    /// Returns the type that it points to, if it is a pointer.
     pub fn target(&self) -> Option<TypeRef> {
         self.target
     }
 
-    /// The number, or the length of the text: 0 is false.
+    /// Computes the number, or the length of the text: 0 is false.
     pub fn number(&self, vars: &[u64], memory: &dyn Memory) -> Result<u64, EvalError> {
         self.code.address(Machine { memory, vars })
     }
 
-    /// The value, where the variables have these.
+    /// Computes the value, with these values of the variables.
     pub fn value(&self, vars: &[u64], memory: &dyn Memory) -> Result<Scalar, EvalError> {
         let machine = Machine { memory, vars };
         if self.is_text() {
@@ -96,19 +97,20 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Compiles an expression to a number, a pointer or a text; an array of other things is a pointer to the first.
+    /// Compiles an expression to a number, a pointer or a text; an array of other things is a
+    /// pointer to the first.
     pub fn compile(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         let strict = self.strict(scope);
         self.finished(scope, strict.value(strict.compile(expr)?)?)
     }
 
-    /// The same, of something whose text is wanted: itself, or what it points to.
+    /// Compiles an expression to a text: its value, or the text that it points to.
     pub fn compile_text(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         let strict = self.strict(scope);
         Ok(Expression { code: strict.text(strict.compile(expr)?)?, target: None })
     }
 
-    /// The address of something: of a place, or a number.
+    /// Compiles an expression to an address: of a place, or a number.
     pub fn compile_address(&self, expr: &Expr, scope: &Scope) -> Result<Expression, EvalError> {
         match self.strict(scope).compile(expr)? {
             Compiled { node: Node::Place { at, .. }, .. } => Ok(Expression { code: at, target: None }),
@@ -116,22 +118,22 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The type of this name, without near names if there is none.
+    /// Returns the type of this name; the error for a missing one has no near names.
     pub fn named_type(&self, kind: NameKind, name: &str) -> Result<TypeRef, EvalError> {
         self.strict(&Scope::default()).named(kind, name, Span::default())
     }
 
-    /// What a pointer points to.
+    /// Returns the type that a pointer points to.
     pub fn target_of(&self, pointer: TypeRef) -> Option<TypeRef> {
         self.strict(&Scope::default()).target(pointer, Span::default()).ok().flatten()
     }
 
-    /// The bytes of a type.
+    /// Returns the size of a type in bytes.
     pub fn size_of(&self, ty: TypeRef) -> Result<u64, EvalError> {
         self.types.size(ty).map_err(|error| EvalError::new(Span::default(), error))
     }
 
-    /// How far a member is behind the beginning of a struct: `a`, or a path `a.b`.
+    /// Returns the byte offset of a member in a struct: `a`, or a path `a.b`.
     pub fn offset_of(&self, of: TypeRef, path: &str) -> Result<u64, EvalError> {
         let field = self.types.store().path(of, path);
         field.map(|field| field.byte_offset()).map_err(|error| EvalError::new(Span::default(), error))

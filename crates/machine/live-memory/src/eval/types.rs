@@ -1,4 +1,4 @@
-//! Types: those that an expression names, and what is asked of them again and again, remembered.
+//! Types: those that an expression names, and a cache of what is known about them.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use typeinfo::{Field, NameKind, TypeError, TypeKind, TypeRef, TypeStore};
 
 use super::error::EvalError;
 
-/// The types, with a memory of what was asked: debug information is decoded anew for each question.
+/// Types with a cache: debug information is decoded anew for each query.
 pub(crate) struct Types<'t> {
     store: RefCell<TypeStore<'t>>,
     kinds: RefCell<HashMap<TypeRef, TypeKind>>,
@@ -45,12 +45,12 @@ impl<'t> Types<'t> {
         self.store.borrow()
     }
 
-    /// An array of this many elements.
+    /// Returns an array of `count` elements.
     pub(crate) fn array_of(&self, element: TypeRef, count: Option<u64>) -> Result<TypeRef, TypeError> {
         self.store.borrow_mut().array_of(element, count)
     }
 
-    /// The kind behind typedefs and qualifiers.
+    /// Returns the kind behind typedefs and qualifiers.
     pub(crate) fn kind(&self, ty: TypeRef) -> Result<TypeKind, TypeError> {
         if let Some(kind) = self.kinds.borrow().get(&ty) {
             return Ok(*kind);
@@ -100,7 +100,7 @@ impl<'t> Types<'t> {
         Ok(found)
     }
 
-    /// A type by its bare name: one of C's own or a typedef.
+    /// Returns a type by its bare name: one of C's own or a typedef.
     pub(crate) fn bare(&self, name: &str) -> Result<Option<TypeRef>, TypeError> {
         if let Some(base) = self.store.borrow_mut().base(name)? {
             return Ok(Some(base));
@@ -108,7 +108,8 @@ impl<'t> Types<'t> {
         self.find(NameKind::Typedef, name)
     }
 
-    /// The type that an expression writes. `length` gives the number in the brackets of an array.
+    /// Returns the type that an expression writes. `length` gives the number in the brackets of an
+    /// array.
     pub(crate) fn written(
         &self,
         ty: &ast::Type,

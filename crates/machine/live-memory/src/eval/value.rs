@@ -1,83 +1,85 @@
-//! What an expression is worth.
+//! Values of expressions.
 
 use typeinfo::{Field, TypeRef};
 
 /// The value of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A number, a truth value, an enumerator or a pointer: which of them, its type says.
+    /// A number, a truth value, an enumerator or a pointer; the type shows which of them.
     Int {
-        /// The number; that of a pointer is an address.
+        /// The number; for a pointer, an address.
         value: i128,
-        /// Its type, typedefs included.
+        /// Type, typedefs included.
         ty: TypeRef,
     },
     /// A floating-point number.
     Float {
         /// The number.
         value: f64,
-        /// Its type.
+        /// Type.
         ty: TypeRef,
     },
-    /// What has no single value: a struct, a union, an array, a function.
+    /// An object without a single value: a struct, a union, an array, a function.
     Place(Place),
-    /// Text: what `str()` read, or a string of the expression. It ends where the NUL was.
+    /// Text that `str()` read, or a string of the expression. It ends where the NUL was.
     Text(Vec<u8>),
-    /// What `buf()` read.
+    /// Bytes that `buf()` read.
     Bytes(Vec<u8>),
-    /// `(a, b)`, and the elements of `list()`.
+    /// A tuple `(a, b)`, or the elements of `list()`.
     Tuple(Vec<Value>),
-    /// What `print()` and other calls for their effect give.
+    /// Result of `print()` and other calls for their effect.
     Nothing,
 }
 
 impl Value {
-    /// How many values it is made of; none if tuples are nested deeper than this in it.
+    /// Returns the number of values that it is made of; `None` if tuples in it are nested deeper
+    /// than `depth`.
     pub(crate) fn weight(&self, depth: usize) -> Option<usize> {
         let Self::Tuple(parts) = self else { return Some(1) };
         let deeper = depth.checked_sub(1)?;
         parts.iter().try_fold(1_usize, |sum, part| sum.checked_add(part.weight(deeper)?))
     }
 
-    /// The place, of a value that is one.
+    /// Returns the place, if the value is one.
     pub fn place(&self) -> Option<Place> {
         if let Self::Place(place) = self { Some(*place) } else { None }
     }
 
-    /// The number, of a value that is one.
+    /// Returns the number, if the value is one.
     pub fn number(&self) -> Option<i128> {
         if let Self::Int { value, .. } = self { Some(*value) } else { None }
     }
 
-    /// The number as an address or an unsigned number of 64 bits: of a negative one its two's complement.
+    /// Returns the number as an address or an unsigned number of 64 bits: the two's complement of a
+    /// negative one.
     pub fn address(&self) -> Option<u64> {
         self.number().map(|value| value as u64)
     }
 
-    /// The bytes of a text or a buffer.
+    /// Returns the bytes of a text or a buffer.
     pub fn bytes(&self) -> Option<&[u8]> {
         if let Self::Text(bytes) | Self::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 }
 
-/// Something of the process that has an address and a type.
+/// An object of the process that has an address and a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
-    /// Where it begins. A bit-field begins at a bit of this byte.
+    /// Start address. A bit-field begins at a bit of this byte.
     pub address: u64,
-    /// Its type; of a bit-field the type before the colon. `void` if nothing is known of it.
+    /// Type; for a bit-field, the type before the colon. `void` if unknown.
     pub ty: TypeRef,
-    /// Of a bit-field: its first bit, counted from the address, and its number of bits.
+    /// First bit, counted from the address, and number of bits, for a bit-field.
     pub bits: Option<(u32, u32)>,
 }
 
 impl Place {
-    /// A place that is no bit-field.
+    /// Creates a place that is not a bit-field.
     pub fn new(address: u64, ty: TypeRef) -> Self {
         Self { address, ty, bits: None }
     }
 
-    /// A member or an element of the place.
+    /// Returns a member or an element of the place.
     pub(crate) fn field(self, field: Field) -> Self {
         let address = self.address.wrapping_add(field.byte_offset());
         let bits = field.bit_size.map(|size| ((field.bit_offset % 8) as u32, size));
@@ -85,7 +87,8 @@ impl Place {
     }
 }
 
-/// What an expression leads to before it is read: places are read late, so that their addresses can be taken.
+/// Result of an expression before it is read: places are read late, so that their addresses can be
+/// taken.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Operand {
     Place(Place),

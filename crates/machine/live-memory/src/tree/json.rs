@@ -5,9 +5,9 @@ use text::printable;
 use super::Tree;
 
 impl Tree {
-    /// The value as JSON on one line. Numbers are numbers, whatever their size; pointers are strings (`"0x10"`), enumerators
-    /// are their names if they have one, characters are numbers, and what is left out is `null`. Members of anonymous structs
-    /// are members of the struct around it.
+    /// Returns the value as JSON on one line. Numbers are numbers of any size; pointers are strings
+    /// (`"0x10"`), enumerators are their names if they have one, characters are numbers, and
+    /// omissions are `null`. Members of anonymous structs are members of the struct around it.
     pub fn json(&self) -> String {
         let mut text = String::new();
         self.push_json(&mut text);
@@ -45,7 +45,7 @@ impl Tree {
         }
     }
 
-    /// The members of a struct, those of anonymous structs among them.
+    /// Appends the members of a struct, including those of anonymous structs.
     fn push_members(&self, text: &mut String, is_first: &mut bool) {
         let Self::Record { members, .. } = self else { return };
         for (name, tree) in members {
@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-/// A JSON string.
+/// Appends a JSON string.
 pub(crate) fn push_string(text: &mut String, bytes: &[u8]) {
     text.push('"');
     printable::json_string(bytes, |piece| text.push_str(piece));

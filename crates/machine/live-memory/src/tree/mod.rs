@@ -1,4 +1,5 @@
-//! A value with all that it holds, to be shown: members, elements, names of enumerators, what pointers point to.
+//! A value with all its contents, for display: members, elements, names of enumerators, targets of
+//! pointers.
 
 mod json;
 mod text;
@@ -9,14 +10,14 @@ use typeinfo::{IntClass, TypeKind, TypeRef};
 
 use crate::eval::{EvalError, Evaluator, Place, Value};
 
-/// How much of a value is shown.
+/// Limits on the displayed part of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// How many levels of structs within structs.
+    /// Levels of structs within structs.
     pub depth: usize,
-    /// How many elements of an array or list.
+    /// Elements of an array or list.
     pub elements: usize,
-    /// How many bytes of a text or buffer.
+    /// Bytes of a text or buffer.
     pub text: usize,
 }
 
@@ -26,7 +27,7 @@ impl Default for Shape {
     }
 }
 
-/// What is shown of a value.
+/// The displayed part of a value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Tree {
     /// A number.
@@ -35,59 +36,59 @@ pub enum Tree {
     Bool(bool),
     /// A character.
     Char(i128),
-    /// A value of an enumeration, with its name, or several for one that is made of bits.
+    /// A value of an enumeration, with its name, or several names if it is made of bits.
     Enum(i128, Option<String>),
     /// A floating-point number.
     Float(f64),
     /// A pointer or a function.
     Pointer {
-        /// Where it points to.
+        /// Address that it points to.
         address: u64,
-        /// Its type, as C writes it.
+        /// Type, as C writes it.
         ty: String,
-        /// The variable or function there.
+        /// Variable or function there.
         symbol: Option<String>,
-        /// The text there, of a pointer to characters.
+        /// Text there, for a pointer to characters.
         text: Option<Vec<u8>>,
     },
-    /// A text, and whether there is more of it.
+    /// A text, and true if there is more of it.
     Text(Vec<u8>, bool),
-    /// Bytes, and whether there are more of them.
+    /// Bytes, and true if there are more of them.
     Bytes(Vec<u8>, bool),
     /// A struct or union.
     Record {
-        /// Its type, as C writes it.
+        /// Type, as C writes it.
         ty: String,
-        /// Its members in order; anonymous structs and unions have no name.
+        /// Members in order; anonymous structs and unions have no name.
         members: Vec<(Option<String>, Tree)>,
     },
     /// An array or a list.
     Array {
         /// The first elements.
         elements: Vec<Tree>,
-        /// How many more there are.
+        /// Number of further elements.
         left_out: u64,
     },
     /// Something of this type that is not shown: it is too deep, or has no size.
     Cut(String),
-    /// What can't be read, and why.
+    /// Reason why a value can't be read.
     Fault(String),
 }
 
-/// The most that is read of one struct or array at once.
+/// Limit on the bytes that are read of one struct or array at once.
 const MAX_READ: u64 = 1 << 20;
-/// How many values one tree has at most.
+/// Limit on the values in one tree.
 const MAX_NODES: usize = 100_000;
 
 impl Evaluator<'_> {
-    /// What is shown of a value. A place that can't be read at all is an error; a member that can't be decoded says so in its
-    /// own place.
+    /// Returns the displayed part of a value. An unreadable place is an error; a member that can't
+    /// be decoded has the reason in its own place.
     pub fn tree(&self, value: &Value, shape: Shape, span: Span) -> Result<Tree, EvalError> {
         let mut builder = Builder { evaluator: self, shape, nodes: MAX_NODES, span };
         builder.value(value, 0)
     }
 
-    /// A value in one line.
+    /// Formats a value on one line.
     pub(crate) fn one_line(&self, value: &Value, span: Span) -> Result<String, EvalError> {
         let tree = self.tree(value, Shape { depth: 1, ..Shape::default() }, span)?;
         Ok(tree.one_line())
@@ -138,7 +139,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    /// The name of an enumerator, or the names of the bits that a value is made of.
+    /// Returns the name of an enumerator, or the names of the bits that a value is made of.
     fn enumerator(&self, ty: TypeRef, value: i128) -> Option<String> {
         let types = self.evaluator.types();
         if let Some(name) = types.enum_name(ty, value as i64).ok()? {
@@ -177,7 +178,7 @@ impl Builder<'_, '_> {
         self.decoded(place, &bytes, level)
     }
 
-    /// What the bytes of a place are.
+    /// Decodes the bytes of a place.
     fn decoded(&mut self, place: Place, bytes: &[u8], level: usize) -> Result<Tree, EvalError> {
         self.nodes = self.nodes.saturating_sub(1);
         if self.nodes == 0 {
@@ -228,7 +229,7 @@ impl Builder<'_, '_> {
         let place = of.field(field);
         let mut place = place;
         if let Some((first, bits)) = place.bits {
-            // Seen from the first byte that is loaded, which may be before the bit-field's own.
+            // Counted from the first byte that is loaded, which may be before the bit-field's own.
             place.address = of.address.wrapping_add(from);
             let first = u64::from(first) + (field.byte_offset() - from) * 8;
             place.bits = Some((first as u32, bits));
@@ -237,7 +238,7 @@ impl Builder<'_, '_> {
         let end = from.saturating_add(size);
         match bytes.get(from as usize..end as usize) {
             Some(own) => self.decoded(place, own, level + 1),
-            // Beyond what is read of one struct, and the flexible array at its end.
+            // Beyond the bytes that are read of one struct, and the flexible array at its end.
             None => Ok(Tree::Cut(self.evaluator.display(field.ty))),
         }
     }
@@ -253,7 +254,7 @@ impl Builder<'_, '_> {
         if let TypeKind::Int { size: 1, class: IntClass::Char, signed } = self.evaluator.kind(element, self.span)? {
             let end = bytes.iter().position(|byte| *byte == 0);
             let text = &bytes[..end.unwrap_or(bytes.len())];
-            // `uint8_t` is a character for debug information, and seldom one for those who use it.
+            // `uint8_t` is a character in debug information, but seldom one for its users.
             let is_text = signed || !text.is_empty() && printable::is_plain(text);
             return Ok(if is_text { self.text(text) } else { self.bytes(bytes) });
         }

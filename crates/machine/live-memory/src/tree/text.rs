@@ -6,15 +6,15 @@ use ::text::printable;
 
 use super::Tree;
 
-/// What is shown on one line.
+/// Limit on the columns of one line.
 const WIDTH: usize = 100;
-/// How far each level is indented.
+/// Columns of indentation per level.
 const INDENT: usize = 4;
-/// From this many equal elements on, they are shown once.
+/// Number of equal elements from which on they are shown once.
 const REPEATED: usize = 4;
 
 impl Tree {
-    /// The value on one line.
+    /// Formats the value on one line.
     pub fn one_line(&self) -> String {
         match self {
             Self::Number(value) | Self::Enum(value, None) => value.to_string(),
@@ -59,7 +59,7 @@ impl Tree {
         }
     }
 
-    /// The value as lines; the first one goes behind what is printed already, `used` columns.
+    /// Formats the value as lines; the first one goes behind text that takes `used` columns.
     pub fn lines(&self, used: usize) -> String {
         let mut text = String::new();
         self.write(&mut text, 0, used);
@@ -114,7 +114,7 @@ fn times(text: String, count: usize) -> String {
     if count == 1 { text } else { format!("{text} (x{count})") }
 }
 
-/// Equal neighbours, of which only the first is shown if there are several.
+/// Groups equal neighbours; of `REPEATED` or more, only the first is shown.
 fn runs(elements: &[Tree]) -> impl Iterator<Item = (&Tree, usize)> {
     let chunks = elements.chunk_by(|one, other| one == other);
     chunks.flat_map(|run| {
@@ -131,7 +131,7 @@ fn character(value: i128) -> String {
     }
 }
 
-/// A text in quotes, with the escapes of C.
+/// Quotes a text, with the escapes of C.
 fn quoted(text: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for piece in text.split_inclusive(|byte| b"\"\\\n\t".contains(byte)) {

@@ -1,4 +1,4 @@
-//! What is at an address: from what the process has mapped there, or from the files that probes are in.
+//! Code at an address: from the mappings of the process, or from the files that probes are in.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use kernel_text::maps::Backing;
 use super::{Table, UserSymbols, is_vdso};
 use crate::{CodeAt, UnnamedCode};
 
-/// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
-/// space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
+/// Address of position-independent programs of x86-64 that are not randomized: two thirds of the
+/// address space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
 const PLAIN_BASE: u64 = 0x5555_5555_4000;
 
 impl UserSymbols {
-    /// What is at an address of a process that is gone, in the files that probes are in: where they are at fixed addresses, by
-    /// themselves or for want of randomization.
+    /// Returns the code at an address of an ended process, from the files with probes. These must
+    /// have fixed addresses, by themselves or because addresses are not randomized.
     pub(super) fn in_probed(&self, address: u64, caller: bool) -> CodeAt {
         let exact = |address| {
             let mut found = self.options.probed.iter().filter_map(|path| self.in_file(path, address));
@@ -35,7 +35,7 @@ impl UserSymbols {
         self.symbol(&table, offset.0, path).map(CodeAt::Functions)
     }
 
-    /// What is at an address, from what a process has mapped.
+    /// Returns the code at an address, from the mappings of a process.
     pub(super) fn in_process(&self, process: &Process, address: u64, caller: bool) -> CodeAt {
         of_frame(address, caller, |address| self.in_mappings(process, address))
     }
@@ -69,20 +69,22 @@ impl UserSymbols {
     }
 }
 
-/// Whether what the kernel calls so is memory of the process's own (`arch_vma_name` and `get_vma_name` of its
-/// `fs/proc/task_mmu.c`): code there was made while the process ran.
+/// Returns true if a mapping of this name is memory of the process's own (`arch_vma_name` and
+/// `get_vma_name` of the kernel's `fs/proc/task_mmu.c`): code there was made at run time.
 fn is_memory(name: &str) -> bool {
     name.starts_with("[anon") || name.starts_with("[heap]") || name.starts_with("[stack")
 }
 
-/// Whether a file is memory that has a name: memfd_create(2), `MAP_SHARED` without a file, huge pages (mmap(2)).
+/// Returns true if a file is memory that has a name: memfd_create(2), `MAP_SHARED` without a file,
+/// huge pages (mmap(2)).
 fn is_made_of_memory(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     [b"/memfd:".as_slice(), b"/dev/zero", b"/anon_hugepage"].iter().any(|start| path.starts_with(start))
 }
 
-/// What a frame of a stack is at: that of a `caller` is at its call, one byte before the address that it will go on at. What
-/// goes on without a call is a signal's frame, whose address can be the first byte of a function.
+/// Returns the code of a frame of a stack. A `caller` is at its call, one byte before the address
+/// where it goes on. A frame that goes on without a call is a signal's, whose address can be the
+/// first byte of a function.
 fn of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt {
     if !caller || address == 0 {
         return exact(address);
@@ -99,7 +101,7 @@ fn of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt
             if matches!(found, CodeAt::Functions(_)) {
                 return found;
             }
-            // Also where the call is the mapping's last instruction.
+            // Also if the call is the mapping's last instruction.
             let module = module.map(|(name, offset)| (name, offset.saturating_add(1)));
             CodeAt::Unnamed(UnnamedCode { address, module })
         }
@@ -107,7 +109,8 @@ fn of_frame(address: u64, caller: bool, exact: impl Fn(u64) -> CodeAt) -> CodeAt
     }
 }
 
-/// A path's last part. The kernel's names of files without a path (`/memfd:name`) have no other.
+/// Returns a path's last part. The kernel's names of files without a path (`/memfd:name`) have no
+/// other.
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
@@ -117,7 +120,8 @@ mod tests {
     use super::*;
     use crate::Symbol;
 
-    /// Code from 0x100 to 0x130: `first` in its first 16 bytes, `second` in the next, nothing known of the last.
+    /// Returns code from 0x100 to 0x130: `first` in its first 16 bytes, `second` in the next, no
+    /// name in the last.
     fn exact(address: u64) -> CodeAt {
         let function = |name: &str, start| {
             let symbol = Symbol { name: name.to_owned(), offset: address - start, ..Symbol::default() };

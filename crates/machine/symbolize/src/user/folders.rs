@@ -4,24 +4,24 @@ use std::path::PathBuf;
 
 use host::{ElfFile, FilePlace, HostError};
 
-/// Directories in which debug files are looked for that are not at their usual place.
+/// Directories in which debug files are searched for that are not at their usual place.
 #[derive(Clone, Debug, Default)]
 pub struct DebugFolders(pub Vec<PathBuf>);
 
 impl DebugFolders {
-    /// The debug file that holds a file's symbols: at its usual place, or else `NAME.debug` in one of the directories.
-    /// A relative directory may be meant from the file's own, as in other tools. Where both files have a build ID, they must
-    /// be the same.
+    /// Finds the debug file that holds a file's symbols: at its usual place, or else `NAME.debug`
+    /// in one of the directories. A relative directory may be meant from the file's own, as in
+    /// other tools. If both files have a build ID, they must be the same.
     pub fn debug_file(&self, file: &ElfFile) -> Option<ElfFile> {
         file.debug_file().or_else(|| self.find(file, FilePlace::load_symbols))
     }
 
-    /// The same file with its debug information.
+    /// Finds the same file with its debug information.
     pub fn debug_information(&self, file: &ElfFile) -> Option<ElfFile> {
         file.debug_information().or_else(|| self.find(file, FilePlace::load_debug))
     }
 
-    /// The same file with what types need, but for `.debug_info` itself.
+    /// Finds the same file with the parts that types need, except `.debug_info` itself.
     pub(crate) fn debug_types(&self, file: &ElfFile) -> Option<ElfFile> {
         file.debug_types().or_else(|| self.find(file, FilePlace::load_types))
     }

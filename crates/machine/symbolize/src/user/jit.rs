@@ -1,6 +1,6 @@
-//! Names for code that a process makes while it runs, from the file that it writes for perf: a line for each function, with its
-//! address and size in hex and its name (the kernel's `tools/perf/Documentation/jit-interface.txt`). Any process can write
-//! anything to it.
+//! Names for code that a process makes at run time, from the file that it writes for perf: a line
+//! for each function, with its address and size in hex and its name (the kernel's
+//! `tools/perf/Documentation/jit-interface.txt`). Any process can write anything to it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,28 +14,29 @@ use super::UserSymbols;
 use crate::warning::printable;
 use crate::{CodeAt, Symbol, UnnamedCode, Warning};
 
-/// The shortest time between two readings of a process's names.
+/// Shortest time between two reads of a process's names.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
-/// The same, as a multiple of what the last reading took.
+/// Shortest time between two reads, as a multiple of the duration of the last one.
 const READ_FACTOR: u32 = 10;
-/// How many functions of a process are kept. A large Java program has some ten thousand.
+/// Limit on the functions that are kept of a process. A large Java program has some ten thousand.
 const MAX_FUNCTIONS: usize = 1 << 18;
-/// The longest name that is kept, in bytes.
+/// Limit on the length of a name, in bytes; the rest is cut.
 const MAX_NAME: usize = 1024;
 
-/// A process's names.
+/// Names of a process.
 pub(super) struct JitNames {
-    /// When the process began: its number may be another's later.
+    /// Start time of the process: its number may be another's later.
     born: Option<u64>,
     state: RefCell<State>,
 }
 
 struct State {
     names: Names,
-    /// The file's path, and how many bytes it had.
+    /// Path of the file.
     path: String,
+    /// Length of the file when it was read, in bytes.
     length: Option<u64>,
-    /// When it may be read again.
+    /// Time from which it may be read again.
     due: Option<Instant>,
     warned: bool,
 }
@@ -53,8 +54,9 @@ struct Names {
 }
 
 impl Names {
-    /// Lines that are none are left out. Memory is used again for other functions: what a later line overlaps is gone. Of more
-    /// than `MAX_FUNCTIONS` lines the last ones count, since earlier ones may be of memory that has other code now.
+    /// Parses the text; other lines are left out. Memory is reused for other functions: a later
+    /// line removes functions that it overlaps. If there are more than `MAX_FUNCTIONS` lines, the
+    /// last ones count, since the memory of earlier ones may have other code now.
     fn parse(text: &[u8]) -> Self {
         let mut names = Self::default();
         let lines = || text.split(|byte| *byte == b'\n');
@@ -74,29 +76,29 @@ impl Names {
         self.functions.insert(start, (end, String::from_utf8_lossy(name).into()));
     }
 
-    /// The function that holds an address, and how many bytes behind its first the address is.
+    /// Returns the function that holds an address, and the offset from its first byte.
     fn at(&self, address: u64) -> Option<(&str, u64)> {
         let (start, (end, name)) = self.functions.range(..=address).next_back()?;
         (address < *end).then(|| (&**name, address - start))
     }
 
-    /// How much memory they take at most, in bytes, for a file of this length.
+    /// Returns the limit on the memory of the names in a file of this length, in bytes.
     fn memory(length: usize) -> usize {
-        /// A node of the tree has a key, an end, and a pointer to a name with its length.
+        /// Bytes of a node of the tree: a key, an end, and a pointer to a name with its length.
         const ENTRY: usize = 48;
-        /// The shortest line: `1 1 a`.
+        /// Length of the shortest line: `1 1 a`.
         const LINE: usize = 6;
         length.saturating_add((length / LINE).min(MAX_FUNCTIONS) * ENTRY)
     }
 }
 
-/// An error's text without the number that the library puts behind it.
+/// Returns an error's text without the number that the library puts behind it.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// A line's first address, the one behind its last, and its name.
+/// Parses a line; returns its first address, the one behind its last, and its name.
 fn function(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let mut number = || {
@@ -111,7 +113,7 @@ fn function(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 }
 
 impl UserSymbols {
-    /// The function at an address of memory that is no file's.
+    /// Returns the function at an address of memory that is no file's.
     pub(super) fn jit(&self, process: &Process, address: u64) -> CodeAt {
         let known = self.jit_names(process);
         let mut state = known.state.borrow_mut();
@@ -139,7 +141,7 @@ impl UserSymbols {
             return Rc::clone(known);
         }
         let born = host::proc::start_of_living(pid);
-        // Of one that is gone, what is known stays.
+        // Keep the names of a process that has exited.
         known.filter(|known| born.is_none() || known.born == born).unwrap_or_else(|| {
             let (names, path) = (Names::default(), String::new());
             let state = State { names, path, length: None, due: None, warned: false };
@@ -157,10 +159,10 @@ impl UserSymbols {
                 state.length = Some(map.text.len() as u64);
             }
             Err(error) => {
-                // A process that is gone has no names, and no more than it had.
+                // A process that has exited keeps the names that it had.
                 let lives = host::proc::start_of_living(process.pid()).is_some();
                 if lives && error.kind() != ErrorKind::NotFound {
-                    // What cannot be read any more may name code that is gone.
+                    // Names that cannot be read any more may be of code that is gone.
                     (state.names, state.length) = (Names::default(), None);
                 }
                 if lives && state.length.is_none() && !state.warned {

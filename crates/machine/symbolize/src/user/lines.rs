@@ -1,7 +1,8 @@
 //! Source lines and inlined functions of a file, from its debug information.
 //!
-//! It is read, not mapped, from the file that it is in and from the one that this shares some with (dwz(1)). What a compiler
-//! wrote to other files (`-gsplit-dwarf`) is not looked for: the names of those are paths of the machine that compiled.
+//! It is read, not mapped, from the file itself and from the one that it shares some with (dwz(1)).
+//! Other files that a compiler wrote (`-gsplit-dwarf`) are not searched: their names are paths of
+//! the machine that compiled.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,25 +20,27 @@ use crate::{SourcePlace, Symbol, Warn, Warning};
 
 type Reader = EndianReader<LittleEndian, Shared>;
 
-/// How much more than what is read of a file its functions and lines take when they are looked for. Measured with the
-/// debug information of dptrace itself, once all its functions were asked for.
+/// Memory that a file's functions and lines take when they are looked up, as a multiple of the
+/// bytes that are read of it. Measured with the debug information of dptrace itself, once all its
+/// functions were asked for.
 const UNPACKED: usize = 2;
 
 /// A file's source lines.
 pub(super) struct Lines {
     context: Context<Reader>,
     dwarf: Arc<Dwarf<Reader>>,
-    /// What of it may be looked for.
+    /// Limits on the look-ups in it.
     bounds: RefCell<LineBounds<Reader>>,
-    /// The file's name, and whether a warning was given that not all of it is looked for.
+    /// Name of the file, for warnings.
     name: String,
+    /// True if a warning was given that not all of it is searched.
     warned: Cell<bool>,
     warn: Warn,
     memory: usize,
 }
 
 impl Lines {
-    /// Reads those of a file; nothing where it has none, or they are broken.
+    /// Reads the lines of a file; `None` if it has none, or they are broken.
     pub(super) fn read(place: &FilePlace, warn: &Warn) -> Option<Self> {
         let file = place.load_debug().ok()?;
         let mut inflated = Inflated::of(&file);
@@ -58,12 +61,12 @@ impl Lines {
         Some(Self { context, dwarf, bounds, name, warned, warn: Arc::clone(warn), memory })
     }
 
-    /// How much memory they take, in bytes.
+    /// Returns the memory that they take, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// A function with its source's line, behind those that were inlined at this address.
+    /// Returns a function with its source line, behind those that were inlined at this address.
     pub(super) fn of(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
         if let Err(error) = self.bounds.borrow_mut().check(&self.dwarf, vaddr) {
             if !self.warned.replace(true) {
@@ -87,12 +90,12 @@ impl Lines {
     }
 }
 
-/// Reports that a file's debug information is not looked through.
+/// Reports that a file's debug information is not searched.
 fn refused(warn: &Warn, name: &str, source: TypeError) {
     warn(&Warning::NoLines { file: name.to_owned(), source });
 }
 
-/// What was inflated of a file, and what may be.
+/// Number of inflated bytes of a file, and the remaining budget.
 struct Inflated {
     budget: InflateBudget,
     bytes: usize,
@@ -104,7 +107,7 @@ impl Inflated {
     }
 }
 
-/// A section that can't be read: then there are no lines.
+/// Error for a section that can't be read: then there are no lines.
 struct Unread;
 
 impl From<object::Error> for Unread {
@@ -113,7 +116,8 @@ impl From<object::Error> for Unread {
     }
 }
 
-/// A section of debug information, inflated if it is compressed; empty where the file has none.
+/// Returns a section of debug information, inflated if it is compressed; empty if the file has
+/// none.
 fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Reader, Unread> {
     let bytes = file.bytes();
     let elf = ElfFile64::<object::LittleEndian>::parse(&**bytes)?;

@@ -1,4 +1,4 @@
-//! Processes that are gone, as the kernel logged what they mapped.
+//! Processes that are gone, by the kernel's log of their mappings.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use host::{Pid, Process};
 use kernel_text::maps::{Backing, Device, Mapping, Permissions, ProcMaps};
 use sys::{CodeEvent, CodeLog, MappedCode};
 
-/// Limit on the processes that are remembered, of 1 KiB each and more: of more, those that came last are.
+/// Limit on the processes that are remembered, of 1 KiB each and more: the last ones are kept.
 const MAX_PROCESSES: usize = 4_096;
 /// Limit on the mappings of one process.
 const MAX_MAPPINGS: usize = 4_096;
@@ -17,9 +17,9 @@ const MAX_MAPPINGS: usize = 4_096;
 pub(super) struct Logged {
     log: CodeLog,
     mapped: HashMap<u32, Code>,
-    /// Numbers of these processes, the one that came first at the front.
+    /// Numbers of these processes, the earliest one at the front.
     order: VecDeque<u32>,
-    /// True if entries are missing: then an address without code may be one.
+    /// True if entries are missing: then an address without code may be one of them.
     pub(super) has_lost: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Logged {
 #[derive(Default)]
 struct Code {
     mappings: Vec<Mapping>,
-    /// The process with these, once it was asked for.
+    /// Process with these mappings, once it was asked for.
     process: Option<Rc<Process>>,
 }
 
@@ -36,7 +36,7 @@ impl Logged {
         Self { log, mapped: HashMap::new(), order: VecDeque::new(), has_lost: false }
     }
 
-    /// Reads what came: the log has room for so much only.
+    /// Reads the new entries: the log has little room.
     pub(super) fn read(&mut self) {
         let mut events = Vec::new();
         self.log.drain(|event| events.push(event));
@@ -59,7 +59,8 @@ impl Logged {
                     self.has_lost = true;
                 }
             }
-            // It had these first: another CPU may have reported already what it mapped itself.
+            // It had the mappings of its parent first: another CPU may have reported its own
+            // already.
             CodeEvent::Started { pid, parent } => {
                 let of_parent = self.mappings(parent).clone();
                 self.mappings(pid).splice(..0, of_parent);
@@ -68,7 +69,7 @@ impl Logged {
         }
     }
 
-    /// Returns the mappings of a process, which will change.
+    /// Returns the mappings of a process, for a change.
     fn mappings(&mut self, pid: u32) -> &mut Vec<Mapping> {
         let order = &mut self.order;
         let code = self.mapped.entry(pid).or_insert_with(|| {
@@ -91,7 +92,8 @@ fn mapping(code: MappedCode) -> Mapping {
     let MappedCode { start, length, offset, device: (major, minor), inode, path, .. } = code;
     let text = path.to_string_lossy();
     let backing = match () {
-        // `//anon`, and what the kernel says instead of a path that it can't give (`perf_event_mmap_event`, kernel/events/core.c).
+        // `//anon`, and the kernel's substitutes for a path that it can't give
+        // (`perf_event_mmap_event`, kernel/events/core.c).
         () if text.starts_with("//") => Backing::Anonymous,
         () if text.starts_with('/') => Backing::File { path, deleted: false },
         () => Backing::Special(text.into_owned()),
@@ -113,13 +115,14 @@ mod tests {
 
     use super::*;
 
-    /// A program that has ended: its own file, the one that loads it, and libc are known, where they were.
+    /// The own file of a program that has ended, the one that loads it, and libc are known, at
+    /// their places.
     #[test]
     fn what_a_process_had_mapped_is_known_after_its_end() {
         let held = HeldChild::spawn("sh".as_ref(), &["-c", "exec true"]).unwrap();
         let pid = held.pid();
         let log = match CodeLog::begin(pid, &host::cpus::online()) {
-            // `kernel.perf_event_paranoid` may say so.
+            // `kernel.perf_event_paranoid` may refuse it.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return,
             log => log.unwrap(),
         };

@@ -1,5 +1,5 @@
-//! The functions at addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
-//! and stacks of system calls share them.
+//! The functions at addresses of processes: from the mappings of a process and the symbol tables of
+//! its files. Scripts and stacks of system calls share them.
 
 mod code;
 mod folders;
@@ -30,65 +30,69 @@ use logged::Logged;
 use recent::Recent;
 use table::Table;
 
-/// How much memory the processes that are remembered take at most, in bytes.
+/// Limit on the memory of remembered processes, in bytes.
 const PROCESSES: usize = 16 << 20;
-/// How much memory the functions of files take at most, in bytes: those of some hundred programs with their libraries.
+/// Limit on the memory of the functions of files, in bytes: those of some hundred programs with
+/// their libraries.
 const FUNCTIONS: usize = 64 << 20;
-/// How much memory debug information takes at most, in bytes: that of a program of some hundred megabytes.
+/// Limit on the memory of debug information, in bytes: that of a program of some hundred megabytes.
 const LINES: usize = 512 << 20;
-/// How much memory the names of code take at most that processes make while they run, in bytes.
+/// Limit on the memory of the names of code that processes make at run time, in bytes.
 const JIT_NAMES: usize = 64 << 20;
-/// A process is read again for an address that it did not have, but not before this many times what the last reading took:
-/// stacks without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to read.
+/// Pause before a process is read again for an address that it did not have, as a multiple of the
+/// duration of the last read: stacks without frame pointers are full of such addresses, and a
+/// process of thousands of threads takes milliseconds to read.
 const RETRY_FACTOR: u32 = 10;
-/// How often it is read again at once: a process that has just begun has not mapped its libraries yet, and a stack is cut at an
-/// address that is no code.
+/// Number of first reads without that pause: a process that has just started has not mapped its
+/// libraries yet, and a stack is cut at an address outside any code.
 const EARLY_READS: u8 = 8;
 
-/// What is looked for.
+/// Options of look-ups.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolOptions {
-    /// Whether names are shown as their authors wrote them, not as the compiler encoded them.
+    /// True to show names as their authors wrote them, not as the compiler encoded them.
     pub demangle: bool,
-    /// How long source lines, and with them inlined functions, may be looked for in all; nothing if they are not wanted.
+    /// Limit on the total time for source lines, and with them inlined functions; `None` to leave
+    /// them out.
     pub lines: Option<Duration>,
-    /// Files in which the functions of processes are looked for that have ended: those that user probes are in.
+    /// Files with user probes, which are searched for the functions of ended processes.
     pub probed: Vec<PathBuf>,
-    /// Where debug files are looked for as well.
+    /// Further directories of debug files.
     pub folders: DebugFolders,
 }
 
-/// Symbols of processes; files and processes are read when they are first asked for. What was not asked for the longest is
-/// forgotten where it would take too much memory.
+/// Symbols of processes. Files and processes are read when they are first asked for. The least
+/// recently used ones are forgotten if they would take too much memory.
 pub struct UserSymbols {
     options: SymbolOptions,
     warn: Warn,
-    /// How long source lines were looked for.
+    /// Time that source lines have taken.
     spent: Cell<Duration>,
     processes: RefCell<Recent<u32, CachedProcess>>,
     files: RefCell<Recent<FileName, Table>>,
-    /// The source lines of files, by their names as ours; none where there are none.
+    /// Source lines of files, by our names of them; `None` if a file has none.
     debug: RefCell<Recent<FilePlace, Option<Lines>>>,
-    /// The names of code that processes make while they run.
+    /// Names of code that processes make at run time.
     jit: RefCell<Recent<u32, JitNames>>,
-    /// See [`UserSymbols::adopt`].
+    /// Earlier states of processes: see [`UserSymbols::adopt`].
     adopted: RefCell<HashMap<u32, Vec<Process>>>,
-    /// See [`UserSymbols::read_log`].
+    /// Log of mappings: see [`UserSymbols::read_log`].
     logged: RefCell<Option<Logged>>,
-    /// See [`UserSymbols::stripped_files`].
+    /// Files without names: see [`UserSymbols::stripped_files`].
     stripped: RefCell<BTreeSet<PathBuf>>,
 }
 
-/// A file by its path and its inode number, which is 0 where it is not known: containers have different files of a name.
+/// A file by its path and its inode number, which is 0 if unknown: containers have different files
+/// of a name.
 type FileName = (PathBuf, u64);
 
 /// A process as it was when it was read.
 struct CachedProcess {
-    /// None if it was gone.
+    /// `None` if it was gone.
     process: Option<Process>,
-    /// When it is worth reading again.
+    /// Time from which it is worth reading again.
     stale: Instant,
-    /// How often it may be read again at once.
+    /// Number of reads that are left without a pause.
     early: u8,
 }
 
@@ -104,7 +108,7 @@ impl CachedProcess {
         self.early > 0 || Instant::now() >= self.stale
     }
 
-    /// How much memory it takes, in bytes.
+    /// Returns the memory that it takes, in bytes.
     fn memory(&self) -> usize {
         let mappings = self.process.as_ref().map_or(&[][..], |process| process.maps().all());
         let paths = mappings.iter().map(|mapping| mapping.file().map_or(0, |path| path.as_os_str().len()));
@@ -113,7 +117,7 @@ impl CachedProcess {
 }
 
 impl UserSymbols {
-    /// Reads nothing yet. Warnings are given at most once for each file.
+    /// Creates it; nothing is read yet. Warnings are given at most once for each file.
     pub fn new(options: SymbolOptions, warn: Warn) -> Self {
         Self {
             options,
@@ -129,19 +133,20 @@ impl UserSymbols {
         }
     }
 
-    /// The files, escaped, that have no names of their own functions and no debug file here, and in which an address was
-    /// looked for that has no name therefore.
+    /// Returns the files, escaped, in which an address has no name because they have no names of
+    /// their own functions, and no debug file here.
     pub fn stripped_files(&self) -> Vec<String> {
         self.stripped.borrow().iter().map(printable::path).collect()
     }
 
-    /// Finds the symbols of processes that are gone, or have another program now, in what this log has of them, too.
+    /// Finds the symbols of processes that are gone, or have another program now, in this log, too.
     pub fn read_log(&self, log: CodeLog) {
         *self.logged.borrow_mut() = Some(Logged::new(log));
     }
 
-    /// What a process has at an address. For a `caller` in a stack, whose address is the one that it will go on at, it is what
-    /// is at its call: a call that never returns can be the last instruction of a function.
+    /// Returns the code at an address of a process. The address of a `caller` in a stack is the one
+    /// where it goes on, so the code at its call is returned: a call that never returns can be the
+    /// last instruction of a function.
     pub fn code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let found = self.code_now(pid, address, caller);
         let mut logged = self.logged.borrow_mut();
@@ -159,7 +164,7 @@ impl UserSymbols {
         }
     }
 
-    /// Finds the same in what the process has mapped now, or had when it was read last.
+    /// Finds the same in the present mappings of the process, or in those of the last read.
     fn code_now(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let cached = self.cached(pid);
         let Some(known) = &cached.process else { return self.in_probed(address, caller) };
@@ -177,7 +182,8 @@ impl UserSymbols {
         }
     }
 
-    /// The same, from what the process had mapped when it was last remembered, or at another time ([`Self::adopt`]).
+    /// Finds the same in the mappings that were last remembered, or in those of another time
+    /// ([`Self::adopt`]).
     pub fn known_code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let found = match &self.cached(pid).process {
             Some(process) => self.in_process(process, address, caller),
@@ -192,18 +198,18 @@ impl UserSymbols {
         named.find(|code| matches!(code, CodeAt::Functions(_))).unwrap_or(found)
     }
 
-    /// Keeps what a process had mapped at some time, for addresses that it has no name for when it was last remembered: it closed a
-    /// library since, or ended before it was read again.
+    /// Keeps the mappings of a process at some time, for addresses without a name when it was last
+    /// remembered: it closed a library since, or ended before it was read again.
     pub fn adopt(&self, pid: u32, process: Process) {
         self.adopted.borrow_mut().entry(pid).or_default().push(process);
     }
 
-    /// Reads what a process has mapped now, so that its symbols can be found when it has ended.
+    /// Reads the present mappings of a process, so that its symbols can be found when it has ended.
     pub fn remember(&self, pid: u32) {
         self.keep(pid, &Rc::new(CachedProcess::read(pid, EARLY_READS)));
     }
 
-    /// Remembers a process as it is now, unless it is gone: then what is known from before is worth more.
+    /// Remembers a process as it is now, unless it is gone: then its earlier state is worth more.
     fn keep(&self, pid: u32, cached: &Rc<CachedProcess>) {
         if cached.process.is_some() {
             self.processes.borrow_mut().insert(pid, Rc::clone(cached), cached.memory());
@@ -219,7 +225,8 @@ impl UserSymbols {
         })
     }
 
-    /// The functions of a file at an offset in it: one, and those that were inlined there where lines are wanted.
+    /// Returns the functions of a file at an offset in it: one, and those that were inlined there
+    /// if lines are wanted.
     fn symbol(&self, table: &Table, offset: u64, path: &Path) -> Option<Vec<Symbol>> {
         let found = table.at(offset)?;
         let module = Some(path.display().to_string());
@@ -245,13 +252,13 @@ impl UserSymbols {
         })
     }
 
-    /// A name as it is wanted: as its author wrote it, or as the compiler did.
+    /// Returns a name in the requested form: as its author wrote it, or as the compiler did.
     fn shown(&self, name: &str) -> String {
         let demangled = if self.options.demangle { demangle(name) } else { None };
         demangled.unwrap_or_else(|| name.to_owned())
     }
 
-    /// Whether the time for lines is up: addresses since then have their function only.
+    /// Returns true if the time for lines is up: addresses since then have their function only.
     pub fn is_time_up(&self) -> bool {
         self.options.lines.is_some_and(|most| self.spent.get() >= most)
     }
@@ -265,7 +272,8 @@ impl UserSymbols {
                 process.libraries().into_iter().find(|place| place.path() == path)
             };
             let own = place.and_then(|place| Table::read(&place, &self.options.folders));
-            // The process may be gone, and its files with it in /proc; the path is most often still that file.
+            // The process may be gone, and its files with it in /proc; the path is most often still
+            // that file.
             own.or_else(|| Table::read(&FilePlace::reported(path, inode), &self.options.folders))
         })
     }
@@ -281,7 +289,7 @@ impl UserSymbols {
     }
 }
 
-/// Whether a mapping is the kernel's own library.
+/// Returns true if a mapping is the kernel's own library.
 pub(crate) fn is_vdso(mapping: &Mapping) -> bool {
     matches!(&mapping.backing, Backing::Special(name) if name == VDSO)
 }

@@ -1,18 +1,18 @@
-//! What was asked for lately, within a limit of bytes.
+//! Cache of values within a limit of bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// Values by key. Where all together weigh more than the limit, those go that were not asked for the longest; the last one
-/// stays whatever it weighs.
+/// Values by key. If all together weigh more than the limit, the least recently used ones go; the
+/// last one always stays.
 pub(super) struct Recent<K, V> {
     most: usize,
     weight: usize,
-    /// How often something was asked for.
+    /// Counter of look-ups and insertions.
     clock: u64,
     entries: HashMap<K, Entry<V>>,
-    /// The keys by when they were last asked for.
+    /// Keys by their last use.
     order: BTreeMap<u64, K>,
 }
 
@@ -23,12 +23,12 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Recent<K, V> {
-    /// Room for values of this many bytes.
+    /// Creates a cache for values of at most `most` bytes in all.
     pub(super) fn new(most: usize) -> Self {
         Self { most, weight: 0, clock: 0, entries: HashMap::new(), order: BTreeMap::new() }
     }
 
-    /// A value, if it is there.
+    /// Returns a value, if it is there.
     pub(super) fn get(&mut self, key: &K) -> Option<Rc<V>> {
         let entry = self.entries.get_mut(key)?;
         self.clock += 1;
@@ -38,7 +38,7 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
         Some(Rc::clone(&entry.value))
     }
 
-    /// Keeps a value of this many bytes, in place of the one that has its key.
+    /// Keeps a value of `weight` bytes, in place of the one that has its key.
     pub(super) fn insert(&mut self, key: K, value: Rc<V>, weight: usize) {
         self.clock += 1;
         let asked = self.clock;

@@ -8,29 +8,30 @@ use host::{ElfFile, FilePlace};
 
 use super::folders::DebugFolders;
 
-/// A file's functions.
+/// Functions of a file.
 #[derive(Default)]
 pub(super) struct Table {
-    /// In the order of their places.
+    /// Functions in order of offset.
     functions: Vec<Function>,
-    /// Their names, one behind the other.
+    /// Names of the functions, one behind the other.
     names: String,
-    /// The file that has the source lines: itself, or the one that they were moved to. The kernel's own library has none.
+    /// File with the source lines: itself, or the one that they were moved to. The kernel's own
+    /// library has none.
     pub(super) debug: Option<FilePlace>,
-    /// Whether it has no names of its own functions, and no debug file has them.
+    /// True if it has no names of its own functions, and no debug file has them.
     pub(super) is_stripped: bool,
 }
 
 /// A function of a file.
 #[derive(Clone, Copy)]
 struct Function {
-    /// Its first byte, as an offset in the file.
+    /// Offset of its first byte in the file.
     offset: u64,
-    /// Its address in the file's own terms.
+    /// Address in the file's own terms.
     vaddr: u64,
-    /// Its bytes; at least 1.
+    /// Length in bytes; at least 1.
     size: u64,
-    /// Where its name ends.
+    /// End of its name in the names.
     name_end: usize,
     name_length: usize,
 }
@@ -38,9 +39,9 @@ struct Function {
 /// The function at a place of a file.
 pub(super) struct Found<'a> {
     pub(super) name: &'a str,
-    /// How many bytes behind its first the place is.
+    /// Offset of the place from the function's first byte.
     pub(super) distance: u64,
-    /// The place as an address in the file's own terms.
+    /// Address of the place in the file's own terms.
     pub(super) vaddr: u64,
 }
 
@@ -51,12 +52,12 @@ impl Table {
         let debug_image = debug.as_ref().and_then(|debug| debug.image().ok());
         let image = file.image().ok()?;
         let functions = Functions::read(&image, debug_image.as_ref());
-        // Where there is a debug file, the source's lines were moved to it.
+        // If there is a debug file, the source lines were moved to it.
         let debug = debug.as_ref().map_or(place, ElfFile::place).clone();
         Some(Self::of(&functions, &image.code_sections(), Some(debug)))
     }
 
-    /// The kernel's own library.
+    /// Reads the kernel's own library.
     pub(super) fn vdso() -> Option<Self> {
         let bytes = host::vdso()?;
         let image = ElfImage::parse(&bytes).ok()?;
@@ -90,12 +91,12 @@ impl Table {
         Self { functions, names, debug, is_stripped }
     }
 
-    /// How much memory it takes, in bytes.
+    /// Returns the memory that it takes, in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.functions.len() * size_of::<Function>() + self.names.len()
     }
 
-    /// The function that holds an offset in the file.
+    /// Returns the function that holds an offset in the file.
     pub(super) fn at(&self, offset: u64) -> Option<Found<'_>> {
         let above = self.functions.partition_point(|function| function.offset <= offset);
         let function = self.functions[..above].last()?;
@@ -108,8 +109,8 @@ impl Table {
     }
 }
 
-/// How many bytes a function has at most whose symbol has no size: those up to its section's end. The next function begins
-/// where it begins. `sections` are in order.
+/// Returns the greatest length of a function whose symbol has no size: up to its section's end. The
+/// next function ends it earlier. `sections` are in order.
 fn size_of_unsized(vaddr: u64, sections: &[Range<u64>]) -> u64 {
     let above = sections.partition_point(|section| section.start <= vaddr);
     let section = sections[..above].last().filter(|section| section.contains(&vaddr));

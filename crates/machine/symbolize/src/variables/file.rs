@@ -1,4 +1,5 @@
-//! A file of a process: where it is loaded, its symbols, its debug information. Each is read when it is asked for.
+//! A file of a process: its load address, its symbols, its debug information. Each is read on
+//! demand.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -16,26 +17,30 @@ use crate::user::DebugFolders;
 /// A file whose code a process has mapped.
 pub(super) struct VariableFile {
     pub(super) place: FilePlace,
-    /// Its name without its folder, and its path, as they are shown.
+    /// Name without its folder, as it may be printed.
     pub(super) name: String,
+    /// Path, as it may be printed.
     pub(super) path: String,
-    /// The mapping of its first code: where, and from which place in the file.
+    /// Start of the mapping of its first code.
     start: u64,
+    /// End of that mapping.
     end: u64,
+    /// Offset of that mapping in the file.
     offset: u64,
-    /// All that it has in memory, what follows its last mapping without a gap included: variables without a first value.
+    /// All its memory, with a mapping that follows the last one without a gap: variables without a
+    /// first value.
     memory: Range<u64>,
     symbols: OnceCell<Option<Symbols>>,
     debug: OnceCell<Result<TypesFile, String>>,
-    /// Which source its debug information is in a store of types.
+    /// Source of its debug information in a store of types.
     pub(super) source: Cell<Option<SourceId>>,
 }
 
-/// The symbols of a file, by their addresses.
+/// Symbols of a file, by their addresses.
 pub(super) struct Symbols {
-    /// What is added to the file's own addresses.
+    /// Difference that is added to the file's own addresses.
     bias: u64,
-    /// Where its memory ends, in its own addresses.
+    /// End of its memory, in its own addresses.
     end: u64,
     sorted: Vec<Entry>,
 }
@@ -66,12 +71,12 @@ impl VariableFile {
         }
     }
 
-    /// Whether an address of the process is in its memory.
+    /// Returns true if an address of the process is in its memory.
     pub(super) fn holds(&self, address: u64) -> bool {
         self.memory.contains(&address)
     }
 
-    /// Its symbols, with those of its debug file; none if it can't be read.
+    /// Returns its symbols, with those of its debug file; `None` if it can't be read.
     pub(super) fn symbols(&self, folders: &DebugFolders) -> Option<&Symbols> {
         self.symbols.get_or_init(|| self.read_symbols(folders).ok().flatten()).as_ref()
     }
@@ -99,7 +104,8 @@ impl VariableFile {
         Ok(Some(Symbols { bias, end, sorted }))
     }
 
-    /// What the loader added to the file's addresses: known from the mapping of its code.
+    /// Returns the difference that the loader added to the file's addresses, from the mapping of
+    /// its code.
     fn bias(&self, image: &elf::ElfImage<'_>) -> Option<u64> {
         let mapped = self.offset..self.offset.saturating_add(self.end - self.start);
         let code = image.address_map().segments().iter().filter(|segment| segment.executable);
@@ -107,7 +113,7 @@ impl VariableFile {
         Some(self.start.wrapping_add(segment.offset.0 - self.offset).wrapping_sub(segment.vaddr.0))
     }
 
-    /// Reads its debug information into a store, if it was not yet.
+    /// Reads its debug information into a store, if that was not done yet.
     pub(super) fn add_types<'f>(&'f self, types: &mut TypeStore<'f>, folders: &DebugFolders) -> Option<SourceId> {
         if self.source.get().is_some() {
             return self.source.get();
@@ -118,13 +124,14 @@ impl VariableFile {
         Some(source)
     }
 
-    /// Why it has no debug information, if it was asked for.
+    /// Returns the reason why it has no debug information, if it was asked for.
     pub(super) fn no_types(&self) -> Option<&str> {
         self.debug.get()?.as_ref().err().map(String::as_str)
     }
 }
 
-/// The memory of a file, from its first mapping to its last.
+/// Returns the memory of a file: from its first mapping to its last, with an anonymous one right
+/// behind.
 fn memory(of: &Mapping, maps: &ProcMaps) -> Range<u64> {
     let own = || maps.all().iter().filter(|mapping| mapping.is_same_file(of));
     let start = own().map(|mapping| mapping.start.0).min().unwrap_or(0);
@@ -134,12 +141,12 @@ fn memory(of: &Mapping, maps: &ProcMaps) -> Range<u64> {
 }
 
 impl Symbols {
-    /// An address of the file as one of the process.
+    /// Converts an address of the file to one of the process.
     pub(super) fn loaded(&self, vaddr: u64) -> u64 {
         vaddr.wrapping_add(self.bias)
     }
 
-    /// The symbols of a name.
+    /// Returns the symbols of a name.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &Entry> {
         self.sorted.iter().filter(move |entry| &*entry.name == name)
     }
@@ -148,7 +155,7 @@ impl Symbols {
         self.sorted.iter().map(|entry| &*entry.name)
     }
 
-    /// The symbol that an address of the process is in.
+    /// Returns the symbol that an address of the process is in, and the offset from its beginning.
     pub(super) fn at(&self, address: u64) -> Option<(&str, u64)> {
         let vaddr = address.checked_sub(self.bias).filter(|vaddr| *vaddr < self.end)?;
         let above = self.sorted.partition_point(|entry| entry.vaddr <= vaddr);

@@ -1,4 +1,4 @@
-//! The variables of a process, with their types: what an expression over its memory names.
+//! The variables of a process, with their types: the names in an expression over its memory.
 //!
 //! Names come from the program first, and from its libraries only if it does not have them. The debug information of a library is
 //! read only for names and types that the program lacks.
@@ -18,7 +18,7 @@ use crate::user::DebugFolders;
 use file::VariableFile;
 pub use types_file::TypesFile;
 
-/// How many names near another are offered.
+/// Limit on near names that are offered.
 const NEAR: usize = 3;
 
 /// The files of a process, for its variables.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for ProcessVariables {
 }
 
 impl ProcessVariables {
-    /// The files of a process. None is read yet.
+    /// Collects the files of a process. None is read yet.
     pub fn of(process: &Process, folders: DebugFolders) -> Self {
         let files = process.mapped_files();
         let files =
@@ -61,7 +61,7 @@ impl ProcessVariables {
                 library.add_types(&mut types, &self.folders);
             }
         }
-        // What is still missing may be a type or an enumerator of any library.
+        // Missing names may be types or enumerators of any library.
         let is_missing = |types: &TypeStore<'_>| {
             let has = |kind, name: &str| matches!(types.find(kind, name), Ok(Some(_)));
             // Bare names may be those of C++ classes.
@@ -84,30 +84,30 @@ impl ProcessVariables {
         file.symbols(&self.folders).is_some_and(|symbols| symbols.named(name).next().is_some())
     }
 
-    /// The names, for a store that [`ProcessVariables::types`] made.
+    /// Returns the names, for a store that [`ProcessVariables::types`] made.
     pub fn globals(&self) -> ProcessGlobals<'_> {
         ProcessGlobals { variables: self, found: RefCell::default() }
     }
 
-    /// What files are read for types, and which of them have none, for a message.
+    /// Returns the files that were read for types, for a message, each with true if it has some.
     pub fn sources(&self) -> Vec<(String, bool)> {
         let asked = self.files.iter().filter(|file| file.source.get().is_some() || file.no_types().is_some());
         asked.map(|file| (file.path.clone(), file.source.get().is_some())).collect()
     }
 }
 
-/// Returns whether a source of types has a variable or a function of this name.
+/// Returns true if a source of types has a variable or a function of this name.
 fn describes(types: &TypeStore<'_>, source: SourceId, name: &str) -> bool {
     let has_variable = types.variables(source, name).is_ok_and(|found| !found.is_empty());
     has_variable || types.function(source, name).is_ok_and(|found| found.is_some())
 }
 
-/// Returns whether a source of types has an enumerator of this name.
+/// Returns true if a source of types has an enumerator of this name.
 fn knows(types: &TypeStore<'_>, name: &str) -> bool {
     types.find_enumerator(name).is_ok_and(|found| found.is_some())
 }
 
-/// `FILE:NAME` as both. A C++ name has `::` in it, which is no separator.
+/// Splits `FILE:NAME`. A C++ name has `::` in it, which is not a separator.
 fn split(name: &str) -> (Option<&str>, &str) {
     let bytes = name.as_bytes();
     let is_single =
@@ -126,7 +126,7 @@ pub struct ProcessGlobals<'f> {
 }
 
 impl ProcessGlobals<'_> {
-    /// The variables of a name that a file has.
+    /// Returns the variables of this name in a file.
     fn in_file(&self, file: &VariableFile, types: &TypeStore<'_>, name: &str) -> Vec<Global> {
         let Some(symbols) = file.symbols(&self.variables.folders) else { return Vec::new() };
         let mut found: Vec<Global> = Vec::new();
@@ -167,7 +167,8 @@ impl ProcessGlobals<'_> {
             if let Some(wanted) = wanted.filter(|wanted| *wanted != file.name && *wanted != file.path) {
                 found.retain(|global| is_file(&global.source, wanted));
             }
-            // Whatever the program has hides those of libraries, and so do earlier libraries, as for the loader.
+            // The program's names hide those of libraries, and so do earlier libraries, as for the
+            // loader.
             if !found.is_empty() {
                 if found.len() == 1 && found[0].ty.is_none() && index == 0 {
                     found[0].ty = self.type_elsewhere(types, bare);
@@ -178,7 +179,7 @@ impl ProcessGlobals<'_> {
         Vec::new()
     }
 
-    /// The type of a library's variable that the program has a copy of.
+    /// Returns the type of a library's variable that the program has a copy of.
     fn type_elsewhere(&self, types: &TypeStore<'_>, name: &str) -> Option<typeinfo::TypeRef> {
         let sources = self.variables.files.iter().filter_map(|file| file.source.get());
         let mut found = sources.filter_map(|source| types.variables(source, name).ok());
@@ -186,7 +187,7 @@ impl ProcessGlobals<'_> {
     }
 }
 
-/// Whether a path is this file: its whole path, or the last parts of it.
+/// Returns true if a path is this file: its whole path, or the last parts of it.
 fn is_file(path: &str, wanted: &str) -> bool {
     path.strip_suffix(wanted).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

@@ -1,4 +1,4 @@
-//! A file's debug information, for types: its own, or that of its separate debug file.
+//! Debug information of a file, for types: its own, or that of its separate debug file.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,19 +8,19 @@ use typeinfo::{Dwarf, DwarfSections, LazyInfo, ReadSection, SourceId, TypeError,
 
 use crate::user::DebugFolders;
 
-/// A file with debug information. Of a large one, only the units are read and kept that what is asked for needs.
+/// A file with debug information. Of a large one, only the needed units are read and kept.
 pub struct TypesFile {
     file: ElfFile,
     form: Form,
 }
 
-/// How its debug information is read.
+/// Form of the debug information.
 enum Form {
-    /// Unit by unit, as it is needed.
+    /// Read unit by unit, on demand.
     Parts(LazyInfo<'static>),
-    /// All of it was read.
+    /// Read as a whole.
     Whole,
-    /// All of it was read, and its compressed sections inflated.
+    /// Read as a whole, with its compressed sections inflated.
     Inflated(Vec<u8>),
 }
 
@@ -46,7 +46,7 @@ impl TypesFile {
     /// Finds the debug information of a file.
     ///
     /// # Errors
-    /// It has none that can be read; why, in words.
+    /// Returns the reason, in words, if it has none that can be read.
     pub fn read(place: &FilePlace, folders: &DebugFolders) -> Result<Self, String> {
         let text = |error: HostError| error.to_string();
         let own = place.load_types().map_err(text)?;
@@ -65,7 +65,7 @@ impl TypesFile {
         Ok(debug)
     }
 
-    /// The path of the file that has it.
+    /// Returns the path of the file with the debug information.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -75,7 +75,7 @@ impl TypesFile {
         Dwarf::new(self.sections()?).and_then(|dwarf| types.add_dwarf(dwarf))
     }
 
-    /// Its section `.debug_info`, to be read unit by unit, if that can be done.
+    /// Returns its section `.debug_info`, to be read unit by unit, if that can be done.
     fn parts(file: &ElfFile) -> Option<LazyInfo<'static>> {
         let range = DwarfSections::info_range(file.image().ok()?.data())?;
         let section = Section { file: file.place().reader().ok()?, start: range.start };

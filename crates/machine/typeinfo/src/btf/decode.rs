@@ -29,7 +29,8 @@ pub(super) enum Kind {
     Enum64,
 }
 
-/// Each kind with how many bytes follow its record once, and how many for each of its `vlen` parts.
+/// Kinds in the order of their numbers, each with the bytes that follow its record once, and the
+/// bytes for each of its `vlen` parts.
 const KINDS: [(Kind, usize, usize); 19] = [
     (Kind::Int, 4, 0),
     (Kind::Ptr, 0, 0),
@@ -53,7 +54,8 @@ const KINDS: [(Kind, usize, usize); 19] = [
 ];
 
 impl Kind {
-    /// From `btf_type.info`. A `BTF_KIND_FUNC` has its linkage where others have their number of parts.
+    /// Decodes `btf_type.info`. A `BTF_KIND_FUNC` has its linkage where others have their number of
+    /// parts.
     pub(super) fn of(info: u32) -> Option<Self> {
         let number = (info >> 24 & 0x1f) as usize;
         KINDS.get(number.checked_sub(1)?).map(|(kind, _, _)| *kind)
@@ -72,10 +74,10 @@ impl Kind {
 const SIGNED: u32 = 1 << 24;
 const CHAR: u32 = 1 << 25;
 const BOOL: u32 = 1 << 26;
-/// BTF does not say how large a pointer is; all kernels that we trace have 64 bits.
+/// Size of a pointer in bytes. BTF does not state it; all kernels that we trace have 64 bits.
 const POINTER: u32 = 8;
 
-/// A type's record. It was checked to lie within the data.
+/// Record of a type, checked to lie within the data.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'b, 'data> {
     btf: &'b Btf<'data>,
@@ -102,7 +104,7 @@ impl<'data> Btf<'data> {
         (self.first_id..).zip(records).filter_map(|(id, record)| Some((id, record?)))
     }
 
-    /// A string by its offset, which counts the base's strings first.
+    /// Returns a string by its offset, which counts the base's strings first.
     fn bytes_at(&self, offset: u32) -> Option<&'data [u8]> {
         let offset = offset as usize;
         let tail = match offset.checked_sub(self.base_strings.len()) {
@@ -114,13 +116,13 @@ impl<'data> Btf<'data> {
 }
 
 impl<'b> Record<'b, '_> {
-    /// Word number `index` behind the record.
+    /// Reads word number `index` behind the record.
     fn word(&self, index: usize) -> Result<u32, TypeError> {
         let at = self.at + 12 + index * 4;
         word(self.btf.data, at).ok_or(TypeError::Btf { offset: at, expected: "a word" })
     }
 
-    /// `btf_type.size` or `btf_type.type`
+    /// Reads `btf_type.size` or `btf_type.type`.
     fn size_or_type(&self) -> Result<u32, TypeError> {
         let at = self.at + 8;
         word(self.btf.data, at).ok_or(TypeError::Btf { offset: at, expected: "a size or type" })
@@ -143,7 +145,7 @@ impl<'b> Record<'b, '_> {
         (self.info & 0xffff) as usize
     }
 
-    /// The name space that the type's name is in, of kinds that can be looked up.
+    /// Returns the name space of the type's name; `None` for kinds that cannot be looked up.
     pub(super) fn space(&self) -> Option<NameKind> {
         match self.kind {
             Kind::Struct => Some(NameKind::Struct),
@@ -160,13 +162,14 @@ impl<'b> Record<'b, '_> {
         self.btf.bytes_at(word(self.btf.data, self.at)?)
     }
 
-    /// The type's name, if it has one.
+    /// Returns the type's name, if it has one.
     pub(super) fn name(&self) -> Result<Option<&'b str>, TypeError> {
         let offset = word(self.btf.data, self.at);
         self.text(offset.unwrap_or(0), self.at)
     }
 
-    /// The string that the word at `at` refers to; none if it is empty.
+    /// Returns the string at this offset; `None` if it is empty. `at` is the position of the
+    /// reference, for errors.
     fn text(&self, offset: u32, at: usize) -> Result<Option<&'b str>, TypeError> {
         let bytes = self.btf.bytes_at(offset);
         let bytes = bytes.ok_or(TypeError::Btf { offset: at, expected: "the offset of a string" })?;
@@ -195,13 +198,13 @@ impl<'b> Record<'b, '_> {
             Kind::Enum | Kind::Enum64 if self.parts() == 0 => TypeKind::Forward { tag: Tag::Enum },
             Kind::Enum | Kind::Enum64 => TypeKind::Enum { size: self.size_or_type()?, signed: self.flag() },
             Kind::Fwd => TypeKind::Forward { tag },
-            // A variable is no type, and nothing that is asked for leads to one.
+            // A variable is not a type, and no query leads to one.
             Kind::Typedef | Kind::Var => TypeKind::Typedef { target: self.target()? },
             Kind::Volatile => qualified(Qualifier::Volatile)?,
             Kind::Const => qualified(Qualifier::Const)?,
             Kind::Restrict => qualified(Qualifier::Restrict)?,
             Kind::TypeTag | Kind::DeclTag => qualified(Qualifier::Tag)?,
-            // Nor is a section.
+            // Nor is a section a type.
             Kind::Datasec => TypeKind::Void,
             Kind::Func | Kind::FuncProto => self.func()?,
         };
@@ -218,11 +221,11 @@ impl<'b> Record<'b, '_> {
         } else {
             IntClass::Number
         };
-        // BTF marks no `char` as signed, whatever it is on the machine.
+        // BTF never marks a `char` as signed, even where the machine's is.
         Ok(TypeKind::Int { size, signed: encoding & SIGNED != 0, class })
     }
 
-    /// The function's type: itself, or what a function refers to.
+    /// Returns the record of the function's type: this one, or the one that a function refers to.
     fn proto(&self) -> Result<Self, TypeError> {
         if self.kind == Kind::FuncProto {
             return Ok(*self);
@@ -249,7 +252,7 @@ impl<'b> Record<'b, '_> {
         let mut params = Vec::with_capacity(proto.parts());
         for index in 0..proto.parts() {
             let (name, id) = (proto.word(index * 2)?, proto.word(index * 2 + 1)?);
-            // The last parameter of a function that takes any number is of type 0.
+            // A variadic function has a last parameter of type 0.
             if id != 0 || index + 1 < proto.parts() {
                 params.push(Param { name: proto.text(name, proto.at + 12 + index * 8)?, ty: proto.check(id)? });
             }
@@ -273,7 +276,8 @@ impl<'b> Record<'b, '_> {
         Ok(Member { name, ty, bit_offset: bit_offset.into(), bit_size: bits })
     }
 
-    /// Before structs had the flag (pahole before 1.13), a bit-field's type was an integer with fewer bits than bytes.
+    /// Decodes a bit-field of pahole before 1.13, when structs had no flag: its type was an integer
+    /// with fewer bits than its bytes hold.
     fn old_bits(&self, id: u32, bit_offset: u32) -> (u32, Option<u32>) {
         let int = self.btf.record(id).ok().filter(|record| record.kind == Kind::Int);
         let encoding = int.and_then(|int| Some((int.word(0).ok()?, int.size_or_type().ok()?)));
@@ -297,7 +301,7 @@ impl<'b> Record<'b, '_> {
         (0..self.parts()).map(one).collect()
     }
 
-    /// The value of the enumerator at this word.
+    /// Reads the value of the enumerator at this word.
     fn value(&self, at: usize) -> Result<i64, TypeError> {
         let low = self.word(at + 1)?;
         if self.kind == Kind::Enum64 {
@@ -306,7 +310,8 @@ impl<'b> Record<'b, '_> {
         Ok(if self.flag() { i64::from(low.cast_signed()) } else { i64::from(low) })
     }
 
-    /// The value of the enumerator of this name, if this is an enumeration that has it.
+    /// Returns the value of the enumerator of this name; `None` if this is not an enumeration that
+    /// has it.
     pub(super) fn enumerator(&self, name: &str) -> Result<Option<i64>, TypeError> {
         if !matches!(self.kind, Kind::Enum | Kind::Enum64) {
             return Ok(None);

@@ -8,10 +8,11 @@ use crate::error::TypeError;
 const MAGIC: [u8; 2] = [0x9f, 0xeb];
 /// `BTF_VERSION`
 const VERSION: u8 = 1;
-/// The header of version 1; later ones may be longer, and the fields that we know stay where they are.
+/// Length of the header of version 1 in bytes. Later ones may be longer; the fields that we know
+/// stay where they are.
 const HEADER: usize = 24;
 
-/// Where the parts are, in bytes from the beginning.
+/// Ranges of the parts, in bytes from the beginning.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) types: Range<usize>,

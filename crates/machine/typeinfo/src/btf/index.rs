@@ -1,4 +1,4 @@
-//! Where the types are, and by what names: one pass over each.
+//! Index of the type records and of their names; each takes one pass.
 
 use std::hash::BuildHasher as _;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use super::header::word;
 use crate::error::TypeError;
 use crate::model::NameKind;
 
-/// `struct btf_type`
+/// Size of `struct btf_type` in bytes.
 const RECORD: usize = 12;
 
-/// Where each type's record begins.
+/// Finds the offset of each type's record.
 pub(super) fn find_records(data: &[u8], types: Range<usize>) -> Result<Vec<u32>, TypeError> {
     // Records of the kernel have 30 bytes on average.
     let mut offsets = Vec::with_capacity(types.len() / 24);
@@ -33,16 +33,17 @@ pub(super) fn find_records(data: &[u8], types: Range<usize>) -> Result<Vec<u32>,
     Ok(offsets)
 }
 
-/// Types by name: a table of ids with open addressing, so that of several types with one name the first is found first.
+/// Hash table of type ids by name, with open addressing. Of several types with one name, it finds
+/// the first.
 #[derive(Debug)]
 pub(super) struct NameIndex {
-    /// Ids; 0 is an empty place.
+    /// Type ids; 0 marks an empty slot.
     slots: Vec<u32>,
 }
 
 const HASHER: FixedState = FixedState::with_seed(0x0062_7466);
 
-/// Where the search for a name begins.
+/// Returns the slot where the search for a name begins.
 fn start(name: &[u8], mask: usize) -> usize {
     HASHER.hash_one(name) as usize & mask
 }
@@ -69,7 +70,7 @@ impl NameIndex {
         Self { slots }
     }
 
-    /// The first type of this kind and name.
+    /// Finds the first type of this kind and name.
     pub(super) fn find(&self, btf: &Btf<'_>, kind: NameKind, name: &str) -> Option<u32> {
         let mask = self.slots.len() - 1;
         let mut at = start(name.as_bytes(), mask);

@@ -14,17 +14,17 @@ use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef}
 use crate::source::{Source, Visit};
 use index::NameIndex;
 
-/// BTF whose records have been found; what they say is read when it is asked for.
+/// BTF with its records located; their contents are decoded on demand.
 #[derive(Debug)]
 pub struct Btf<'data> {
     data: &'data [u8],
-    /// Where each type's record is in `data`; the first is that of `first_id`.
+    /// Offset of each type's record in `data`; the first is that of `first_id`.
     offsets: Vec<u32>,
     first_id: u32,
     strings: &'data [u8],
-    /// Where the strings are in `data`.
+    /// Offset of the strings in `data`.
     strings_at: usize,
-    /// The strings of the base, whose offsets come first; empty without one.
+    /// Strings of the base, whose offsets come first; empty without a base.
     base_strings: &'data [u8],
     names: OnceLock<NameIndex>,
     here: SourceId,
@@ -32,7 +32,7 @@ pub struct Btf<'data> {
 }
 
 impl<'data> Btf<'data> {
-    /// Finds the records of BTF that stands by itself, in one pass.
+    /// Finds the records of self-contained BTF, in one pass.
     pub fn parse(data: &'data [u8]) -> Result<Self, TypeError> {
         Self::parse_at(data, 1, &[])
     }
@@ -59,12 +59,12 @@ impl<'data> Btf<'data> {
         })
     }
 
-    /// How many types there are, without those of the base and without `void`.
+    /// Returns the number of types, without those of the base and without `void`.
     pub fn type_count(&self) -> usize {
         self.offsets.len()
     }
 
-    /// The id that a type behind the last one would have.
+    /// Returns the id that follows the last type's.
     fn next_id(&self) -> u32 {
         self.first_id + self.offsets.len() as u32
     }
@@ -74,7 +74,7 @@ impl<'data> Btf<'data> {
         self
     }
 
-    /// The type of this id in this BTF or its base.
+    /// Returns the type of this id in this BTF or its base.
     fn reference(&self, id: u32) -> TypeRef {
         match id {
             0 => TypeRef::VOID,
@@ -83,8 +83,8 @@ impl<'data> Btf<'data> {
         }
     }
 
-    /// Finds the names, the first time that one is asked for: kernel BTF has a hundred thousand, and not every run needs
-    /// them.
+    /// Returns the name index, built on first use: kernel BTF has a hundred thousand names, and not
+    /// every run needs them.
     fn names(&self) -> &NameIndex {
         self.names.get_or_init(|| NameIndex::new(self))
     }

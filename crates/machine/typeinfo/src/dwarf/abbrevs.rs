@@ -2,12 +2,12 @@
 
 use gimli::Reader;
 
-/// The most attributes that an abbreviation may have. An entry may be one byte long, and has as many attributes as its
-/// abbreviation says, all of which may be without a byte. Compilers write some 20.
+/// Limit on the attributes of an abbreviation. An entry of one byte has all the attributes of its
+/// abbreviation, and those may take no bytes. Compilers write some 20.
 pub(crate) const MAX_ATTRIBUTES: usize = 256;
 
-/// How many bytes a table has, from where the reader stands to its end; nothing if it is broken or one of its
-/// abbreviations has too many attributes.
+/// Returns the length of a table in bytes, from the reader's position to its end. `None` if it is
+/// broken, or one of its abbreviations has too many attributes.
 pub(crate) fn length<R: Reader<Offset = usize>>(mut table: R) -> Option<usize> {
     let before = table.len();
     loop {
@@ -45,7 +45,7 @@ mod tests {
             |table: &[u8], wanted| assert_eq!(length(EndianSlice::new(table, LittleEndian)), wanted, "{table:?}");
         check(&[], Some(0));
         check(&[0, 9], Some(1));
-        // A number that the abbreviation has (`DW_FORM_implicit_const`), and a string.
+        // An abbreviation with a constant (`DW_FORM_implicit_const`) and a string.
         check(&[1, 0x11, 1, 3, 8, 0x3b, 0x21, 0x80, 1, 0, 0, 0, 7], Some(12));
         check(&[1, 0x11, 1, 3], None);
         let many = |count| [&[1, 0x11, 1][..], &[3, 0x19].repeat(count), &[0, 0, 0]].concat();

@@ -12,27 +12,27 @@ use gimli::{
 use super::abbrevs;
 use crate::error::TypeError;
 
-/// How deep inlined functions may be within each other: each level is a call. Compilers inline to some ten levels.
+/// Limit on nested inlined functions: each level is a call. Compilers inline to some ten levels.
 const MAX_INLINED: usize = 256;
-/// How much more memory than the sections have what is made of them may take: a row of lines, of one to four bytes, becomes
-/// 24, and is a fifth of what there is.
+/// Limit on memory for decoded data, as a multiple of the sections' size. A line row of one to four
+/// bytes becomes 24 bytes, and rows are a fifth of the data.
 const MEMORY: u64 = 8;
-/// What a small file may have more than that.
+/// Extra bytes that a small file may take beyond `MEMORY`.
 const FREE: u64 = 16 << 20;
-/// What a row becomes, which has at least a byte.
+/// Bytes that a line row of at least one byte becomes.
 const ROW: u64 = 24;
-/// What a byte of the names of files becomes: an entry has at least five, and becomes 160.
+/// Bytes that a byte of file names becomes: an entry has at least five, and becomes 160.
 const FILE_NAMES: u64 = 32;
-/// What a range becomes.
+/// Bytes that an address range becomes.
 const RANGE: u64 = 40;
 
-/// What may still be done.
+/// Remaining budget in bytes.
 #[derive(Debug)]
 struct Left(u64);
 
-/// Why no lines are looked for.
+/// Reason why no lines are looked up.
 enum Stop {
-    /// The library would stop at the same place.
+    /// Malformed data; the library would stop at the same place.
     Broken,
     Refused(TypeError),
 }
@@ -52,19 +52,19 @@ impl Left {
     }
 }
 
-/// A unit, and what was found of it.
+/// A unit, and the verdict once it is checked.
 #[derive(Debug)]
 struct Known<R: Reader<Offset = usize>> {
     header: UnitHeader<R>,
     verdict: Option<Result<(), TypeError>>,
 }
 
-/// Addresses of a unit.
+/// Address range of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Range {
     begin: u64,
     end: u64,
-    /// The highest end of this range and those before it.
+    /// Highest end of this range and those before it.
     highest: u64,
     unit: usize,
 }
@@ -73,16 +73,16 @@ struct Range {
 #[derive(Debug)]
 pub struct LineBounds<R: Reader<Offset = usize>> {
     units: Vec<Known<R>>,
-    /// By the first address.
+    /// Address ranges, sorted by the first address.
     ranges: Vec<Range>,
-    /// The units that may have any address.
+    /// Units that may have any address.
     everywhere: Vec<usize>,
     left: Left,
 }
 
 impl<R: Reader<Offset = usize>> LineBounds<R> {
-    /// Looks at the first entry of each unit. The sections are made ready for the library: abbreviations are read once, and
-    /// `.debug_aranges`, which can say of any address that it is a unit's, is taken away.
+    /// Checks the first entry of each unit, and prepares the sections for the library: reads
+    /// abbreviations once, and removes `.debug_aranges`, which can claim any address for a unit.
     pub fn new(dwarf: &mut Dwarf<R>) -> Result<Self, TypeError> {
         let mut none = dwarf.debug_info.reader().clone();
         none.empty();
@@ -110,7 +110,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         Ok(bounds)
     }
 
-    /// Whether functions and lines may be looked for at an address.
+    /// Returns an error if functions and lines must not be looked up at an address.
     pub fn check(&mut self, dwarf: &Dwarf<R>, address: u64) -> Result<(), TypeError> {
         let above = self.ranges.partition_point(|range| range.begin <= address);
         let near = self.ranges[..above].iter().rev().take_while(|range| range.highest > address);
@@ -135,7 +135,8 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         verdict.clone().unwrap_or(Ok(()))
     }
 
-    /// What a file shares with others (dwz(1)) is asked for names only, but the beginnings of its units are all read.
+    /// Checks a file shared with others (dwz(1)). Only its names are used, but the starts of all
+    /// its units are read.
     fn check_shared(&mut self, shared: &Dwarf<R>) -> Result<(), TypeError> {
         check_abbreviations(shared)?;
         self.left.0 = self.left.0.saturating_add(budget(shared));
@@ -155,7 +156,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
             return Ok(());
         }
         let at = header.debug_info_offset().map_or(0, |offset| offset.0);
-        // The library reads the names of its files of each unit at once.
+        // The library reads the file names of each unit at once.
         self.left.charge(file_names(dwarf, &header)?.saturating_mul(FILE_NAMES), at)?;
         let unit = dwarf.unit(header.clone())?;
         let number = self.units.len();
@@ -170,7 +171,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
             self.ranges.push(Range { begin: range.begin, end: range.end, highest: 0, unit: number });
         }
         if self.ranges.len() == before {
-            // Its addresses are those of its lines, which are all read, and any may be.
+            // Its addresses are those of its lines, which are all read, and may be any.
             let rows = unit.line_program.as_ref().map_or(0, |program| program.header().raw_program_buf().len());
             if rows > 0 {
                 self.everywhere.push(number);
@@ -181,7 +182,7 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
     }
 }
 
-/// Tables that overlap may be read no more than twice in all.
+/// Checks that all tables together, which may overlap, are at most twice as long as the section.
 fn check_abbreviations<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> Result<(), TypeError> {
     let mut offsets = Vec::new();
     let mut headers = dwarf.units();
@@ -216,7 +217,7 @@ fn budget<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> u64 {
     all.saturating_mul(MEMORY).saturating_add(FREE)
 }
 
-/// How many bytes the header of a unit's lines has, which is not read for that.
+/// Returns the length in bytes of the header of a unit's lines, without parsing that header.
 fn file_names<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, header: &UnitHeader<R>) -> Result<u64, Stop> {
     let abbreviations = dwarf.abbreviations(header)?;
     let mut entries = header.entries_raw(&abbreviations, None)?;
@@ -238,10 +239,10 @@ fn file_names<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, header: &UnitHeader<R
     Ok(0)
 }
 
-/// Goes through a unit's entries as the library does: what it makes of functions, and how deep that is.
+/// Walks a unit's entries as the library does: charges for functions, and limits their nesting.
 fn walk<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, at: usize, left: &mut Left) -> Result<(), Stop> {
     let mut entries = unit.entries_raw(None)?;
-    // How deep the inlined functions are that this entry is in.
+    // Depths of the inlined functions around this entry.
     let mut inlined: Vec<isize> = Vec::new();
     while !entries.is_empty() {
         let depth = entries.next_depth();
@@ -264,7 +265,7 @@ fn walk<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, at: usize, left: &mut L
     Ok(())
 }
 
-/// What a function's name and ranges come to.
+/// Charges for a function's name and ranges.
 fn function<R: Reader<Offset = usize>>(
     unit: UnitRef<'_, R>,
     entries: &mut EntriesRaw<'_, R>,
@@ -303,7 +304,7 @@ fn ranges<R: Reader<Offset = usize>>(
     Ok(())
 }
 
-/// What a unit's lines come to: rows, and the paths of files, each made of up to three texts.
+/// Charges for a unit's lines: rows, and the paths of files, each made of up to three texts.
 fn lines<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, unit: &Unit<R>, at: usize, left: &mut Left) -> Result<(), Stop> {
     let Some(program) = &unit.line_program else { return Ok(()) };
     let header = program.header();

@@ -1,34 +1,37 @@
-//! Which mentions of a name only declare it (`struct x;`): seen from the bytes before the name, without reading the unit.
+//! Detects mentions of a name that only declare it (`struct x;`) from the bytes before the name,
+//! without reading the unit.
 //!
-//! Each unit that includes a public header declares the structs of that, and one unit in hundreds defines them. An entry begins
-//! with the number of its abbreviation (DWARF 5, 7.5.2), and compilers put the name first, so the number ends where the name is.
+//! Each unit that includes a public header declares its structs, and one unit in hundreds defines
+//! them. An entry begins with its abbreviation number (DWARF 5, 7.5.2), and compilers put the name
+//! first, so the number ends where the name begins.
 
 use gimli::{DwTag, Reader};
 
-/// No compiler numbers more abbreviations in a unit.
+/// Limit on abbreviation numbers; no compiler uses larger ones.
 const MAX_CODE: u64 = 1 << 14;
-/// The name is the first attribute.
+/// Flag: the name is the first attribute.
 const NAME_FIRST: u8 = 1;
-/// It is that of a type which is only declared.
+/// Flag: the entry is a type that is only declared.
 const DECLARED: u8 = 2;
 
-/// What the abbreviations of a unit say about entries, by their numbers.
+/// Flags of a unit's abbreviations, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     codes: Vec<u8>,
 }
 
 impl Declared {
-    /// Reads a table of abbreviations (DWARF 5, 7.5.3). Of a broken one, or one in which a type's name is not always first, nothing
-    /// is known.
+    /// Reads a table of abbreviations (DWARF 5, 7.5.3). Nothing is known if it is broken, or if a
+    /// type's name is not always first.
     pub(super) fn read<R: Reader<Offset = usize>>(table: R) -> Self {
         Self { codes: codes(table).unwrap_or_default() }
     }
 
-    /// Whether the name behind these bytes is certainly one of a type that is declared only.
+    /// Returns true if the name behind these bytes certainly belongs to a type that is only
+    /// declared.
     pub(super) fn ends_with_declaration(&self, before: &[u8]) -> bool {
         let mut is_declared = false;
-        // A number of one byte may be the end of a longer one: both are looked at.
+        // A number of one byte may be the end of a longer one: both are checked.
         let mut code = 0_u64;
         for (at, byte) in before.iter().rev().take(3).enumerate() {
             if (at == 0) != (byte & 0x80 == 0) {
@@ -41,7 +44,7 @@ impl Declared {
             }
             is_declared |= flags & DECLARED != 0;
         }
-        // With the whole block's beginning before it, a longer number may be cut.
+        // At the beginning of a block, a longer number may be cut.
         is_declared && before.len() > 3
     }
 }
@@ -105,8 +108,8 @@ mod tests {
 
     use super::*;
 
-    /// A struct that is defined (1), one that is declared (2), a base type (3), a lexical block (0x102), each with its children's
-    /// flag and attributes.
+    /// Abbreviations of a defined struct (1), a declared one (2), a base type (3) and a lexical
+    /// block (0x102), each with its children flag and attributes.
     const TABLE: &[u8] = &[
         1, 0x13, 1, 3, 0x0e, 0x0b, 0x0b, 0, 0, 2, 0x13, 0, 3, 0x0e, 0x3c, 0x19, 0, 0, 3, 0x24, 0, 0x0b, 0x0b, 3, 8, 0,
         0, 0x82, 2, 0x0b, 0, 3, 0x0e, 0, 0, 0,
@@ -121,7 +124,7 @@ mod tests {
         let known = declared(TABLE);
         assert!(known.ends_with_declaration(&[0, 0, 0, 2]));
         assert!(!known.ends_with_declaration(&[0, 0, 0, 1]));
-        // 3 has its name elsewhere, 4 is nothing, and 0x82 2 may be one number or two.
+        // 3 has its name elsewhere, 4 does not exist, and 0x82 2 may be one number or two.
         assert!(!known.ends_with_declaration(&[0, 0, 0, 3]) && !known.ends_with_declaration(&[0, 0, 0, 4]));
         assert!(!known.ends_with_declaration(&[0, 0, 0x82, 2]));
         assert!(known.ends_with_declaration(&[0, 0, 0x83, 2]), "0x103 is nothing");

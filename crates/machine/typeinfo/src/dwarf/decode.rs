@@ -8,14 +8,15 @@ use super::units::{Entry, Slice, Unit, broken};
 use crate::error::TypeError;
 use crate::model::{Enumerator, IntClass, Member, NameKind, Param, Qualifier, Tag, Type, TypeKind, TypeRef};
 
-/// How often a name or parameter may be said to be written elsewhere.
+/// Limit on references from an entry to the one that holds its name or type.
 const MAX_ORIGINS: usize = 8;
-/// How many typedefs there may be around the type of an old bit-field.
+/// Limit on typedefs around the type of an old bit-field or an enumeration.
 const MAX_TYPEDEFS: usize = 32;
-/// More dimensions than any array has.
+/// Limit on the dimensions of an array.
 const MAX_DIMENSIONS: usize = 64;
 
-/// A whole number, as unsigned where its form does not say. GCC writes a negative one in a form that does.
+/// Reads a whole number, as unsigned if its form does not say. GCC writes a negative one in a form
+/// that does.
 fn number(entry: &Entry<'_>, name: DwAt) -> Option<i64> {
     match entry.attr(name).map(Attribute::value)? {
         AttributeValue::Data1(value) => Some(value.into()),
@@ -31,7 +32,8 @@ fn flag(entry: &Entry<'_>, name: DwAt) -> bool {
     entry.attr_value(name) == Some(AttributeValue::Flag(true))
 }
 
-/// A member's place in bytes: a number, or as DWARF 2 writes it, the operation `DW_OP_plus_uconst` (0x23).
+/// Reads a member's byte offset: a number, or, in DWARF 2, the operation `DW_OP_plus_uconst`
+/// (0x23).
 fn location(entry: &Entry<'_>) -> i64 {
     if let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_data_member_location) {
         let bytes = expression.0.slice();
@@ -47,7 +49,7 @@ impl<'data> Dwarf<'data> {
         entry.attr_value(name).and_then(|value| self.units.text(unit, &value))
     }
 
-    /// The id that a reference leads to.
+    /// Returns the id that a reference leads to.
     fn follow(&self, unit: &Unit<'data>, value: &AttributeValue<Slice<'data>>) -> Option<u32> {
         match *value {
             AttributeValue::UnitRef(offset) => unit.start.checked_add(u32::try_from(offset.0).ok()?),
@@ -57,7 +59,7 @@ impl<'data> Dwarf<'data> {
         }
     }
 
-    /// The type of an entry (`DW_AT_type`); void if it has none.
+    /// Returns the type of an entry (`DW_AT_type`); void if it has none.
     pub(super) fn type_of(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
         let Some(value) = entry.attr_value(gimli::DW_AT_type) else {
             return Ok(TypeRef::VOID);
@@ -67,14 +69,14 @@ impl<'data> Dwarf<'data> {
         Ok(self.reference(id))
     }
 
-    /// The entry that has what this one leaves out.
+    /// Returns the id of the entry that holds the attributes missing in this one.
     pub(super) fn origin(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Option<u32> {
         let value = entry.attr_value(gimli::DW_AT_abstract_origin);
         let value = value.or_else(|| entry.attr_value(gimli::DW_AT_specification))?;
         self.follow(unit, &value)
     }
 
-    /// An entry's name, from where it is written.
+    /// Returns an entry's name, from the entry that holds it.
     pub(super) fn name_of(&self, id: u32) -> Result<Option<&'data str>, TypeError> {
         let mut at = id;
         for _ in 0..MAX_ORIGINS {
@@ -95,7 +97,7 @@ impl<'data> Dwarf<'data> {
         let target = || self.type_of(unit, &entry);
         let qualified = |qualifier| Ok::<_, TypeError>(TypeKind::Qualified { qualifier, target: target()? });
         let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0).max(0) as u64;
-        // A type unit has the definition: this is only its place in the unit that uses it.
+        // The definition is in a type unit; this entry only refers to it.
         if let Some(value) = entry.attr_value(gimli::DW_AT_signature) {
             let target = self.follow(unit, &value);
             let target = target.ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
@@ -128,7 +130,8 @@ impl<'data> Dwarf<'data> {
         Ok(Type { name: if named { self.name_of(ty.id)? } else { None }, kind })
     }
 
-    /// C's enumerations have a type since DWARF 3; if there is none, a negative value means that it is signed.
+    /// Returns true if an enumeration is signed. C's enumerations have a type since DWARF 3;
+    /// without one, a negative value decides.
     fn enum_is_signed(&self, id: u32, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<bool, TypeError> {
         let mut at = self.type_of(unit, entry)?;
         for _ in 0..MAX_TYPEDEFS {
@@ -144,7 +147,7 @@ impl<'data> Dwarf<'data> {
         Ok(self.decode_enumerators(id)?.iter().any(|enumerator| enumerator.value < 0))
     }
 
-    /// One dimension of an array; DWARF has all of them in one entry.
+    /// Decodes one dimension of an array; DWARF has all of them in one entry.
     fn array(&self, ty: TypeRef, element: TypeRef) -> Result<TypeKind, TypeError> {
         let mut counts = Vec::new();
         self.units.children(ty.id, &mut |_, _, child| {
@@ -220,7 +223,7 @@ impl<'data> Dwarf<'data> {
         }
         let mut members = Vec::new();
         self.units.children(id, &mut |unit, _, child| {
-            // The members of a C++ base are reached as those of an anonymous struct.
+            // The members of a C++ base are reached like those of an anonymous struct.
             let member = matches!(child.tag(), gimli::DW_TAG_member | gimli::DW_TAG_inheritance);
             let fixed = flag(child, gimli::DW_AT_external) || flag(child, gimli::DW_AT_declaration);
             if member && !fixed {
@@ -248,7 +251,8 @@ impl<'data> Dwarf<'data> {
         Ok(Member { name: self.text(unit, entry, gimli::DW_AT_name), ty, bit_offset, bit_size: bits })
     }
 
-    /// DWARF 2 and 3 count from the most significant bit of the unit that a bit-field is in (DWARF 4, 5.5.6).
+    /// Converts the bit offset of DWARF 2 and 3, which counts from the most significant bit of the
+    /// bit-field's unit (DWARF 4, 5.5.6).
     fn old_bit_offset(&self, ty: TypeRef, entry: &Entry<'data>, bits: u32) -> Result<i64, TypeError> {
         let Some(from_top) = number(entry, gimli::DW_AT_bit_offset) else {
             return Ok(0);

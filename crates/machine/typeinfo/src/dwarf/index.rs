@@ -11,20 +11,21 @@ use super::Dwarf;
 use crate::error::TypeError;
 use crate::model::NameKind;
 
-/// How many C++ namespaces may be within each other.
+/// Limit on nested C++ namespaces.
 const MAX_NAMESPACES: usize = 16;
 const HASHER: FixedState = FixedState::with_seed(0x6477_6172);
 
-/// Ids of entries by the hash of their names, which are too many to keep: the first definition of each.
+/// Id of the first definition of each name, by the hash of the name: the names themselves are too
+/// many to keep.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     places: HashMap<u64, u32, FixedState>,
     listed: Vec<(NameKind, u32)>,
-    /// Every enumeration, those without a name too.
+    /// All enumerations, including those without a name.
     enums: Vec<u32>,
 }
 
-/// What an entry's name names; none for entries that are not looked up.
+/// Returns the name space of an entry's name; `None` for entries that are not looked up.
 pub(super) fn name_kind(tag: DwTag) -> Option<NameKind> {
     match tag {
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => Some(NameKind::Struct),
@@ -42,7 +43,7 @@ fn hash(kind: NameKind, name: &str) -> u64 {
 }
 
 impl Index {
-    /// A unit that is broken gives the names before the place where it is.
+    /// Indexes all units. A broken unit gives the names before the damage.
     pub(super) fn new(dwarf: &Dwarf<'_>) -> Self {
         let mut index = Self::default();
         for unit in 0..dwarf.units.all().len() {
@@ -51,7 +52,7 @@ impl Index {
         index
     }
 
-    /// Adds the names of a unit, by its place in the order of units.
+    /// Adds the names of a unit, by its index.
     pub(super) fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
         if let Some(unit) = dwarf.units.all().get(unit) {
             let _ = unit.root().and_then(|root| self.scan(dwarf, root, "", MAX_NAMESPACES));

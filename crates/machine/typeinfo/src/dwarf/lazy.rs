@@ -1,6 +1,7 @@
-//! `.debug_info` that is read unit by unit: of a large program's, a question needs a few units.
+//! `.debug_info` read unit by unit: a query needs only a few units of a large program.
 //!
-//! The headers of all units are read at once, since each has the place of the next one (DWARF 5, 7.5.1).
+//! The headers of all units are read at once, since each states where the next one begins (DWARF 5,
+//! 7.5.1).
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -9,13 +10,13 @@ use super::patterns::Patterns;
 use super::units::broken;
 use crate::error::TypeError;
 
-/// Reads parts of a section.
+/// Reader of parts of a section.
 pub trait ReadSection: Send + Sync {
-    /// Fills `into` from this place of the section on, or says that it can't.
+    /// Fills `into` from this byte offset of the section on; returns false on failure.
     fn read(&self, offset: u64, into: &mut [u8]) -> bool;
 }
 
-/// A section `.debug_info` whose units are read when they are needed, and then kept.
+/// A section `.debug_info` whose units are read on demand, and then kept.
 pub struct LazyInfo<'r> {
     reader: Box<dyn ReadSection + 'r>,
     length: u32,
@@ -23,7 +24,7 @@ pub struct LazyInfo<'r> {
     loaded: Vec<OnceLock<Option<Box<[u8]>>>>,
 }
 
-/// What the header of a unit says.
+/// Range of a unit, and the offset of its abbreviations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnitBounds {
     pub(super) start: u32,
@@ -37,16 +38,17 @@ impl fmt::Debug for LazyInfo<'_> {
     }
 }
 
-/// The longest header, in the 64-bit format: length, version, unit's type, address size, place of the abbreviations.
+/// Length of the longest header in bytes, in the 64-bit format: length, version, unit type, address
+/// size, offset of the abbreviations.
 const HEADER: usize = 12 + 2 + 1 + 1 + 8;
-/// What one read of a search takes.
+/// Bytes per read of a search.
 const BLOCK: usize = 256 << 10;
 /// `DW_UT_compile` and `DW_UT_partial`. Others refer to each other by signatures, and are not read in parts.
 const PLAIN_UNITS: [u8; 2] = [1, 3];
 
 impl<'r> LazyInfo<'r> {
-    /// Reads the headers. An error if the section has units of types, or none that can be read: then all of it is to be
-    /// read at once.
+    /// Reads the headers. Returns an error if the section has type units, or a header cannot be
+    /// read; then the section must be read whole.
     pub fn new(reader: Box<dyn ReadSection + 'r>, length: u64) -> Result<Self, TypeError> {
         let too_long = TypeError::TooMany { what: "bytes of debug information", limit: u32::MAX.into() };
         let length = u32::try_from(length).map_err(|_| too_long)?;
@@ -75,7 +77,7 @@ impl<'r> LazyInfo<'r> {
         &self.units
     }
 
-    /// The bytes of a unit.
+    /// Returns the bytes of a unit; `None` if they cannot be read.
     pub(super) fn unit(&self, index: usize) -> Option<&[u8]> {
         let bounds = self.units.get(index)?;
         let read = || {
@@ -85,8 +87,8 @@ impl<'r> LazyInfo<'r> {
         self.loaded.get(index)?.get_or_init(read).as_deref()
     }
 
-    /// For each group of patterns, the units that have one of it; found in one pass. `is_wanted` is asked about each unit and what
-    /// stands in the section before the pattern, or the end of that.
+    /// Returns, for each group of patterns, the units that contain one of them; takes one pass.
+    /// `is_wanted` gets each unit and the section's bytes before the pattern, or the end of those.
     pub(super) fn search(&self, patterns: &Patterns, is_wanted: &dyn Fn(usize, &[u8]) -> bool) -> Vec<Vec<usize>> {
         let mut block = vec![0; BLOCK + patterns.longest()];
         let (mut units, mut at) = (vec![Vec::new(); patterns.groups()], 0_usize);

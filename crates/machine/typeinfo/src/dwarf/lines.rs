@@ -13,16 +13,16 @@ pub struct SourceLine<'a> {
     pub file: &'a str,
     /// The line, from 1.
     pub line: u32,
-    /// The column, from 1; none for any.
+    /// Column, from 1; `None` matches any.
     pub column: Option<u32>,
 }
 
-/// Addresses are 8 bytes: the sections are those of a 64-bit file.
+/// Size of an address in bytes: the sections are those of a 64-bit file.
 const ADDRESS_BYTES: u8 = 8;
 
 impl<'data> DwarfSections<'data> {
-    /// The address of the first statement of a line, in the order of the programs. What is behind a broken program is not
-    /// found.
+    /// Returns the address of the first statement of a line, in the order of the programs. The
+    /// search ends at a broken program.
     pub fn line_address(&self, wanted: &SourceLine<'_>) -> Option<u64> {
         let lines = DebugLine::new(self.lines, LittleEndian);
         let mut offset = 0;
@@ -52,7 +52,8 @@ impl<'data> DwarfSections<'data> {
             && self.path(header, row).is_some_and(|path| ends_in(&path, wanted.file))
     }
 
-    /// The file of a row: its directory, if it is not the first, which is where the compiler ran, and its name.
+    /// Returns the path of a row's file: its name, behind its directory if the name is relative and
+    /// there is one.
     fn path(&self, header: &LineProgramHeader<Slice<'data>>, row: &LineRow) -> Option<String> {
         let file = row.file(header)?;
         let name = self.line_text(&file.path_name())?;
@@ -77,7 +78,8 @@ impl<'data> DwarfSections<'data> {
     }
 }
 
-/// Whether a path ends in these parts: `src/a.c` is the end of `/x/src/a.c`, and `c.c` is not that of `abc.c`.
+/// Returns true if a path ends in these components: `src/a.c` ends `/x/src/a.c`, but `c.c` does not
+/// end `abc.c`.
 fn ends_in(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|front| front.is_empty() || end.starts_with('/') || front.ends_with('/'))
 }

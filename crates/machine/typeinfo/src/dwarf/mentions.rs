@@ -1,9 +1,9 @@
-//! Which units mention a name: found in the bytes, without reading entries. A large program's debug information is searched in
-//! a tenth of the time that reading its entries takes.
+//! Finds the units that mention a name from the bytes, without reading entries. On a large program
+//! this takes a tenth of the time that reading its entries takes.
 //!
-//! An entry's name is a reference to a string (`DW_FORM_strp`: four bytes that are its place in `.debug_str`), the string
-//! itself, or an index into a table of such places (`DW_FORM_strx`; DWARF 5, 7.5.5 and 7.26). Bytes that only look like one cost
-//! the reading of a unit, no more.
+//! An entry's name is a reference to a string (`DW_FORM_strp`: four bytes with its offset in
+//! `.debug_str`), the string itself, or an index into a table of such offsets (`DW_FORM_strx`;
+//! DWARF 5, 7.5.5 and 7.26). A false match costs reading a unit, no more.
 
 use gimli::{EndianSlice, LittleEndian};
 use memchr::memmem;
@@ -12,19 +12,19 @@ use super::Dwarf;
 use super::declared::Declared;
 use super::patterns::Patterns;
 
-/// At how many places one name may be, since each is searched for: a linker writes a string once, also those that are the
-/// ends of others.
+/// Limit on the places of one name, since each is searched for. A linker writes each string once,
+/// including strings that end others.
 const MAX_PLACES: usize = 16;
 
-/// How a name is written in entries.
+/// Byte patterns of a name in entries.
 struct Written {
     patterns: Vec<Vec<u8>>,
-    /// Its places in `.debug_str`.
+    /// Offsets of the name in `.debug_str`.
     strings: Vec<u32>,
 }
 
 impl Dwarf<'_> {
-    /// The units that may have an entry of this name, by their places in the order of units.
+    /// Returns the indexes of the units that may have an entry of this name.
     pub(super) fn units_with(&self, name: &[u8]) -> Vec<usize> {
         let Some(Written { patterns, strings }) = self.written(name) else {
             return (0..self.units.all().len()).collect();
@@ -40,8 +40,8 @@ impl Dwarf<'_> {
         self.with_tables(units, &strings)
     }
 
-    /// The same of several names of types, in one pass over debug information that is read in parts; that has units left out that
-    /// only declare them.
+    /// Does the same for several type names, in one pass over lazily read debug information. That
+    /// pass leaves out units that only declare a type.
     pub(super) fn units_with_each(&self, names: &[&str]) -> Vec<Vec<usize>> {
         let Some(info) = self.sections.lazy else {
             return names.iter().map(|name| self.units_with(name.as_bytes())).collect();
@@ -57,14 +57,15 @@ impl Dwarf<'_> {
         units.collect()
     }
 
-    /// Whether the name that stands behind these bytes of a unit is certainly one of a type that is only declared.
+    /// Returns true if the name behind these bytes of a unit certainly belongs to a type that is
+    /// only declared.
     fn is_declaration(&self, unit: usize, before: &[u8]) -> bool {
         let Some(declared) = self.declared.get(unit) else { return false };
         let read = || Declared::read(EndianSlice::new(self.units.abbrev_bytes(unit), LittleEndian));
         declared.get_or_init(read).ends_with_declaration(before)
     }
 
-    /// What an entry of this name has in its place. None if that is too much to search for.
+    /// Returns the byte patterns of a name; `None` if there are too many to search for.
     fn written(&self, name: &[u8]) -> Option<Written> {
         let strings = places(self.sections.strings, name)?;
         let line_strings = places(self.sections.line_strings, name)?;
@@ -75,7 +76,7 @@ impl Dwarf<'_> {
         Some(Written { patterns, strings })
     }
 
-    /// These units, with those whose table of strings has one of these places; in order.
+    /// Adds the units whose table of strings has one of these offsets; returns all units in order.
     fn with_tables(&self, mut units: Vec<usize>, strings: &[u32]) -> Vec<usize> {
         if !self.sections.string_offsets.is_empty() {
             for place in strings {
@@ -87,7 +88,7 @@ impl Dwarf<'_> {
         units
     }
 
-    /// Finds bytes in units, once in each.
+    /// Finds bytes in units, at most once in each.
     fn search(&self, bytes: &[u8], units: &mut Vec<usize>) {
         let info = self.sections.info;
         let finder = memmem::Finder::new(bytes);
@@ -106,7 +107,7 @@ impl Dwarf<'_> {
         }
     }
 
-    /// Finds units whose table of strings has a place.
+    /// Finds the units whose table of strings has this offset.
     fn search_tables(&self, place: &[u8], units: &mut Vec<usize>) {
         let tables = self.string_tables.get_or_init(|| {
             let bases = self.units.all().iter().enumerate().map(|(index, unit)| (self.units.string_base(unit), index));
@@ -123,7 +124,8 @@ impl Dwarf<'_> {
     }
 }
 
-/// Where a string is in a section of strings. None if it is at too many places to search for each.
+/// Returns the offsets of a string in a section of strings; `None` if there are too many to search
+/// for.
 fn places(section: &[u8], name: &[u8]) -> Option<Vec<u32>> {
     let (mut whole, mut ends) = (Vec::new(), Vec::new());
     for at in memmem::find_iter(section, name) {

@@ -1,9 +1,10 @@
 //! DWARF 2 to 5, the debug information that a compiler writes into a program with `-g`.
 //!
-//! Format from the DWARF 5 standard (chapters 3, 5 and 7) and, for `.debug_types` and old bit-fields, DWARF 4. Nothing is
-//! read until the first look-up of a name; then the names of the units that mention it, and after many look-ups the names of all
-//! units, once. Not supported: split DWARF, supplementary files (dwz), big-endian files, and the unrelocated sections of object
-//! files.
+//! Format from the DWARF 5 standard (chapters 3, 5 and 7) and, for `.debug_types` and old
+//! bit-fields, DWARF 4. Nothing is read until the first look-up of a name. A look-up reads the
+//! names of the units that mention it; after many look-ups, the names of all units are read once.
+//! Not supported: split DWARF, supplementary files (dwz), big-endian files, and the unrelocated
+//! sections of object files.
 
 mod abbrevs;
 mod bounds;
@@ -37,18 +38,18 @@ use units::{Unit, Units};
 pub struct Dwarf<'data> {
     sections: DwarfSections<'data>,
     units: Units<'data>,
-    /// The names of all units.
+    /// Names of all units.
     index: OnceLock<Index>,
-    /// Those of the units that were looked into until then.
+    /// Names of the units read so far, until all are.
     partial: Mutex<Partial>,
     string_tables: OnceLock<Vec<(usize, usize)>>,
-    /// By unit: which mentions in it are declarations.
+    /// Per unit, the abbreviations whose entries are declarations.
     declared: Vec<OnceLock<Declared>>,
     here: SourceId,
 }
 
 impl<'data> Dwarf<'data> {
-    /// Finds the units. Those behind a broken one are lost; none at all is an error.
+    /// Finds the units. Those behind a broken one are lost; having none at all is an error.
     pub fn new(sections: DwarfSections<'data>) -> Result<Self, TypeError> {
         let units = Units::find(&sections)?;
         let declared = units.all().iter().map(|_| OnceLock::new()).collect();
@@ -72,7 +73,8 @@ impl<'data> Dwarf<'data> {
         self.index.get_or_init(|| Index::new(self))
     }
 
-    /// Looks into the units that mention a name, and then asks the index. After many names, that of all units is cheaper.
+    /// Reads the units that mention a name, and queries the index. After many names, the index of
+    /// all units is cheaper.
     fn with_index<T>(&self, mentioned: &str, ask: impl FnOnce(&Index, &[usize]) -> T) -> T {
         let mut partial = match self.parts_for_look_up() {
             Ok(partial) => partial,
@@ -85,7 +87,8 @@ impl<'data> Dwarf<'data> {
         ask(&partial.index, &units)
     }
 
-    /// The first definition of a name: looked for in the units that mention it, one after the other up to the one that has it.
+    /// Finds the first definition of a name: reads the units that mention it, in order, up to the
+    /// one that defines it.
     fn find_in_parts(&self, kind: NameKind, name: &str, mentioned: &str) -> Option<u32> {
         let mut partial = match self.parts_for_look_up() {
             Ok(partial) => partial,
@@ -94,7 +97,8 @@ impl<'data> Dwarf<'data> {
         let units = partial.units_with(self, mentioned);
         for unit in units.iter() {
             partial.add_unit(self, *unit);
-            // A definition behind this unit may be known from before; one of the next units may have an earlier one.
+            // A definition behind this unit may be known already; one of the next units may have an
+            // earlier one.
             let end = self.units.all().get(*unit).map_or(0, Unit::end);
             let found = partial.index.find(kind, name).filter(|id| *id < end);
             if found.is_some() {
@@ -104,7 +108,8 @@ impl<'data> Dwarf<'data> {
         partial.index.find(kind, name)
     }
 
-    /// The names of some units, or the index of all of them, if that is there or is cheaper by now.
+    /// Returns the names of some units, or as `Err` the index of all units, if it exists or is
+    /// cheaper by now.
     fn parts_for_look_up(&self) -> Result<MutexGuard<'_, Partial>, &Index> {
         if let Some(all) = self.index.get() {
             return Err(all);
@@ -118,13 +123,13 @@ impl<'data> Dwarf<'data> {
         Ok(partial)
     }
 
-    /// Whether it is too large to read all of it for a list of names.
+    /// Returns true if it is too large to read all of it for a list of names.
     fn is_kept_in_parts(&self) -> bool {
         self.sections.lazy.is_some_and(|info| info.len() > LARGE)
     }
 
     fn partial(&self) -> MutexGuard<'_, Partial> {
-        // Whoever panicked while the index grew left names out at worst.
+        // A panic while the index grew left out names at worst.
         self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +156,7 @@ impl Source for Dwarf<'_> {
     }
 
     fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
-        // A C++ name's last part is in the strings, the whole is not.
+        // The strings have the last part of a C++ name, but not the whole.
         let last = name.rsplit("::").next().unwrap_or(name);
         if last.is_empty() || (self.index.get().is_none() && !self.sections.mention(last.as_bytes())) {
             return Ok(None);
@@ -199,7 +204,7 @@ impl Source for Dwarf<'_> {
     }
 
     fn prepare(&self, names: &[&str]) {
-        // What is in memory is searched for each name faster than for all of them at once.
+        // In memory, one search for each name is faster than one search for all of them.
         if self.sections.lazy.is_none() || self.index.get().is_some() {
             return;
         }
@@ -213,20 +218,20 @@ impl Source for Dwarf<'_> {
     }
 }
 
-/// How many look-ups go to the units that mention a name, before the names of all units are read.
+/// Limit on look-ups in the units that mention a name, before the names of all units are read.
 const MAX_PARTIAL: usize = 64;
 
-/// From this length on, debug information that can be read in parts is: 64 MiB. Near names are then those of the units that
-/// were read.
+/// Length in bytes above which lazily read debug information is never read whole: 64 MiB. Near
+/// names are then those of the units that were read.
 const LARGE: usize = 64 << 20;
 
-/// The names of some units.
+/// Names of some units.
 #[derive(Debug, Default)]
 struct Partial {
     index: Index,
     scanned: HashSet<usize>,
     looked_up: usize,
-    /// The units that mention a name, for those that were looked for.
+    /// Units that mention a name, for each name looked for.
     mentions: HashMap<String, Arc<[usize]>>,
 }
 

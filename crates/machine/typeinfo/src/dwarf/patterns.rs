@@ -1,22 +1,23 @@
-//! Finds any of some texts in bytes, in one pass: the names of all types that somebody asks for, in hundreds of megabytes.
+//! Finds many byte patterns in one pass: the names of all queried types, in hundreds of megabytes.
 
 use memchr::memmem::Finder;
 
-/// Up to this number of patterns each is searched for by itself: that takes less time for each of them than one pass for all.
+/// Number of patterns up to which each has a search of its own, which then takes less time than one
+/// pass for all.
 const FEW: usize = 4;
 
 /// Groups of patterns.
 #[derive(Debug)]
 pub(super) struct Patterns {
-    /// With their groups, sorted by their first two bytes.
+    /// Patterns with their groups, sorted by the first two bytes.
     all: Vec<(Vec<u8>, usize)>,
     groups: usize,
-    /// Whether any pattern begins with these two bytes: a bit for each pair.
+    /// Bit set of all byte pairs that a pattern begins with.
     begins: Vec<u64>,
 }
 
 impl Patterns {
-    /// Groups of patterns, each of two bytes at least; shorter ones are never found.
+    /// Groups patterns of at least two bytes each; shorter ones are never found.
     pub(super) fn new(groups: Vec<Vec<Vec<u8>>>) -> Self {
         let count = groups.len();
         let patterns = groups.into_iter().enumerate();
@@ -36,12 +37,12 @@ impl Patterns {
         self.groups
     }
 
-    /// How many bytes the longest pattern has.
+    /// Returns the length of the longest pattern in bytes.
     pub(super) fn longest(&self) -> usize {
         self.all.iter().map(|(pattern, _)| pattern.len()).max().unwrap_or(0)
     }
 
-    /// Calls a function with each place at which a pattern is, and the group of that.
+    /// Calls a function with the offset and the group of each match.
     pub(super) fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
         if self.all.len() <= FEW {
             for (pattern, group) in &self.all {
@@ -58,7 +59,7 @@ impl Patterns {
         }
     }
 
-    /// The patterns that are at this place.
+    /// Reports the patterns at this offset.
     #[cold]
     fn at(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, usize)) {
         let Some(rest) = bytes.get(at..) else { return };
@@ -68,7 +69,7 @@ impl Patterns {
     }
 }
 
-/// The first two bytes.
+/// Returns the first two bytes.
 fn pair(bytes: &[u8]) -> u16 {
     match bytes {
         [one, two, ..] => u16::from_le_bytes([*one, *two]),

@@ -11,10 +11,10 @@ use crate::error::TypeError;
 
 const LE: LittleEndian = LittleEndian;
 
-/// How a section's bytes are stored (`ch_type` of the gABI's compression header).
+/// Storage format of a section's bytes (`ch_type` of the gABI's compression header).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SectionFormat {
-    /// As they are.
+    /// Uncompressed.
     Plain,
     /// `ELFCOMPRESS_ZLIB`: a zlib stream (RFC 1950).
     Zlib,
@@ -22,23 +22,24 @@ pub enum SectionFormat {
     Zstd,
 }
 
-/// A section that is needed, as it lies in the file.
+/// A needed section, as it lies in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DebugSection<'data> {
-    /// Its name.
+    /// Section name.
     pub name: &'static str,
-    /// Its bytes, without the compression header.
+    /// Bytes of the section, without the compression header.
     pub data: &'data [u8],
-    /// How they are stored.
+    /// Storage format of the bytes.
     pub format: SectionFormat,
-    /// How many bytes there are when inflated, as the file says: a claim, which [`crate::inflate`] holds against limits.
+    /// Inflated size in bytes, as the file states it: a claim, which [`crate::inflate`] checks
+    /// against limits.
     pub size: u64,
 }
 
-/// The sections, plain. Those that a file does not have stay empty.
+/// The uncompressed sections. Those that a file does not have stay empty.
 ///
-/// A file whose sections are compressed (`gcc -gz`, the debug files of some distributions) is first made plain by
-/// [`crate::inflated`].
+/// A file with compressed sections (`gcc -gz`, the debug files of some distributions) must first go
+/// through [`crate::inflated`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DwarfSections<'data> {
     pub(super) info: &'data [u8],
@@ -49,11 +50,11 @@ pub struct DwarfSections<'data> {
     pub(super) string_offsets: &'data [u8],
     pub(super) lines: &'data [u8],
     pub(super) addresses: &'data [u8],
-    /// Instead of `info`.
+    /// Replacement for `info`, read unit by unit.
     pub(super) lazy: Option<&'data LazyInfo<'data>>,
 }
 
-/// The names of the sections that types, variables and lines of the source need.
+/// Names of the sections that types, variables and source lines need.
 const NAMES: [&str; 8] = [
     ".debug_info",
     ".debug_types",
@@ -64,7 +65,7 @@ const NAMES: [&str; 8] = [
     ".debug_line",
     ".debug_addr",
 ];
-/// The same, with those that inlined functions and ranges of addresses need, too.
+/// The same names, and those of the sections that inlined functions and address ranges need.
 pub(crate) const ALL: [&str; 11] = [
     NAMES[0],
     NAMES[1],
@@ -79,16 +80,16 @@ pub(crate) const ALL: [&str; 11] = [
     ".debug_rnglists",
 ];
 
-/// A section, and where its header is.
+/// A section, and the place of its header.
 pub(crate) struct Found<'data> {
     pub(crate) section: DebugSection<'data>,
-    /// Where it is loaded, as the file states it; 0 for what is not.
+    /// Load address, as the file states it; 0 if it is not loaded.
     pub(crate) address: u64,
-    /// Where in the file its header stands.
+    /// Offset of the section header in the file.
     pub(crate) header: usize,
 }
 
-/// The first section of each of these names in a 64-bit little-endian ELF file.
+/// Finds the first section of each of these names in a 64-bit little-endian ELF file.
 pub(crate) fn find<'data>(elf: &'data [u8], wanted: &[&'static str]) -> Result<Vec<Found<'data>>, TypeError> {
     let broken = |error: object::Error| TypeError::NoDwarf { detail: format!("a broken ELF file: {error}") };
     let header = FileHeader64::<LittleEndian>::parse(elf).map_err(broken)?;
@@ -114,7 +115,7 @@ pub(crate) fn find<'data>(elf: &'data [u8], wanted: &[&'static str]) -> Result<V
     Ok(found)
 }
 
-/// A section as it lies in the file.
+/// Reads a section as it lies in the file.
 fn read<'data>(
     elf: &'data [u8],
     section: &SectionHeader64<LittleEndian>,
@@ -136,8 +137,8 @@ fn read<'data>(
 }
 
 impl<'data> DwarfSections<'data> {
-    /// The sections of an executable, a library or a separate debug file. Compressed ones
-    /// are an error that names the first: see [`crate::inflated`].
+    /// Finds the sections of an executable, a library or a separate debug file. Returns an error
+    /// that names the first compressed section, if there is one: see [`crate::inflated`].
     pub fn from_elf(elf: &'data [u8]) -> Result<Self, TypeError> {
         let mut sections = Self::default();
         for section in Self::locate(elf)? {
@@ -157,17 +158,18 @@ impl<'data> DwarfSections<'data> {
         Ok(sections)
     }
 
-    /// Where the sections are in a 64-bit little-endian ELF file.
+    /// Finds the sections for types, variables and source lines in a 64-bit little-endian ELF file.
     pub fn locate(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
         Ok(find(elf, &NAMES)?.into_iter().map(|found| found.section).collect())
     }
 
-    /// The same, with the sections that inlined functions and ranges of addresses need, too.
+    /// Finds the same sections, and those that inlined functions and address ranges need.
     pub fn every(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
         Ok(find(elf, &ALL)?.into_iter().map(|found| found.section).collect())
     }
 
-    /// Gives the bytes of a section by its name; others than those of [`DwarfSections::locate`] are ignored.
+    /// Sets the bytes of a section by its name; ignores names that [`DwarfSections::locate`] does
+    /// not return.
     pub fn set(&mut self, name: &str, data: &'data [u8]) {
         match name {
             ".debug_info" => self.info = data,
@@ -182,28 +184,28 @@ impl<'data> DwarfSections<'data> {
         }
     }
 
-    /// The same, with `.debug_info` read unit by unit. `elf` may have zeros in its place.
+    /// Finds the sections, but reads `.debug_info` unit by unit. `elf` may have zeros in its place.
     pub fn lazy(elf: &'data [u8], info: &'data LazyInfo<'data>) -> Result<Self, TypeError> {
         let sections = Self::from_elf(elf)?;
         Ok(Self { info: &[], lazy: Some(info), ..sections })
     }
 
-    /// Where in the file the section `.debug_info` is, if it can be read unit by unit: it is not compressed, and no types are in
-    /// a section of their own.
+    /// Returns the range of `.debug_info` in the file, if it can be read unit by unit: no section
+    /// is compressed, and no types are in a section of their own.
     pub fn info_range(elf: &'data [u8]) -> Option<Range<u64>> {
         let found = Self::locate(elf).ok()?;
         if found.iter().any(|section| section.format != SectionFormat::Plain || section.name == ".debug_types") {
             return None;
         }
         let info = found.iter().find(|section| section.name == ".debug_info")?.data;
-        // It is a part of the same bytes.
+        // `info` is a part of `elf`.
         let start = (info.as_ptr() as usize).checked_sub(elf.as_ptr() as usize)? as u64;
         Some(start..start + info.len() as u64)
     }
 
-    /// Whether these bytes are anywhere that names can be. A name that is not need not be looked for.
+    /// Returns true if these bytes occur where names can be. Other names need no look-up.
     pub(super) fn mention(&self, name: &[u8]) -> bool {
-        // Without reading all of it, it is not known.
+        // Lazily read debug information is not searched here.
         if self.lazy.is_some() {
             return true;
         }

@@ -18,17 +18,17 @@ use crate::error::TypeError;
 pub(super) type Slice<'data> = EndianSlice<'data, LittleEndian>;
 pub(super) type Entry<'data> = DebuggingInformationEntry<Slice<'data>>;
 
-/// One unit.
+/// A unit of debug information.
 #[derive(Debug)]
 pub(super) struct Unit<'data> {
     header: OnceLock<Option<UnitHeader<Slice<'data>>>>,
-    /// Where the header is read from when it is needed.
+    /// Section and unit index to read the header from, on demand.
     lazy: Option<(&'data LazyInfo<'data>, usize)>,
     abbrevs_at: usize,
     pub(super) start: u32,
     end: u32,
-    /// Up to where its abbreviations may be: the next table. Without this, many units of a broken file could each read
-    /// the whole section.
+    /// End of its abbreviations at the latest: the next table. Without this, many units of a broken
+    /// file could each read the whole section.
     abbrev_end: usize,
     abbrevs: OnceLock<Option<Abbreviations>>,
     string_base: OnceLock<usize>,
@@ -38,7 +38,7 @@ pub(super) struct Unit<'data> {
 #[derive(Debug)]
 pub(super) struct Units<'data> {
     all: Vec<Unit<'data>>,
-    /// Type units' types by their signatures.
+    /// Types of type units by their signatures.
     signatures: HashMap<u64, u32>,
     sections: DwarfSections<'data>,
 }
@@ -102,13 +102,13 @@ impl<'data> Units<'data> {
         &self.all
     }
 
-    /// The unit that an entry is in.
+    /// Returns the unit of an entry.
     pub(super) fn of(&self, id: u32) -> Result<&Unit<'data>, TypeError> {
         let unit = self.index_of(id).and_then(|index| self.all.get(index));
         unit.ok_or_else(|| broken(id as usize, "expected a unit that holds this offset"))
     }
 
-    /// The place, in the order of units, of the unit that an entry is in.
+    /// Returns the index of the unit of an entry.
     pub(super) fn index_of(&self, id: u32) -> Option<usize> {
         let index = self.all.partition_point(|unit| unit.start <= id).checked_sub(1)?;
         self.all.get(index).filter(|unit| id < unit.end).map(|_| index)
@@ -118,11 +118,11 @@ impl<'data> Units<'data> {
         self.signatures.get(&signature).copied()
     }
 
-    /// A unit's abbreviations; none if they are broken.
+    /// Returns a unit's abbreviations; an error if they are broken.
     pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
         let read = || {
             let table = self.table(unit)?;
-            // Also an entry of one byte has all the attributes of its abbreviation.
+            // Even an entry of one byte has all the attributes of its abbreviation.
             abbrevs::length(EndianSlice::new(table, LittleEndian))?;
             DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
         };
@@ -134,12 +134,12 @@ impl<'data> Units<'data> {
         self.sections.abbrev.get(unit.abbrevs_at..unit.abbrev_end)
     }
 
-    /// The bytes of the abbreviations of a unit, by its place in the order of units.
+    /// Returns the bytes of a unit's abbreviations, by the index of the unit.
     pub(super) fn abbrev_bytes(&self, unit: usize) -> &'data [u8] {
         self.all.get(unit).and_then(|unit| self.table(unit)).unwrap_or_default()
     }
 
-    /// An entry by its id.
+    /// Returns an entry by its id.
     pub(super) fn entry(&self, id: u32) -> Result<(&Unit<'data>, Entry<'data>), TypeError> {
         let unit = self.of(id)?;
         let offset = UnitOffset((id - unit.start) as usize);
@@ -173,7 +173,7 @@ impl<'data> Units<'data> {
         Ok(())
     }
 
-    /// A string, whichever way it is stored. None if it is elsewhere or broken.
+    /// Returns a string in any of its forms. `None` if it is empty, broken, or in another file.
     pub(super) fn text(&self, unit: &Unit<'data>, value: &AttributeValue<Slice<'data>>) -> Option<&'data str> {
         let strings = DebugStr::new(self.sections.strings, LittleEndian);
         let bytes = match *value {
@@ -193,7 +193,8 @@ impl<'data> Units<'data> {
         std::str::from_utf8(bytes.slice()).ok().filter(|text| !text.is_empty())
     }
 
-    /// Where the unit's string offsets begin (`DW_AT_str_offsets_base` of its first entry).
+    /// Returns the offset of the unit's string offsets (`DW_AT_str_offsets_base` of its first
+    /// entry).
     pub(super) fn string_base(&self, unit: &Unit<'data>) -> usize {
         *unit.string_base.get_or_init(|| {
             let root = unit
@@ -203,7 +204,8 @@ impl<'data> Units<'data> {
                 .and_then(|(_, root)| root.attr_value(gimli::DW_AT_str_offsets_base));
             match root {
                 Some(AttributeValue::DebugStrOffsetsBase(base)) => base.0,
-                // Without one: behind the table's header, which has 8 bytes in the 32-bit format.
+                // By default they follow the table's header, which has 8 bytes in the 32-bit
+                // format.
                 _ => 8,
             }
         })
@@ -211,7 +213,7 @@ impl<'data> Units<'data> {
 }
 
 impl<'data> Unit<'data> {
-    /// Its header, with the bytes of its entries.
+    /// Returns the header, with the bytes of the entries.
     pub(super) fn header(&self) -> Result<&UnitHeader<Slice<'data>>, TypeError> {
         let header = self.header.get_or_init(|| {
             let (info, index) = self.lazy?;
@@ -220,12 +222,12 @@ impl<'data> Unit<'data> {
         header.as_ref().ok_or_else(|| broken(self.start as usize, "expected a unit that can be read"))
     }
 
-    /// The id after the last one in the unit.
+    /// Returns the id after the last one in the unit.
     pub(super) fn end(&self) -> u32 {
         self.end
     }
 
-    /// The id of the unit's own entry.
+    /// Returns the id of the unit's own entry.
     pub(super) fn root(&self) -> Result<u32, TypeError> {
         Ok(self.start + self.header()?.root_offset().0 as u32)
     }

@@ -7,11 +7,11 @@ use super::units::{Entry, Unit};
 use crate::error::TypeError;
 use crate::model::{TypeRef, Variable};
 
-/// How many C++ namespaces may be within each other.
+/// Limit on nested C++ namespaces.
 const MAX_NAMESPACES: usize = 16;
-/// How many variables of one name are listed: each unit of a large program may have one.
+/// Limit on listed variables of one name: each unit of a large program may have one.
 const MAX_VARIABLES: usize = 1024;
-/// How often a type may be said to be written elsewhere.
+/// Limit on references from an entry to the one that holds its type.
 const MAX_ORIGINS: usize = 8;
 /// `DW_OP_addr`: the address follows.
 const ADDRESS: u8 = 0x03;
@@ -35,13 +35,14 @@ impl<'data> Dwarf<'data> {
         }
         for index in self.units_with(last.as_bytes()) {
             let unit = &self.units.all()[index];
-            // A broken unit has the variables before the place where it is broken.
+            // A broken unit gives the variables before the damage.
             let Ok(id) = unit.root() else { continue };
             let Ok((_, root)) = self.units.entry(id) else { continue };
             search.unit = root.attr_value(gimli::DW_AT_name).and_then(|value| self.units.text(unit, &value));
             search.address_base = match root.attr_value(gimli::DW_AT_addr_base) {
                 Some(AttributeValue::DebugAddrBase(base)) => base.0,
-                // Without one: behind the table's header, which has 8 bytes in the 32-bit format.
+                // By default they follow the table's header, which has 8 bytes in the 32-bit
+                // format.
                 _ => 8,
             };
             let _ = self.variables_of(&mut search, id, "", MAX_NAMESPACES);
@@ -65,7 +66,8 @@ impl<'data> Dwarf<'data> {
             if entry.tag() != gimli::DW_TAG_variable {
                 return Ok(true);
             }
-            // What has no place is a declaration, or was optimized away. One declaration is enough.
+            // A variable without a location is a declaration, or was optimized away. One
+            // declaration is enough.
             let is_defined = entry.has_attr(gimli::DW_AT_location);
             let is_declared = entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
             if !is_defined && (!is_declared || search.found.iter().any(|it| !it.is_defined)) {
@@ -85,7 +87,7 @@ impl<'data> Dwarf<'data> {
         })
     }
 
-    /// The type of a variable, from its declaration if the definition leaves it out.
+    /// Returns the type of a variable, from its declaration if the definition leaves it out.
     fn variable_type(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
         let mut ty = self.type_of(unit, entry)?;
         let mut at = self.origin(unit, entry);
@@ -98,7 +100,7 @@ impl<'data> Dwarf<'data> {
         Ok(ty)
     }
 
-    /// The address of an expression that is nothing but an address (DWARF 5, 2.5.1.1).
+    /// Returns the address if the expression is nothing but an address (DWARF 5, 2.5.1.1).
     fn static_address(&self, entry: &Entry<'data>, base: usize) -> Option<u64> {
         let Some(AttributeValue::Exprloc(expression)) = entry.attr_value(gimli::DW_AT_location) else { return None };
         let (operation, operand) = expression.0.slice().split_first()?;

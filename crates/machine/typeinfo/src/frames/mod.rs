@@ -17,14 +17,15 @@ use gimli::{
 use crate::dwarf::sections;
 use crate::error::FrameFault;
 
-/// The longest entry that is followed. Of the 2,013,740 entries of a machine's 1,665 programs and libraries (compilers among
-/// them) the longest had 20,064 bytes.
+/// Limit on the length of an entry, in bytes. Of the 2,013,740 entries of a machine's 1,665
+/// programs and libraries (compilers among them) the longest had 20,064 bytes.
 const MAX_ENTRY: u32 = 64 << 10;
-/// The longest common part of entries (CIE) that is followed. The longest of the same files had 40 bytes.
+/// Limit on the length of a common part of entries (CIE), in bytes. The longest of the same files
+/// had 40 bytes.
 const MAX_COMMON: u32 = 256;
-/// What an instruction costs, in bytes, that copies the rules of all registers.
+/// Cost in bytes of an instruction that copies the rules of all registers.
 const COPY_COST: u32 = 64;
-/// How many addresses' costs are remembered: more than a program's stacks have.
+/// Limit on remembered costs of addresses: more than a program's stacks have.
 const MAX_KNOWN: usize = 1 << 16;
 
 type Slice<'data> = EndianSlice<'data, LittleEndian>;
@@ -33,9 +34,9 @@ type Entry<'data> = FrameDescriptionEntry<Slice<'data>>;
 /// A section, and the address that the file states for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameSection<D> {
-    /// Where it is loaded, as the file states it.
+    /// Load address, as the file states it.
     pub address: u64,
-    /// Its bytes.
+    /// Bytes of the section.
     pub data: D,
 }
 
@@ -44,7 +45,7 @@ pub struct FrameSection<D> {
 pub struct FrameSections<'data> {
     /// `.eh_frame`.
     pub frames: FrameSection<&'data [u8]>,
-    /// `.eh_frame_hdr`, where it is.
+    /// `.eh_frame_hdr`, if there is one.
     pub index: Option<FrameSection<&'data [u8]>>,
     /// The address of `.text`; 0 without one.
     pub text: u64,
@@ -53,7 +54,7 @@ pub struct FrameSections<'data> {
 }
 
 impl<'data> FrameSections<'data> {
-    /// The sections of a 64-bit little-endian file; nothing if it has no unwind table.
+    /// Finds the sections of a 64-bit little-endian file; `None` if it has no unwind table.
     pub fn find(elf: &'data [u8]) -> Option<Self> {
         let found = sections::find(elf, &[".eh_frame", ".eh_frame_hdr", ".text", ".got"]).ok()?;
         let section = |name: &str| {
@@ -73,12 +74,13 @@ pub struct FrameTable<D> {
     index: FrameSection<D>,
     bases: BaseAddresses,
     text_and_got: (u64, u64),
-    /// What addresses cost that were asked about.
+    /// Costs of the addresses queried so far.
     known: HashMap<u64, Result<u32, FrameFault>>,
 }
 
 impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
-    /// A table with an index, which is made where the file has none in the form that linkers write.
+    /// Copies the table and its index. Builds an index if the file has none in the form that
+    /// linkers write.
     pub fn new(sections: &FrameSections<'_>) -> Result<Self, FrameFault> {
         let copied = |section: &FrameSection<&[u8]>| FrameSection {
             address: section.address,
@@ -99,23 +101,23 @@ impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
 }
 
 impl<D: Deref<Target = [u8]>> FrameTable<D> {
-    /// The section `.eh_frame`.
+    /// Returns the section `.eh_frame`.
     pub fn frames(&self) -> &FrameSection<D> {
         &self.frames
     }
 
-    /// Its index: that of the file, or the one that was made.
+    /// Returns its index: the file's, or the one that was built.
     pub fn index(&self) -> &FrameSection<D> {
         &self.index
     }
 
-    /// The addresses of `.text` and `.got`, which entries may count from.
+    /// Returns the addresses of `.text` and `.got`, which entries may count from.
     pub fn text_and_got(&self) -> (u64, u64) {
         self.text_and_got
     }
 
-    /// What it costs to look up an address of the file, in bytes of instructions; 0 where the table has no entry for it. A
-    /// fault is why it must not be looked up.
+    /// Returns the cost of looking up an address of the file, in bytes of instructions; 0 if the
+    /// table has no entry for it. A fault means that the address must not be looked up.
     pub fn cost(&mut self, address: u64) -> Result<u32, FrameFault> {
         if let Some(known) = self.known.get(&address) {
             return known.clone();
@@ -132,7 +134,8 @@ impl<D: Deref<Target = [u8]>> FrameTable<D> {
         cost
     }
 
-    /// Where the entry is that the index has for an address.
+    /// Returns the offset of the index's entry for an address, in bytes from the beginning of
+    /// `.eh_frame`.
     fn entry(&self, address: u64) -> Result<Option<usize>, FrameFault> {
         let Ok(header) = EhFrameHdr::new(&self.index.data, LittleEndian).parse(&self.bases, 8) else { return Ok(None) };
         let found = header.table().and_then(|table| table.lookup(address, &self.bases).ok());
@@ -145,12 +148,12 @@ impl<D: Deref<Target = [u8]>> FrameTable<D> {
     }
 }
 
-/// An index of all entries, as if it were loaded at the table's own address.
+/// Builds an index of all entries, as if it were loaded at the table's own address.
 fn make_index(frames: &FrameSection<&[u8]>, bases: &BaseAddresses) -> Result<Vec<u8>, FrameFault> {
     let mut rows: Vec<(i32, i32)> = Vec::new();
     let mut offset = 0;
     while let Some((length, id)) = lengths(frames.data, offset)? {
-        // An entry without a length is the end of what one object file brought along.
+        // An entry of length 0 ends the entries of one object file.
         if length > 0 && id != 0 {
             rows.extend(entry_at(frames.data, bases, offset)?.and_then(|(entry, _)| {
                 let begin = entry.initial_address().wrapping_sub(frames.address).cast_signed();
@@ -162,14 +165,14 @@ fn make_index(frames: &FrameSection<&[u8]>, bases: &BaseAddresses) -> Result<Vec
     Ok(frame_index::write(rows))
 }
 
-/// What following the entry at this place costs.
+/// Returns the cost of following the entry at this offset.
 fn entry_cost(frames: &[u8], bases: &BaseAddresses, offset: usize) -> Result<u32, FrameFault> {
     let Some((entry, length)) = entry_at(frames, bases, offset)? else { return Ok(0) };
     let section = section(frames);
     let mut cost = length;
     let mut common = entry.cie().instructions(&section, bases);
     let mut own = entry.instructions(&section, bases);
-    // Whoever follows the entry does not come past an instruction that is broken.
+    // An unwinder does not come past a broken instruction either.
     while let Ok(Some(instruction)) = common.next() {
         cost = cost.saturating_add(instruction_cost(frames, &entry, &instruction)?);
     }
@@ -179,13 +182,15 @@ fn entry_cost(frames: &[u8], bases: &BaseAddresses, offset: usize) -> Result<u32
     Ok(cost)
 }
 
-/// The entry at this place, and its length with its common part's; none if it is broken, so that nobody can follow it.
+/// Returns the entry at this offset, and its length with its common part's; `None` if it is broken,
+/// so that it can't be followed.
 fn entry_at<'data>(
     frames: &'data [u8],
     bases: &BaseAddresses,
     offset: usize,
 ) -> Result<Option<(Entry<'data>, u32)>, FrameFault> {
-    // The lengths first: parsing looks for the end of a text in the common part, which may be as long as the file.
+    // The lengths first: parsing looks for the end of a text in the common part, which may be as
+    // long as the file.
     let Some((own, id)) = lengths(frames, offset)? else { return Ok(None) };
     let common = (offset + 4).checked_sub(id as usize).filter(|_| id != 0);
     let Some(common) = common else { return Ok(None) };
@@ -197,11 +202,12 @@ fn entry_at<'data>(
     Ok(entry.ok().map(|entry| (entry, own.saturating_add(shared))))
 }
 
-/// The length that stands at this place, and the word behind it, which is 0 for a common part and else leads to one.
+/// Reads the length at this offset, and the word behind it: 0 for a common part, else the distance
+/// back to one.
 fn lengths(frames: &[u8], offset: usize) -> Result<Option<(u32, u32)>, FrameFault> {
     let word = |at: usize| frames.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
     let Some((length, id)) = word(offset).zip(offset.checked_add(4).and_then(word)) else { return Ok(None) };
-    // The form for sections of 4 GiB and more, which nobody writes.
+    // The form for sections of 4 GiB and more, which no compiler writes.
     if length >= 0xffff_fff0 { Err(FrameFault::Long { offset, length }) } else { Ok(Some((length, id))) }
 }
 
@@ -224,8 +230,8 @@ fn instruction_cost(
     }
 }
 
-/// Whether an expression has a jump. One that leads forward would do no harm, but into the middle of another operation it
-/// would make operations that are not seen here; and no compiler writes any.
+/// Returns true if an expression has a jump. A forward one would do no harm, but into the middle of
+/// another operation it would make operations that are not seen here; and no compiler writes any.
 fn jumps(frames: &[u8], entry: &Entry<'_>, expression: UnwindExpression<usize>) -> bool {
     let Ok(Expression(bytes)) = expression.get(&section(frames)) else { return false };
     let mut operations = Expression(bytes).operations(entry.cie().encoding());

@@ -1,19 +1,20 @@
-//! Tables made by hand: a common part, and entries of given instructions.
+//! Hand-made tables: a common part, and entries of given instructions.
 
 use super::*;
 
-/// Where the table is thought to be loaded.
+/// Assumed load address of the table.
 const HERE: u64 = 0x4000;
-/// A function's length.
+/// Length of a function in bytes.
 const SPAN: u32 = 0x100;
 
-/// An entry's or a common part's bytes behind its length.
+/// Puts the length before the bytes of an entry or a common part.
 fn with_length(mut body: Vec<u8>) -> Vec<u8> {
     body.resize(body.len().next_multiple_of(4), 0);
     [&(body.len() as u32).to_le_bytes()[..], &body].concat()
 }
 
-/// A table with an entry for each of these lists of instructions; the functions begin at 0x1000, 0x1100, ...
+/// Builds a table with an entry for each of these lists of instructions; the functions begin at
+/// 0x1000, 0x1100, ...
 fn table(entries: &[&[u8]]) -> Vec<u8> {
     // Version 1, "zR", factors 1 and -8, the return address in register 16, addresses relative to their own place.
     let common = [&[0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b][..], &[0x0c, 7, 8, 0x90, 1]].concat();
@@ -29,7 +30,7 @@ fn table(entries: &[&[u8]]) -> Vec<u8> {
     all
 }
 
-/// A table of these bytes, with an index or without one.
+/// Builds a frame table of these bytes, with an index or without one.
 fn made(data: &[u8], index: Option<&[u8]>) -> Result<FrameTable<Vec<u8>>, FrameFault> {
     let section = |data| FrameSection { address: HERE, data };
     FrameTable::new(&FrameSections { frames: section(data), index: index.map(section), text: 0, got: 0 })
@@ -58,7 +59,7 @@ fn expressions_that_jump_are_refused_and_others_not() {
     // DW_CFA_expression and DW_CFA_val_expression of register 6.
     let saved = [0x10, 6, 3, 0x2f, 0xfd, 0xff];
     let value = [0x16, 6, 3, 0x2f, 0xfd, 0xff];
-    // What linkers write for the table of indirect calls.
+    // The expression that linkers write for the table of indirect calls.
     let calls = [0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
     let mut frames = frames(&table(&[&skip, &branch, &forward, &saved, &value, &calls]));
     for number in 0..5 {
@@ -66,7 +67,7 @@ fn expressions_that_jump_are_refused_and_others_not() {
         assert!(matches!(found, Err(FrameFault::Jump { .. })), "{number}: {found:?}");
     }
     assert!(frames.cost(0x1500).is_ok());
-    // What is known is answered the same.
+    // A remembered answer is the same.
     assert!(frames.cost(0x1000).is_err() && frames.cost(0x1510).is_ok());
 }
 
@@ -74,7 +75,7 @@ fn expressions_that_jump_are_refused_and_others_not() {
 fn what_is_too_long_is_refused_before_it_is_parsed() {
     let long = vec![0; MAX_ENTRY as usize];
     assert!(matches!(made(&table(&[&long]), None).unwrap_err(), FrameFault::Long { .. }));
-    // The same where the file has an index of its own, which is taken as it is.
+    // The same if the file has an index of its own, which is used as it is.
     let sound = frames(&table(&[&[0; 8]]));
     let mut frames = made(&table(&[&long]), Some(&sound.index().data)).unwrap();
     assert!(matches!(frames.cost(0x1000), Err(FrameFault::Long { .. })));

@@ -14,38 +14,41 @@ use object::elf::SHF_COMPRESSED;
 use crate::dwarf::{DebugSection, SectionFormat, sections};
 use crate::error::TypeError;
 
-/// How much longer than its compressed form a section may be. Of what compilers write `.debug_loc` shrinks most, 9.5 times in a
-/// program of 150 MB, by zlib and by zstd; made-up streams reach 1,032 times (zlib) and more than 30,000 times (zstd).
+/// Limit on a section's inflated size, as a multiple of its compressed size. Of compilers' output
+/// `.debug_loc` shrinks most, 9.5 times in a program of 150 MB, by zlib and by zstd; made-up
+/// streams reach 1,032 times (zlib) and more than 30,000 times (zstd).
 const MAX_RATIO: u64 = 64;
-/// What a small section may be more than that: short tables of equal entries shrink to almost nothing.
+/// Extra bytes that a small section may inflate to, beyond `MAX_RATIO`: short tables of equal
+/// entries shrink to almost nothing.
 const RATIO_SLACK: u64 = 64 << 10;
-/// How much longer than the file all inflated sections may be together. Of a program of 150 MB they are 2.3 times its
-/// length when compressed.
+/// Limit on the size of all inflated sections, as a multiple of the file's size. In a program of
+/// 150 MB they are 2.3 times as long as the compressed file.
 const MAX_FILE_RATIO: u64 = 16;
-/// What a small file may have more than that.
+/// Extra bytes that a small file may inflate to, beyond `MAX_FILE_RATIO`.
 const FILE_SLACK: u64 = 1 << 20;
-/// The most that is inflated of one file: offsets within debug information have 32 bits in all that we read.
+/// Limit on inflated bytes of one file: offsets within debug information have 32 bits in all that
+/// we read.
 const MAX_INFLATED: u64 = u32::MAX as u64;
 
-/// Where `sh_flags` stands in a section's header.
+/// Byte offset of `sh_flags` in a section header.
 const SH_FLAGS: usize = 8;
-/// Where `sh_offset` stands, and behind it `sh_size`.
+/// Byte offset of `sh_offset` in a section header; `sh_size` follows it.
 const SH_OFFSET: usize = 24;
 
-/// How much more of a file may be inflated.
+/// Remaining bytes that may be inflated from a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InflateBudget {
     left: u64,
 }
 
 impl InflateBudget {
-    /// What may be inflated of a file of this many bytes.
+    /// Returns the budget for a file of this size in bytes.
     pub fn of_file(bytes: usize) -> Self {
         let most = (bytes as u64).saturating_mul(MAX_FILE_RATIO).saturating_add(FILE_SLACK);
         Self { left: most.min(MAX_INFLATED) }
     }
 
-    /// Holds a section's claim against what is left, and takes it off.
+    /// Checks a section's claim against the remaining budget, and deducts it.
     fn charge(&mut self, section: &DebugSection<'_>) -> Result<usize, TypeError> {
         let most = (section.data.len() as u64).saturating_mul(MAX_RATIO).saturating_add(RATIO_SLACK);
         let limit = most.min(self.left);
@@ -61,7 +64,8 @@ impl InflateBudget {
     }
 }
 
-/// A section's bytes: as they are, or inflated. What does not inflate to the length that it states is an error.
+/// Returns a section's bytes: as they are, or inflated. Returns an error if they do not inflate to
+/// the stated length.
 pub fn inflate<'data>(
     section: &DebugSection<'data>,
     budget: &mut InflateBudget,
@@ -74,9 +78,9 @@ pub fn inflate<'data>(
     Ok(Cow::Owned(out))
 }
 
-/// The file with its compressed sections of debug information inflated, so that whoever reads them need know nothing of
-/// compression: the inflated bytes stand behind the file's own, and the section headers say so. A file that has none is
-/// itself.
+/// Returns the file with its compressed debug sections inflated, so that readers need know nothing
+/// of compression. The inflated bytes follow the file's own, and the section headers point to them.
+/// A file without compressed sections is returned as it is.
 pub fn inflated(elf: &[u8]) -> Result<Cow<'_, [u8]>, TypeError> {
     let mut compressed = sections::find(elf, &sections::ALL)?;
     compressed.retain(|found| found.section.format != SectionFormat::Plain);
@@ -88,7 +92,7 @@ pub fn inflated(elf: &[u8]) -> Result<Cow<'_, [u8]>, TypeError> {
     reserve(&mut copy, elf.len(), ".debug_info")?;
     copy.extend_from_slice(elf);
     for found in compressed {
-        // As its compression header wants it: what is read of it is at most words of eight bytes.
+        // Aligned as its compression header requires: readers load words of at most eight bytes.
         copy.resize(copy.len().next_multiple_of(8), 0);
         let start = copy.len();
         inflate_to(&found.section, &mut budget, &mut copy)?;
@@ -98,7 +102,8 @@ pub fn inflated(elf: &[u8]) -> Result<Cow<'_, [u8]>, TypeError> {
     Ok(Cow::Owned(copy))
 }
 
-/// Has the section header at this place of the file say that its section is plain and here.
+/// Changes the section header at this offset of the file: its section is uncompressed and starts at
+/// `offset`.
 fn restate(elf: &mut [u8], header: usize, offset: u64, size: u64) {
     let flags = header + SH_FLAGS;
     if let Some(field) = elf.get_mut(flags..).and_then(<[u8]>::first_chunk_mut) {

@@ -7,8 +7,8 @@ const fn number(size: u32, signed: bool) -> TypeKind {
     TypeKind::Int { size, signed, class: IntClass::Number }
 }
 
-/// Names of one word, besides those that C's rules for several words give: `<stdint.h>`, the kernel's
-/// (`include/uapi/asm-generic/int-ll64.h`) and bpftrace's.
+/// Names of one word, besides those that C's rules for several words give: `<stdint.h>`, the
+/// kernel's (`include/uapi/asm-generic/int-ll64.h`) and bpftrace's.
 const WORDS: &[(&str, TypeKind)] = &[
     ("int8", number(1, true)),
     ("int16", number(2, true)),
@@ -54,7 +54,8 @@ const WORDS: &[(&str, TypeKind)] = &[
     ("__int128", number(16, true)),
 ];
 
-/// What a type of C means, by its words in any order (C11 6.7.2), for 64-bit Linux (`long` has 64 bits).
+/// Returns the kind of a C type by its words in any order (C11 6.7.2), for 64-bit Linux (`long` has
+/// 64 bits).
 pub(super) fn base_type(name: &str, abi: Arch) -> Option<TypeKind> {
     if let Some((_, kind)) = WORDS.iter().find(|(word, _)| *word == name) {
         return Some(*kind);

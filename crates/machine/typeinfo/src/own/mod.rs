@@ -1,4 +1,5 @@
-//! Types that are in no file: those that scripts define, C's built-in types, and pointers to and arrays of other types.
+//! Types that are in no file: definitions of scripts, C's built-in types, and pointers to and
+//! arrays of other types.
 
 mod base;
 
@@ -9,17 +10,17 @@ use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Tag, Type, Typ
 use crate::source::{Source, Visit};
 use uapi::Arch;
 
-/// More than any script needs; the compiler meets it before memory is short.
+/// Limit on types: more than any script needs, and reached before memory is short.
 const MAX_TYPES: usize = 1 << 20;
 
 /// A struct or union as a script writes it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RecordDef {
-    /// Whether it is a union.
+    /// True for a union.
     pub union: bool,
-    /// The tag; none for an anonymous one within another.
+    /// Tag; `None` for an anonymous one within another.
     pub name: Option<String>,
-    /// The members in order.
+    /// Members in order.
     pub members: Vec<MemberDef>,
     /// `__attribute__((packed))`
     pub packed: bool,
@@ -30,28 +31,28 @@ pub struct RecordDef {
 /// A member as a script writes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberDef {
-    /// The name; none for an anonymous struct or union, and for an unnamed bit-field.
+    /// Name; `None` for an anonymous struct or union, and for an unnamed bit-field.
     pub name: Option<String>,
-    /// The type; of a bit-field the type before the colon.
+    /// Type; for a bit-field, the type before the colon.
     pub ty: TypeRef,
-    /// The number behind the colon.
+    /// Number behind the colon: the width of a bit-field in bits.
     pub bits: Option<u32>,
     /// `__attribute__((aligned(N)))`: at least this number of bytes, a power of two.
     pub align: Option<u64>,
 }
 
 impl MemberDef {
-    /// A plain member.
+    /// Creates a plain member.
     pub fn new(name: &str, ty: TypeRef) -> Self {
         Self { name: Some(name.to_owned()), ty, bits: None, align: None }
     }
 
-    /// A member without a name.
+    /// Creates a member without a name.
     pub fn anonymous(ty: TypeRef) -> Self {
         Self { name: None, ty, bits: None, align: None }
     }
 
-    /// The same as a bit-field.
+    /// Makes the member a bit-field of this width.
     #[must_use]
     pub fn bits(mut self, bits: u32) -> Self {
         self.bits = Some(bits);
@@ -62,11 +63,11 @@ impl MemberDef {
 /// An enumeration as a script writes it, with the values worked out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EnumDef {
-    /// The tag, if it has one.
+    /// Tag, if it has one.
     pub name: Option<String>,
     /// Names and values; values above `i64::MAX` as their bits, with `unsigned` set.
     pub values: Vec<(String, i64)>,
-    /// Whether the values are `u64`.
+    /// True if the values are `u64`.
     pub unsigned: bool,
 }
 
@@ -84,7 +85,7 @@ struct OwnType {
     kind: Option<TypeKind>,
     members: Vec<OwnMember>,
     values: Vec<(String, i64)>,
-    /// The alignment that its definition gave it.
+    /// Alignment that the definition gave it, in bytes; 0 without one.
     align: u64,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct Own {
     made: HashMap<TypeKind, u32>,
 }
 
-/// A member whose place is known.
+/// A member with its offset.
 pub(crate) struct Placed {
     pub(crate) def: MemberDef,
     pub(crate) bit_offset: u64,
@@ -120,7 +121,7 @@ impl Own {
         self.types.get(ty.id as usize)
     }
 
-    /// A type of C by its name.
+    /// Returns a type of C by its name; `None` if C has no such type.
     pub(crate) fn base(&mut self, name: &str, abi: Arch) -> Result<Option<TypeRef>, TypeError> {
         let Some(kind) = base::base_type(name, abi) else {
             return Ok(None);
@@ -131,7 +132,7 @@ impl Own {
         self.name(NameKind::Base, name, kind).map(Some)
     }
 
-    /// A type that has nothing but its kind: the same one each time.
+    /// Returns the type that has nothing but this kind: the same one each time.
     pub(crate) fn make(&mut self, kind: TypeKind) -> Result<TypeRef, TypeError> {
         let id = match self.made.get(&kind) {
             Some(id) => *id,
@@ -141,7 +142,7 @@ impl Own {
         Ok(TypeRef::new(SourceId::OWN, id))
     }
 
-    /// The type of this name, made if there is none yet.
+    /// Returns the type of this name; creates it if there is none yet.
     pub(crate) fn name(&mut self, space: NameKind, name: &str, kind: TypeKind) -> Result<TypeRef, TypeError> {
         let key = (space, name.to_owned());
         if let Some(id) = self.named.get(&key) {
@@ -152,7 +153,7 @@ impl Own {
         Ok(TypeRef::new(SourceId::OWN, id))
     }
 
-    /// Gives a struct, union or enum its definition. False if it has one already.
+    /// Gives a struct, union or enum its definition. `None` if it has one already.
     fn complete(&mut self, tag: Tag, mut ty: OwnType) -> Result<Option<TypeRef>, TypeError> {
         let Some(name) = ty.name.take() else {
             return self.add(ty).map(|id| Some(TypeRef::new(SourceId::OWN, id)));
@@ -168,7 +169,7 @@ impl Own {
         Ok(Some(place))
     }
 
-    /// A struct or union whose layout is known. None if there is one of this name.
+    /// Adds a struct or union whose layout is known. `None` if one of this name is defined.
     pub(crate) fn record(
         &mut self,
         name: Option<String>,
@@ -186,13 +187,13 @@ impl Own {
         self.complete(tag, OwnType { name, kind: Some(kind), align, members: members.collect(), ..OwnType::default() })
     }
 
-    /// An enumeration. None if there is one of this name.
+    /// Adds an enumeration. `None` if one of this name is defined.
     pub(crate) fn enumeration(&mut self, def: EnumDef, kind: TypeKind) -> Result<Option<TypeRef>, TypeError> {
         let ty = OwnType { name: def.name, kind: Some(kind), values: def.values, ..OwnType::default() };
         self.complete(Tag::Enum, ty)
     }
 
-    /// The alignment that a definition here gave the struct or union.
+    /// Returns the alignment that a definition here gave the struct or union, in bytes.
     pub(crate) fn align(&self, ty: TypeRef) -> Option<u64> {
         self.at(ty).map(|ty| ty.align).filter(|align| *align > 0)
     }
@@ -200,7 +201,7 @@ impl Own {
 
 impl Source for Own {
     fn get(&self, ty: TypeRef) -> Result<Type<'_>, TypeError> {
-        // A reference that another store made means nothing here.
+        // A reference from another store means nothing here.
         let own = self.at(ty);
         let kind = own.and_then(|own| own.kind).unwrap_or(TypeKind::Void);
         Ok(Type { name: own.and_then(|own| own.name.as_deref()), kind })
@@ -221,7 +222,7 @@ impl Source for Own {
         Ok(values.iter().map(|(name, value)| Enumerator { name, value: *value }).collect())
     }
 
-    /// Scripts define no functions.
+    /// Returns no parameters: scripts define no functions.
     fn params(&self, _ty: TypeRef) -> Result<Vec<Param<'_>>, TypeError> {
         Ok(Vec::new())
     }

@@ -7,33 +7,35 @@ use crate::model::{NameKind, Qualifier, SourceId, Tag, TypeKind, TypeRef};
 use crate::own::{EnumDef, MemberDef, Placed, RecordDef};
 use crate::source::Source as _;
 
-/// How many types one question about an alignment looks at. No real struct has nearly as many members within members;
-/// a broken file can have exponentially many.
+/// Limit on types visited for one alignment. No real struct has nearly as many members within
+/// members; a broken file can have exponentially many.
 const MAX_VISITED: usize = 1 << 16;
 
 impl TypeStore<'_> {
-    /// A type of C by its name (`unsigned long`, words in any order), of `<stdint.h>`, or bpftrace's (`uint64`).
+    /// Returns a type of C by its name (`unsigned long`, words in any order), of `<stdint.h>`, or
+    /// bpftrace's (`uint64`).
     pub fn base(&mut self, name: &str) -> Result<Option<TypeRef>, TypeError> {
         self.own.base(name, self.abi)
     }
 
-    /// A pointer to a type; the same reference each time.
+    /// Returns a pointer to a type; the same reference each time.
     pub fn pointer_to(&mut self, target: TypeRef) -> Result<TypeRef, TypeError> {
         self.own.make(TypeKind::Pointer { target, size: 8 })
     }
 
-    /// An array; none for a flexible one. The same reference each time.
+    /// Returns an array, or a flexible array if `count` is `None`; the same reference each time.
     pub fn array_of(&mut self, element: TypeRef, count: Option<u64>) -> Result<TypeRef, TypeError> {
         self.own.make(TypeKind::Array { element, count })
     }
 
-    /// A qualified type; the same reference each time.
+    /// Returns a qualified type; the same reference each time.
     pub fn qualified(&mut self, qualifier: Qualifier, target: TypeRef) -> Result<TypeRef, TypeError> {
         self.own.make(TypeKind::Qualified { qualifier, target })
     }
 
-    /// A struct, union or enum by its tag: the script's own, or a declaration that a later definition completes. So
-    /// pointers to a struct can be members of it. [`TypeStore::strip`] finds the definition of another source.
+    /// Returns a struct, union or enum by its tag: the script's own, or a declaration that a later
+    /// definition completes. So pointers to a struct can be members of it. [`TypeStore::strip`]
+    /// finds the definition of another source.
     pub fn forward(&mut self, tag: Tag, name: &str) -> Result<TypeRef, TypeError> {
         self.own.name(tag.into(), name, TypeKind::Forward { tag })
     }
@@ -52,7 +54,7 @@ impl TypeStore<'_> {
         let laid = lay_out(self.abi, def.union, def.packed, def.align, &items)
             .ok_or_else(|| refuse("it is too large, or an alignment is not a power of two".to_owned()))?;
         let kind = if def.union { TypeKind::Union { size: laid.size } } else { TypeKind::Struct { size: laid.size } };
-        // Bit-fields without a name only take room.
+        // Bit-fields without a name only take up space.
         let placed = def.members.into_iter().zip(laid.bit_offsets);
         let placed = placed.map(|(def, bit_offset)| Placed { def, bit_offset });
         let placed = placed.filter(|member| member.def.name.is_some() || member.def.bits.is_none()).collect();
@@ -60,7 +62,7 @@ impl TypeStore<'_> {
         made.ok_or_else(|| TypeError::Definition { name, problem: "it is defined twice".to_owned() })
     }
 
-    /// What the layout engine needs of a member, or why C does not allow it.
+    /// Returns the layout item of a member, or the reason why C does not allow it.
     fn item(&self, member: &MemberDef, last: bool) -> Result<Item, String> {
         let name = member.name.as_deref().unwrap_or("an anonymous member");
         let kind = self.kind(member.ty).map_err(|error| error.to_string())?;
@@ -87,7 +89,7 @@ impl TypeStore<'_> {
         Ok(Item { size, align, bits: member.bits, named: member.name.is_some(), at_least: member.align })
     }
 
-    /// An enumeration: four bytes, or eight where a value needs them, as GCC makes it.
+    /// Defines an enumeration: four bytes, or eight if a value needs them, as in GCC.
     pub fn define_enum(&mut self, def: EnumDef) -> Result<TypeRef, TypeError> {
         let name = format!("enum {}", def.name.as_deref().unwrap_or("(anonymous)"));
         let values = || def.values.iter().map(|(_, value)| *value);
@@ -98,7 +100,7 @@ impl TypeStore<'_> {
         made.ok_or_else(|| TypeError::Definition { name, problem: "it is defined twice".to_owned() })
     }
 
-    /// Another name for a type. Saying the same twice is allowed, as in C11.
+    /// Defines another name for a type. Repeating the same definition is allowed, as in C11.
     pub fn define_typedef(&mut self, name: &str, target: TypeRef) -> Result<TypeRef, TypeError> {
         let made = self.own.name(NameKind::Typedef, name, TypeKind::Typedef { target })?;
         if self.own.get(made)?.kind == (TypeKind::Typedef { target }) {
@@ -107,8 +109,9 @@ impl TypeStore<'_> {
         Err(TypeError::Definition { name: name.to_owned(), problem: "it names another type already".to_owned() })
     }
 
-    /// The alignment of a type in bytes. Neither BTF nor most DWARF says it: it is that of the largest member, or 1 where a
-    /// member's place or the size shows that the struct is packed.
+    /// Returns the alignment of a type in bytes. Neither BTF nor most DWARF states it: it is that
+    /// of the largest member, or 1 if a member's offset or the size shows that the struct is
+    /// packed.
     pub fn align_of(&self, ty: TypeRef) -> Result<u64, TypeError> {
         let mut budget = MAX_VISITED;
         self.align_within(ty, &mut budget, super::MAX_CHAIN)
@@ -149,7 +152,7 @@ impl TypeStore<'_> {
     }
 }
 
-/// Two members of one name would leave one unreachable.
+/// Returns an error if two members have one name, which would leave one unreachable.
 fn check_names(def: &RecordDef) -> Result<(), String> {
     let mut names: Vec<&str> = def.members.iter().filter_map(|member| member.name.as_deref()).collect();
     names.sort_unstable();

@@ -5,14 +5,16 @@ use crate::error::TypeError;
 use crate::model::{Function, NameKind, RawTracepoint, SourceId, TypeKind, TypeRef, Variable};
 use crate::names::Nearest;
 
-/// How many near names a message offers.
+/// Limit on near names in a message.
 const HINTS: usize = 3;
-/// Functions that the kernel has for each tracepoint and whose parameters have names, which those of `btf_trace_NAME`
-/// have not (`include/linux/tracepoint.h` and `include/trace/bpf_probe.h`); the first is there since Linux 6.4.
+/// Prefixes of kernel functions that exist for each tracepoint and name its parameters, unlike
+/// `btf_trace_NAME` (`include/linux/tracepoint.h` and `include/trace/bpf_probe.h`); the first
+/// exists since Linux 6.4.
 const NAMING: [&str; 3] = ["__probestub_", "__bpf_trace_", "__traceiter_"];
 
 impl TypeStore<'_> {
-    /// As [`TypeStore::find`], with an error that has the nearest names.
+    /// Finds a definition like [`TypeStore::find`], but returns an error with the nearest names if
+    /// there is none.
     pub fn require(&self, kind: NameKind, name: &str) -> Result<TypeRef, TypeError> {
         match self.find(kind, name)? {
             Some(ty) => Ok(ty),
@@ -22,13 +24,13 @@ impl TypeStore<'_> {
         }
     }
 
-    /// States names of types that will be asked for. Large debug information that is read in parts is then searched for all of
-    /// them in one pass; nothing else changes.
+    /// Announces names of types for later queries. Large debug information that is read in parts is
+    /// then searched for all of them in one pass; nothing else changes.
     pub fn prepare(&self, names: &[&str]) {
         self.ids().for_each(|id| self.source(id).prepare(names));
     }
 
-    /// The names of this kind that are most like the given one, nearest first.
+    /// Returns the names of this kind that are most like the given one, nearest first.
     pub fn nearest(&self, kind: NameKind, name: &str) -> Vec<String> {
         let mut nearest = Nearest::new(name, HINTS);
         for id in self.ids() {
@@ -41,7 +43,7 @@ impl TypeStore<'_> {
         nearest.names()
     }
 
-    /// Every definition of this kind in a source that has a name; the function returns false to stop.
+    /// Visits every named definition of this kind in a source; the function returns false to stop.
     pub fn each_name<'s>(
         &'s self,
         source: SourceId,
@@ -51,7 +53,7 @@ impl TypeStore<'_> {
         self.source(source).visit(kind, look)
     }
 
-    /// A function of a source by its name, in DWARF also by its linkage name.
+    /// Finds a function of a source by its name, in DWARF also by its linkage name.
     pub fn function<'s>(&'s self, source: SourceId, name: &'s str) -> Result<Option<Function<'s>>, TypeError> {
         let Some(ty) = self.find_in(source, NameKind::Func, name)? else {
             return Ok(None);
@@ -62,13 +64,13 @@ impl TypeStore<'_> {
         Ok(Some(Function { ty, name, params: self.params(ty)?, returns, variadic }))
     }
 
-    /// The variables of a source with this name (DWARF only): several units may each have one of their own. For C++,
-    /// `namespace::name` or the linkage name.
+    /// Returns the variables of a source with this name (DWARF only): several units may each have
+    /// one of their own. For C++, `namespace::name` or the linkage name.
     pub fn variables(&self, source: SourceId, name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
         self.source(source).variables(name)
     }
 
-    /// A tracepoint of the kernel, or of a module, as `raw_tp` and `tp_btf` programs see it.
+    /// Finds a tracepoint of the kernel, or of a module, as `raw_tp` and `tp_btf` programs see it.
     pub fn raw_tracepoint(&self, name: &str) -> Result<Option<RawTracepoint<'_>>, TypeError> {
         let Some(ty) = self.find(NameKind::Typedef, &format!("btf_trace_{name}"))? else {
             return Ok(None);
@@ -90,17 +92,18 @@ impl TypeStore<'_> {
         Ok(Some(RawTracepoint { ty, params }))
     }
 
-    /// The value of a name of an enumeration.
+    /// Returns the value of an enumerator by its name.
     pub fn enum_value(&self, ty: TypeRef, name: &str) -> Result<Option<i64>, TypeError> {
         Ok(self.enumerators(ty)?.iter().find(|e| e.name == name).map(|e| e.value))
     }
 
-    /// The first name of an enumeration that has this value.
+    /// Returns the first enumerator's name that has this value.
     pub fn enum_name(&self, ty: TypeRef, value: i64) -> Result<Option<&str>, TypeError> {
         Ok(self.enumerators(ty)?.iter().find(|e| e.value == value).map(|e| e.name))
     }
 
-    /// An enumerator by its name alone, as C scripts use it: the enumeration, and the value.
+    /// Finds an enumerator by its name alone, as C scripts use it; returns the enumeration and the
+    /// value.
     pub fn find_enumerator(&self, name: &str) -> Result<Option<(TypeRef, i64)>, TypeError> {
         for id in self.ids() {
             if let Some(found) = self.source(id).find_enumerator(name)? {

@@ -5,13 +5,13 @@ use crate::error::TypeError;
 use crate::model::{Field, TypeKind, TypeRef};
 use crate::names::Nearest;
 
-/// How many members one search looks at: a broken file can nest exponentially many.
+/// Limit on members visited by one search: a broken file can nest exponentially many.
 const MAX_VISITED: usize = 1 << 16;
-/// How many near names a message offers.
+/// Limit on near names in a message.
 const HINTS: usize = 3;
 
 impl TypeStore<'_> {
-    /// A member by its name. The error for an unknown one has the nearest names.
+    /// Finds a member by its name. The error for an unknown one has the nearest names.
     pub fn member(&self, ty: TypeRef, name: &str) -> Result<Field, TypeError> {
         if let Some(field) = self.find_member(ty, name)? {
             return Ok(field);
@@ -24,7 +24,7 @@ impl TypeStore<'_> {
         Err(TypeError::NoMember { name: self.display(ty), member: name.to_owned(), nearest: nearest.names() })
     }
 
-    /// A member by its name, if there is one. The type must be a struct or union.
+    /// Finds a member by its name, if there is one. The type must be a struct or union.
     pub fn find_member(&self, ty: TypeRef, name: &str) -> Result<Option<Field>, TypeError> {
         let mut found = None;
         self.each_member(ty, &mut |known, field| {
@@ -34,8 +34,8 @@ impl TypeStore<'_> {
         Ok(found)
     }
 
-    /// Every member that can be reached by a name, those of anonymous structs and unions among them, in order. The function
-    /// returns false to stop.
+    /// Visits every member that a name reaches, including those of anonymous structs and unions, in
+    /// order. The function returns false to stop.
     pub fn each_member<'s>(
         &'s self,
         ty: TypeRef,
@@ -76,17 +76,19 @@ impl TypeStore<'_> {
         Ok(true)
     }
 
-    /// Where a member is, in bytes from the beginning of its structure, as an instruction of BPF holds it; see [`Self::path`].
+    /// Returns the byte offset of a member from the beginning of its structure, as a BPF
+    /// instruction holds it; see [`Self::path`].
     ///
     /// # Errors
-    /// There is no such member, or it is more than 32 KiB away.
+    /// Returns an error if there is no such member, or if it is more than 32 KiB away.
     pub fn short_offset(&self, ty: TypeRef, path: &str) -> Result<i16, TypeError> {
         let field = self.path(ty, path)?;
         i16::try_from(field.byte_offset()).map_err(|_| TypeError::TooFar { path: path.to_owned() })
     }
 
-    /// A member of a member, or of an array's element: `sas_ss_flags`, `thread_info.flags`, `comm[3]`, `a.b[1][2].c`.
-    /// Pointers are not followed, since that takes a load; an index is not held against the array's length.
+    /// Finds a member of a member, or of an array's element: `sas_ss_flags`, `thread_info.flags`,
+    /// `comm[3]`, `a.b[1][2].c`. Does not follow pointers, since that takes a load, and does not
+    /// check an index against the array's length.
     pub fn path(&self, ty: TypeRef, path: &str) -> Result<Field, TypeError> {
         let mut at = Field { ty, bit_offset: 0, bit_size: None };
         let broken = |rest: &str, expected| {
@@ -117,7 +119,7 @@ impl TypeStore<'_> {
         Ok(at)
     }
 
-    /// An element of an array, as a field of it.
+    /// Returns an element of an array, as a field of it.
     pub fn element(&self, array: TypeRef, index: u64) -> Result<Field, TypeError> {
         let TypeKind::Array { element, .. } = self.kind(array)? else {
             return Err(TypeError::WrongKind { name: self.display(array), expected: "an array" });

@@ -12,18 +12,18 @@ use crate::own::Own;
 use crate::source::Source;
 use uapi::Arch;
 
-/// How many typedefs, qualifiers and array dimensions may follow each other. The kernel's own limit for a chain is 32
-/// (`MAX_RESOLVE_DEPTH` in `kernel/bpf/btf.c`).
+/// Limit on a chain of typedefs, qualifiers and array dimensions. The kernel's own limit for a
+/// chain is 32 (`MAX_RESOLVE_DEPTH` in `kernel/bpf/btf.c`).
 pub(crate) const MAX_CHAIN: usize = 64;
-/// More than there are modules on any machine.
+/// Limit on sources: more than there are modules on any machine.
 const MAX_SOURCES: usize = 4096;
 
-/// All the types that a script can name. `'data` is the bytes that the sources were made of.
+/// All the types that a script can name. `'data` is the lifetime of the sources' bytes.
 pub struct TypeStore<'data> {
     abi: Arch,
     own: Own,
     sources: Vec<Box<dyn Source + 'data>>,
-    /// Each source, and whether module BTF can build on it.
+    /// Each source, with true if module BTF can build on it.
     bases: Vec<(SourceId, bool)>,
 }
 
@@ -37,17 +37,17 @@ impl std::fmt::Debug for TypeStore<'_> {
 }
 
 impl<'data> TypeStore<'data> {
-    /// A store that knows only the types of C.
+    /// Creates a store that knows only the types of C.
     pub fn new(abi: Arch) -> Self {
         Self { abi, own: Own::new(), sources: Vec::new(), bases: Vec::new() }
     }
 
-    /// Whose layout rules it follows.
+    /// Returns the architecture whose layout rules it follows.
     pub fn abi(&self) -> Arch {
         self.abi
     }
 
-    /// Adds BTF that stands by itself, such as the kernel's.
+    /// Adds self-contained BTF, such as the kernel's.
     pub fn add_btf(&mut self, btf: Btf<'data>) -> Result<SourceId, TypeError> {
         let id = self.next_source()?;
         Ok(self.add(id, Box::new(btf.placed(id, id)), true))
@@ -81,18 +81,18 @@ impl<'data> TypeStore<'data> {
         id
     }
 
-    /// The source of this id. An id that another store gave out may be answered by our own types.
+    /// Returns the source of this id. For an id of another store, our own types may answer.
     pub(crate) fn source(&self, id: SourceId) -> &dyn Source {
         let added = usize::from(id.0).checked_sub(1).and_then(|index| self.sources.get(index));
         added.map_or(&self.own as &dyn Source, |source| source.as_ref())
     }
 
-    /// All sources, in the order in which names are looked for.
+    /// Returns all sources, in the order in which names are looked for.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SourceId> + use<> {
         (0..=self.sources.len() as u16).map(SourceId)
     }
 
-    /// What a type is.
+    /// Returns a type's name and kind.
     pub fn get(&self, ty: TypeRef) -> Result<Type<'_>, TypeError> {
         if ty.is_void() {
             return Ok(Type { name: None, kind: TypeKind::Void });
@@ -100,7 +100,8 @@ impl<'data> TypeStore<'data> {
         self.source(ty.source).get(ty)
     }
 
-    /// The type behind typedefs and qualifiers; the definition, where this leads to a declaration and a definition is known.
+    /// Returns the type behind typedefs and qualifiers. If that is a declaration, returns its
+    /// definition, if one is known.
     pub fn strip(&self, ty: TypeRef) -> Result<TypeRef, TypeError> {
         let mut at = ty;
         for _ in 0..MAX_CHAIN {
@@ -113,8 +114,9 @@ impl<'data> TypeStore<'data> {
         Err(TypeError::TooDeep { name: format!("#{}", ty.id), limit: MAX_CHAIN })
     }
 
-    /// The definition of a declared struct, union or enum: from its own source, or else from the others. The type itself, if
-    /// it is no declaration or there is no definition.
+    /// Returns the definition of a declared struct, union or enum: from its own source, or else
+    /// from the others. Returns the type itself if it is not a declaration, or if there is no
+    /// definition.
     pub fn complete(&self, ty: TypeRef) -> Result<TypeRef, TypeError> {
         let Type { name: Some(name), kind: TypeKind::Forward { tag } } = self.get(ty)? else {
             return Ok(ty);
@@ -125,12 +127,13 @@ impl<'data> TypeStore<'data> {
         Ok(self.find(tag.into(), name)?.unwrap_or(ty))
     }
 
-    /// The kind behind typedefs and qualifiers.
+    /// Returns the kind behind typedefs and qualifiers.
     pub fn kind(&self, ty: TypeRef) -> Result<TypeKind, TypeError> {
         Ok(self.get(self.strip(ty)?)?.kind)
     }
 
-    /// How many bytes a value takes: 0 for a flexible array, and an error for `void`, functions and mere declarations.
+    /// Returns the size of a value in bytes: 0 for a flexible array, and an error for `void`,
+    /// functions and mere declarations.
     pub fn size_of(&self, ty: TypeRef) -> Result<u64, TypeError> {
         let (mut at, mut count) = (ty, 1_u64);
         for _ in 0..MAX_CHAIN {
@@ -157,19 +160,20 @@ impl<'data> TypeStore<'data> {
         TypeError::TooDeep { name: self.display(ty), limit: MAX_CHAIN }
     }
 
-    /// The members of a struct or union as its definition lists them; typedefs and qualifiers are looked through.
+    /// Returns the members of a struct or union as its definition lists them; looks through
+    /// typedefs and qualifiers.
     pub fn members(&self, ty: TypeRef) -> Result<Vec<Member<'_>>, TypeError> {
         let ty = self.strip(ty)?;
         self.source(ty.source).members(ty)
     }
 
-    /// The names and values of an enumeration.
+    /// Returns the names and values of an enumeration.
     pub fn enumerators(&self, ty: TypeRef) -> Result<Vec<Enumerator<'_>>, TypeError> {
         let ty = self.strip(ty)?;
         self.source(ty.source).enumerators(ty)
     }
 
-    /// The parameters of a function, of a function's type, or of a pointer to one.
+    /// Returns the parameters of a function, of a function's type, or of a pointer to one.
     pub fn params(&self, ty: TypeRef) -> Result<Vec<Param<'_>>, TypeError> {
         let mut ty = self.strip(ty)?;
         if let TypeKind::Pointer { target, .. } = self.get(ty)?.kind {
@@ -178,12 +182,13 @@ impl<'data> TypeStore<'data> {
         self.source(ty.source).params(ty)
     }
 
-    /// The number that the kernel knows a type by; none for types that are not from BTF.
+    /// Returns the kernel's id of a type; `None` for types that are not from BTF.
     pub fn btf_id(&self, ty: TypeRef) -> Option<BtfId> {
         self.source(ty.source).btf_id(ty).map(|(source, id)| BtfId { source, id })
     }
 
-    /// The first definition with this name: the script's own, then the sources' in the order in which they were added.
+    /// Finds the first definition with this name: the script's own, then the sources' in the order
+    /// in which they were added.
     pub fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
         for id in self.ids() {
             if let Some(found) = self.find_in(id, kind, name)? {
@@ -193,7 +198,7 @@ impl<'data> TypeStore<'data> {
         Ok(None)
     }
 
-    /// The first definition with this name in one source.
+    /// Finds the first definition with this name in one source.
     pub fn find_in(&self, source: SourceId, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
         self.source(source).find(kind, name)
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::common::gcc;
 use typeinfo::{Arch, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, TypeRef, TypeStore};
 
-/// A type's words, and how many there are of it where it is an array.
+/// C types, with the number of elements for arrays.
 const TYPES: [(&str, Option<u64>); 9] = [
     ("char", None),
     ("unsigned char", None),
@@ -25,7 +25,8 @@ struct Case {
     def: RecordDef,
 }
 
-/// A struct of random members: a third of them bit-fields, some without a name, some that begin a new unit.
+/// Builds a struct of random members: a third of them bit-fields, some without a name, some that
+/// begin a new unit.
 fn case(number: usize, random: &mut impl FnMut(u64) -> u64, types: &mut TypeStore<'_>, earlier: &[TypeRef]) -> Case {
     let union = random(8) == 0;
     let packed = random(5) == 0;
@@ -88,7 +89,7 @@ fn random() -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// A program that prints `type size align` and `type member first-bit bits` for all.
+/// Returns a program that prints `type size align` and `type member first-bit bits` for all.
 fn probe(cases: &[Case]) -> String {
     let mut text = String::from(
         "#include <stdio.h>\n#include <string.h>\nstatic void bits(const char *t, const char *m, unsigned char *p, int n) {\n\
@@ -173,7 +174,7 @@ fn random_structs() {
         read.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
         for (case, ty) in cases.iter().zip(&made) {
             compare(&types, *ty, case, &truth, "script");
-            // GCC leaves out types of which the program has no variable.
+            // GCC leaves out types without a variable in the program.
             if case.def.members.iter().all(|member| member.name.is_none()) {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! Compressed sections of debug information: read as others are, and held to what they state and to the limits.
+//! Compressed debug sections: read as others are, and checked against their stated sizes and the
+//! limits.
 
 use crate::common::gcc;
 use typeinfo::{
@@ -29,7 +30,8 @@ fn types_and_lines_are_read() {
     }
 }
 
-/// A program with its debug information compressed; none, and a word about it, where the tools for that are not there.
+/// Builds a program with compressed debug information; prints a note and returns `None` without the
+/// tools for that.
 fn compressed(format: &str) -> Option<Vec<u8>> {
     let elf = gcc(PROGRAM, &["-g"])?;
     let dir = tempfile::tempdir().unwrap();
@@ -43,7 +45,7 @@ fn compressed(format: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// Where the compression header of the first compressed section is.
+/// Returns the byte offset of the compression header of the first compressed section.
 fn header(elf: &[u8]) -> usize {
     let sections = DwarfSections::locate(elf).unwrap();
     let first = sections.iter().find(|section| section.format != SectionFormat::Plain).unwrap();
@@ -74,7 +76,7 @@ fn a_claim_is_held_against_the_limits_and_the_stream_against_its_claim() {
 #[test]
 fn what_is_inflated_of_one_file_is_bounded_in_all() {
     let section = DebugSection { name: ".debug_str", data: &[0; 1 << 14], format: SectionFormat::Zstd, size: 1 << 20 };
-    // The claims count, whatever the streams are worth.
+    // The claims count, even if the streams are broken.
     let mut budget = InflateBudget::of_file(1 << 14);
     let states = |budget: &mut InflateBudget| inflate(&section, budget).unwrap_err().to_string();
     assert!(states(&mut budget).contains("does not inflate to 0x100000 bytes as its header states"));

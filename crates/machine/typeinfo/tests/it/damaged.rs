@@ -1,10 +1,10 @@
-//! Damaged BTF and DWARF: no panic, no hang, whatever is asked.
+//! Damaged BTF and DWARF: no panic and no hang, for any query.
 
 use crate::common::{ask_everything, gcc};
 use proptest::prelude::*;
 use typeinfo::{Arch, Btf, Dwarf, DwarfSections, TypeStore};
 
-/// BTF of one of everything, by hand: header, then records, then strings.
+/// Builds BTF with one of everything, by hand: header, then records, then strings.
 fn btf() -> Vec<u8> {
     let strings = b"\0int\0foo\0a\0b\0fn\0E\0X\0";
     let info = |kind: u32, parts: u32| kind << 24 | parts;

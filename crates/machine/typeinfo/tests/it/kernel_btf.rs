@@ -1,4 +1,4 @@
-//! This kernel's BTF, held against what `bpftool` says of it.
+//! This kernel's BTF, compared with the output of `bpftool`.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn store(bytes: &[u8]) -> TypeStore<'_> {
     types
 }
 
-/// What bpftool prints of one type: its line's words, and its parts' lines.
+/// Output of bpftool for one type: the words of its line, and the lines of its parts.
 struct Dumped {
     kind: String,
     name: String,
@@ -151,7 +151,7 @@ fn all_is_as_bpftool_says() {
     assert!(members > 1_000, "{members} members compared");
 }
 
-/// By name, the first of each kind and name is found.
+/// The first type of each kind and name is found by name.
 #[test]
 fn every_name_is_found() {
     let (Some(bytes), Some(dumped)) = (kernel(), dump()) else { return };
@@ -209,7 +209,7 @@ fn arguments_of_sched_switch() {
     assert!(types.find_enumerator("BPF_MAP_TYPE_RINGBUF").unwrap().is_some_and(|(_, value)| value == 27));
 }
 
-/// A struct of the script that has a kernel struct within, and one that hides a kernel struct.
+/// A struct of the script that contains a kernel struct, and one that hides a kernel struct.
 #[test]
 fn scripts_build_on_the_kernels_types() {
     let Some(bytes) = kernel() else { return };

@@ -1,11 +1,11 @@
-//! Of debug information that is read unit by unit, only the units are read that define what is asked for.
+//! Debug information that is read unit by unit: only units that define a queried type are read.
 
 use std::sync::Mutex;
 
 use crate::common::gcc_of_files;
 use typeinfo::{Arch, Dwarf, DwarfSections, LazyInfo, NameKind, ReadSection, TypeKind, TypeStore};
 
-/// A section, and what was read of it.
+/// A section that records the reads from it.
 struct Section<'s> {
     bytes: &'s [u8],
     read: &'s Mutex<Vec<(u64, usize)>>,
@@ -19,7 +19,7 @@ impl ReadSection for Section<'_> {
     }
 }
 
-/// Longer than the header of a unit.
+/// Least length of a read that is longer than the header of a unit, in bytes.
 const WHOLE_UNIT: usize = 25;
 
 #[test]
@@ -33,7 +33,7 @@ fn units_that_only_declare_a_struct_are_not_read() {
         "struct inner { int x; }; struct wanted { struct inner *inner; long y; } wanted; struct nowhere *n;\n";
     let mut files: Vec<String> = (0..5).map(user).collect();
     files[3].push_str(definition);
-    // With few strings, the place of one is a number that is in many places.
+    // With few strings, the offset of one is a number that occurs in many places.
     let names: Vec<String> = (0..4000).map(|number| format!("{}_{number}", "long_name".repeat(25))).collect();
     files[0].insert_str(0, &format!("enum names {{ {} }} names;\n", names.join(", ")));
     files[4].push_str("int main(void) { return 0; }\n");
@@ -47,7 +47,7 @@ fn units_that_only_declare_a_struct_are_not_read() {
         let source = types.add_dwarf(Dwarf::new(DwarfSections::lazy(&elf, &lazy).unwrap()).unwrap()).unwrap();
         assert!(info.len() < 200_000, "one block");
         types.prepare(&["wanted", "inner", "own0", "nowhere", "missing", "other"]);
-        // Searching takes blocks that are longer than units.
+        // A search reads blocks that are longer than units.
         let of_units = || read.lock().unwrap().iter().filter(|it| it.1 >= WHOLE_UNIT && it.1 < info.len()).count();
         assert_eq!(of_units(), 0, "all names are searched for in one pass");
 
@@ -60,7 +60,7 @@ fn units_that_only_declare_a_struct_are_not_read() {
         assert_eq!(types.find_in(source, NameKind::Struct, "nowhere").unwrap(), None);
         assert_eq!(types.find_in(source, NameKind::Struct, "missing").unwrap(), None);
         assert_eq!(of_units(), 1, "{options:?}: {:?}", read.lock().unwrap());
-        // A member of the unit that declares it leads to the definition in the other one.
+        // A member in the unit that declares the type leads to the definition in the other unit.
         let own = types.find_in(source, NameKind::Struct, "own0").unwrap().unwrap();
         let TypeKind::Pointer { target, .. } = types.kind(types.member(own, "w").unwrap().ty).unwrap() else {
             panic!("a pointer");

@@ -1,12 +1,12 @@
-//! What debug information may be given to a library that finds lines: that of compilers, and not what refers to one thing
-//! many times, or is nested without end.
+//! Debug information for a library that finds lines: accepted from compilers, but not if it refers
+//! to one thing many times, or is nested without end.
 
 use crate::common::gcc;
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
 use object::{Object as _, ObjectSection as _};
 use typeinfo::{LineBounds, TypeError};
 
-/// Sections by hand: DWARF 4 in the 32-bit format, addresses of 8 bytes.
+/// Hand-made sections: DWARF 4 in the 32-bit format, addresses of 8 bytes.
 #[derive(Default)]
 struct Made {
     info: Vec<u8>,
@@ -42,7 +42,8 @@ impl Made {
     }
 }
 
-/// A unit at 0x1000 (`DW_AT_low_pc`, `DW_AT_high_pc`), a function there, one that is inlined, with children or with ranges.
+/// Abbreviations of a unit at 0x1000 (`DW_AT_low_pc`, `DW_AT_high_pc`), a function there, and
+/// inlined ones with children or ranges.
 const ABBREVIATIONS: &[u8] = &[
     1, 0x11, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, //
     2, 0x2e, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, //
@@ -94,7 +95,7 @@ fn inlined_functions_are_not_nested_without_end() {
         let error = nested(levels).unwrap_err().to_string();
         assert!(error.contains("inlined more than 256 levels deep"), "{error}");
     }
-    // Beside each other there may be any number.
+    // Side by side there may be any number.
     let mut made = made();
     let inlined = [entry(3), vec![0]].concat().repeat(20_000);
     made.unit(&[entry(1), entry(2), inlined, vec![0; 2]].concat());
@@ -134,7 +135,7 @@ fn one_thing_is_not_referred_to_many_times() {
 
 #[test]
 fn abbreviations_are_bounded() {
-    // An entry of one byte with 100,000 attributes that have none.
+    // An entry of one byte with 100,000 attributes of no bytes.
     let mut wide = made();
     wide.abbrev = [&[1, 0x11, 0][..], &[3, 0x19].repeat(100_000), &[0, 0, 0]].concat();
     wide.unit(&[1]);

@@ -1,4 +1,4 @@
-//! Variables by name, held against the symbol table of what GCC makes.
+//! Variables by name, compared with the symbol table of GCC's output.
 
 use crate::common::gcc;
 use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, TypeStore};
@@ -38,7 +38,7 @@ fn variables_have_their_types_and_addresses() {
         assert_eq!((local.len(), local[0].address), (1, None), "a variable of each thread has no address");
         assert!(types.variables(source, "g_within").unwrap().is_empty(), "those within functions are left out");
         assert!(types.variables(source, "nothing").unwrap().is_empty());
-        // The same source's types and enumerators, of which no index was made.
+        // Types and enumerators of the same source, before any index is made.
         assert!(types.find_in(source, NameKind::Struct, "conn").unwrap().is_some());
         assert_eq!(types.find_enumerator("BUSY").unwrap().map(|(_, value)| value), Some(5));
         assert_eq!(types.find_enumerator("busy").unwrap(), None);
@@ -62,7 +62,7 @@ fn many_names_are_found_as_few_are() {
     assert_eq!(types.find_in(source, NameKind::Struct, "s200").unwrap(), None);
 }
 
-/// Bytes of a file in our own memory, as parts of it are read.
+/// Bytes of a section in memory, read in parts.
 struct Section(Vec<u8>);
 
 impl typeinfo::ReadSection for Section {
@@ -72,7 +72,8 @@ impl typeinfo::ReadSection for Section {
     }
 }
 
-/// Read unit by unit, debug information gives the same answers as if it were read at once; cut or damaged, it gives no panic.
+/// Read unit by unit, debug information gives the same answers as when read at once; cut or
+/// damaged, it causes no panic.
 #[test]
 fn units_are_read_when_they_are_needed() {
     for options in [["-g", "-gdwarf-5"], ["-g", "-gdwarf-4"]] {

@@ -7,18 +7,18 @@ use super::cursor::Cursor;
 use super::operand::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
 use crate::registers::{Arm64Register, Register};
 
-/// The width in bytes of an operand that is no register.
+/// Width in bytes of an operand that is not a register.
 const WORD: u32 = 8;
 
-/// What a register's name means.
+/// Meaning of a register's name.
 enum Named {
-    /// One that the context has, with the width of the name in bytes.
+    /// A register of the context, with the width of the name in bytes.
     Register(Register, u32),
     /// `xzr` or `wzr`, which reads as zero.
     Zero(u32),
 }
 
-/// Reads an operand, and the width that it has by itself in bytes.
+/// Reads an operand; returns it with its own width in bytes.
 pub(super) fn operand(text: &str) -> (Operand, u32) {
     let mut cursor = Cursor::new(text);
     if cursor.take("[") {
@@ -39,7 +39,8 @@ fn constant(mut cursor: Cursor<'_>) -> Option<Operand> {
     cursor.is_at_end().then_some(Operand::Constant(number))
 }
 
-/// An address, after its opening bracket. Forms that change the base (`[x0, 8]!`) are none: a probe changes nothing.
+/// Reads an address, after its opening bracket. Forms that change the base (`[x0, 8]!`) are
+/// refused: a probe changes nothing.
 fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     let Named::Register(base, WORD) = named(cursor.word())? else {
         return None;
@@ -49,7 +50,7 @@ fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     (cursor.take("]") && cursor.is_at_end()).then_some(operand)
 }
 
-/// What follows the base: a number, a symbol's place in its page, or an index register.
+/// Reads the text behind the base: a number, a symbol's offset in its page, or an index register.
 fn offset(base: Register, cursor: &mut Cursor<'_>) -> Option<Operand> {
     let hash = cursor.take("#");
     if cursor.take(":lo12:") {
@@ -68,7 +69,7 @@ fn offset(base: Register, cursor: &mut Cursor<'_>) -> Option<Operand> {
     Some(Operand::Memory(MemoryOperand { base: Some(base), index: Some(index), offset: 0 }))
 }
 
-/// `x2`, `x2, lsl 3`, `w2, sxtw 3`, `w2, uxtw`.
+/// Reads an index: `x2`, `x2, lsl 3`, `w2, sxtw 3`, `w2, uxtw`.
 fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
     let Named::Register(register, size) = named(cursor.word())? else {
         return None;
@@ -92,7 +93,8 @@ fn index(cursor: &mut Cursor<'_>) -> Option<Index> {
     Some(Index { register, extend, shift })
 }
 
-/// The register that a name means: `x0` to `x30`, `w0` to `w30`, and the named ones (Arm ARM, section B1.2).
+/// Returns the register that a name means: `x0` to `x30`, `w0` to `w30`, and the named ones (Arm
+/// ARM, section B1.2).
 fn named(name: &str) -> Option<Named> {
     let (letter, size) = match name {
         "sp" => return Some(Named::Register(Register::Arm64(Arm64Register::Sp), WORD)),
@@ -109,7 +111,8 @@ fn named(name: &str) -> Option<Named> {
     (number <= 30).then_some(Named::Register(Register::Arm64(Arm64Register::X(number)), size))
 }
 
-/// `b`, `h`, `s`, `d`, `q` and `v` with a number, the latter with or without its lanes (`v0.2d`).
+/// Returns true for `b`, `h`, `s`, `d`, `q` and `v` with a number, the latter with or without its
+/// lanes (`v0.2d`).
 fn is_vector(name: &str) -> bool {
     let plain = name.split('.').next().unwrap_or_default();
     let number = plain.strip_prefix(['b', 'h', 's', 'd', 'q', 'v', 'z']);

@@ -1,6 +1,6 @@
 //! Reads an operand's text from left to right.
 
-/// What is left to read.
+/// The text that is left to read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a str,
@@ -23,7 +23,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// Takes this text if it stands next, blanks before it not counted.
+    /// Takes this text if it comes next; blanks before it do not count.
     pub(super) fn take(&mut self, wanted: &str) -> bool {
         self.skip_blanks();
         match self.rest.strip_prefix(wanted) {
@@ -35,13 +35,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes what stands next as long as it is a name of letters and digits; it may be empty.
+    /// Takes a name of letters and digits; it may be empty.
     pub(super) fn word(&mut self) -> &'a str {
         self.skip_blanks();
         self.take_while(|c| c.is_ascii_alphanumeric())
     }
 
-    /// Takes a symbol's name as the assembler allows it without quotes: not beginning with a digit.
+    /// Takes a symbol's name as the assembler allows it without quotes: it does not begin with a
+    /// digit.
     pub(super) fn symbol(&mut self) -> Option<&'a str> {
         self.skip_blanks();
         if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
@@ -113,7 +114,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The number with its sign. A positive number may take all 64 bits: a compiler can write one constant either way.
+/// Returns the number with its sign. A positive number may take all 64 bits: a compiler can write
+/// one constant either way.
 fn signed(magnitude: u64, negative: bool) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { Some(magnitude.cast_signed()) }
 }

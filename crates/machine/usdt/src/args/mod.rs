@@ -1,8 +1,9 @@
 //! The arguments of a USDT probe: `SIZE@OPERAND`, separated by blanks, as `<sys/sdt.h>` has the compiler write them.
 //!
-//! Sources of the grammar: the systemtap wiki's page UserSpaceProbeImplementation, the comments of systemtap's
-//! `includes/sys/sdt.h` (4.8), and what libbpf's `src/usdt.c` (`parse_usdt_arg`) and bcc's `usdt_args.cc` accept. The
-//! operand is what the compiler would put in an instruction, so its form is the assembler's of that machine.
+//! Sources of the grammar: the systemtap wiki's page UserSpaceProbeImplementation, the comments of
+//! systemtap's `includes/sys/sdt.h` (4.8), and the forms that libbpf's `src/usdt.c`
+//! (`parse_usdt_arg`) and bcc's `usdt_args.cc` accept. The compiler writes the operand as in an
+//! instruction, so its form is that of the machine's assembler.
 
 mod arm64;
 mod cursor;
@@ -21,27 +22,29 @@ use uapi::Arch;
 pub use operand::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
 pub use value::{ArgValue, Memory, Registers, value};
 
-/// How many arguments of one probe are read. `<sys/sdt.h>` allows 12, and so does libbpf (`USDT_MAX_ARG_CNT`).
+/// Limit on the arguments of one probe. `<sys/sdt.h>` allows 12, and so does libbpf
+/// (`USDT_MAX_ARG_CNT`).
 pub const MAX_ARGS: usize = 32;
 
-/// How wide an argument is and how its bits are meant.
+/// Width of an argument, and the meaning of its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ArgType {
-    /// Its width in bytes. Only 1, 2, 4 and 8 can be read; the operand of any other is [`Operand::Unreadable`].
+    /// Width in bytes. Only 1, 2, 4 and 8 can be read; the operand of any other is
+    /// [`Operand::Unreadable`].
     pub size: u32,
-    /// Whether it is to be sign-extended.
+    /// True if its sign must be extended.
     pub signed: bool,
-    /// Whether it is a floating-point number, to be read by its bits.
+    /// True for a floating-point number, which is read by its bits.
     pub float: bool,
 }
 
 impl ArgType {
-    /// An unsigned integer with this number of bytes.
+    /// Returns an unsigned integer type with this number of bytes.
     pub fn unsigned(size: u32) -> Self {
         Self { size, signed: false, float: false }
     }
 
-    /// Whether a BPF program can hold such a value.
+    /// Returns true if a BPF program can hold such a value.
     pub fn is_readable(self) -> bool {
         match self.size {
             4 | 8 => true,
@@ -50,8 +53,8 @@ impl ArgType {
         }
     }
 
-    /// The value that these bits mean, as 64 bits: those above the width are cut off, then zeros or copies of the sign
-    /// are put there. Floating-point bits are left as they are.
+    /// Returns the value that these bits mean, as 64 bits: bits above the width are replaced by
+    /// zeros or copies of the sign. Floating-point bits are left as they are.
     pub fn extend(self, bits: u64) -> u64 {
         let unused = 64u32.saturating_sub(self.size.saturating_mul(8)).min(63);
         if self.signed && !self.float {
@@ -80,19 +83,21 @@ impl fmt::Display for ArgType {
 ///
 /// Shown as type and place: `i32 @ -4(%rbp)`, `u64 @ %rdi`.
 ///
-/// Two are equal if they have the same value at every hit, however their notes write the operand.
+/// Two are equal if they have the same value at every hit, even if their notes write the operand
+/// differently.
 #[derive(Clone, Debug)]
 pub struct ArgSpec {
-    /// How wide it is, and how it is meant.
+    /// Width of the argument, and the meaning of its bits.
     pub ty: ArgType,
-    /// Where it is found when the probe is hit.
+    /// Place of the value when the probe is hit.
     pub operand: Operand,
     /// The operand as the note writes it, for people; control characters are escaped.
     pub text: Box<str>,
 }
 
 impl ArgSpec {
-    /// Why this argument has no value for a BPF program, if so. The probe can be used without it.
+    /// Returns the reason why this argument has no value for a BPF program, if so. The probe can be
+    /// used without it.
     pub fn unreadable(&self) -> Option<Unreadable> {
         match &self.operand {
             Operand::Unreadable(reason) => Some(reason.clone()),
@@ -122,8 +127,8 @@ impl fmt::Display for ArgSpec {
     }
 }
 
-/// Reads a note's whole argument string. An argument that can't be read takes its place in the list nevertheless, as
-/// [`Operand::Unreadable`], so that the others keep their numbers.
+/// Reads a note's whole argument string. An unreadable argument still takes its place in the list,
+/// as [`Operand::Unreadable`], so that the others keep their numbers.
 pub fn parse_args(arch: Arch, text: &str) -> Result<Vec<ArgSpec>, NoteFault> {
     // libbpf (`parse_usdt_note`) takes a string that begins with a colon for no arguments at all.
     if text.starts_with(':') {

@@ -1,43 +1,45 @@
-//! Where an argument is found when its probe is hit.
+//! Places of arguments when their probe is hit.
 
 use std::fmt;
 
 use crate::registers::Register;
 
-/// Where an argument is found. Only the first three kinds are for a code generator; a [`Operand::Symbol`] becomes one of
-/// them once the symbol's address is known.
+/// Place of an argument. Only the first four kinds are for a code generator; a [`Operand::Symbol`]
+/// becomes one of them once the symbol's address is known.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {
-    /// In a register. The argument's size says how many bytes count, whatever width the register is named in: systemtap's
-    /// `sdt.h` says that the width before the `@` governs (sourceware bug 24541). Only the shift matters.
+    /// A register. The argument's size determines the number of bytes that count, not the width in
+    /// the register's name: systemtap's `sdt.h` says that the width before the `@` governs
+    /// (sourceware bug 24541). Only the shift matters.
     Register {
         /// The whole register.
         register: Register,
-        /// How many bits to shift right first: 8 for `%ah` and its like, else 0.
+        /// Right shift in bits, which comes first: 8 for `%ah` and its like, else 0.
         shift: u8,
     },
-    /// Nowhere: the value itself.
+    /// The value itself.
     Constant(i64),
-    /// In the process's memory.
+    /// The process's memory at an address.
     Memory(MemoryOperand),
-    /// The address of something, rather than what is there.
+    /// An address, rather than the memory there.
     Address(MemoryOperand),
-    /// At a place that depends on a symbol's address, which is not looked up yet.
+    /// A place that depends on a symbol's address, which is not looked up yet.
     Symbol(SymbolOperand),
-    /// Where a BPF program can't read it.
+    /// A place that a BPF program can't read.
     Unreadable(Unreadable),
 }
 
 /// An address made of registers: `base + (index << shift) + offset`, all in 64 bits that wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MemoryOperand {
-    /// The register to begin with. For a symbol relative to the code it is the instruction pointer, which in the context
-    /// of a uprobe's program holds the address that the uprobe was put at (`handle_swbp` in `kernel/events/uprobes.c`).
-    /// That must be [`crate::Place::at`] itself; a uprobe a few bytes further makes the result as much wrong.
+    /// Register to begin with. For a symbol relative to the code it is the instruction pointer,
+    /// which in the context of a uprobe's program holds the address of the uprobe (`handle_swbp` in
+    /// `kernel/events/uprobes.c`). That must be [`crate::Place::at`] itself; a uprobe a few bytes
+    /// further makes the result as much wrong.
     pub base: Option<Register>,
-    /// The register to add after scaling.
+    /// Register to add after scaling.
     pub index: Option<Index>,
-    /// The bytes to add.
+    /// Bytes to add.
     pub offset: i64,
 }
 
@@ -52,13 +54,13 @@ impl MemoryOperand {
 pub struct Index {
     /// The register.
     pub register: Register,
-    /// Which of its bits count.
+    /// Bits of the register that count.
     pub extend: Extend,
-    /// By how many bits to shift it left: 0 to 3 on x86-64 (its scale is 1, 2, 4 or 8), 0 to 4 on aarch64.
+    /// Left shift in bits: 0 to 3 on x86-64 (its scale is 1, 2, 4 or 8), 0 to 4 on aarch64.
     pub shift: u8,
 }
 
-/// Which bits of an index register count (Arm ARM, section C1.3.3: the extended register forms).
+/// Bits of an index register that count (Arm ARM, section C1.3.3: the extended register forms).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Extend {
     /// All 64.
@@ -72,18 +74,18 @@ pub enum Extend {
 /// An operand that names a symbol.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SymbolOperand {
-    /// The symbol's name as it stands in the symbol tables.
+    /// Name of the symbol, as in the symbol tables.
     pub name: Box<str>,
-    /// What is added to the symbol's address: the offset written beside it, and the registers.
+    /// Addends to the symbol's address: the offset written beside it, and the registers.
     pub memory: MemoryOperand,
-    /// What to do with the address.
+    /// Use of the address.
     pub access: SymbolAccess,
 }
 
-/// How an operand uses its symbol's address.
+/// Use of a symbol's address in an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SymbolAccess {
-    /// Read what is there: `counter(%rip)`.
+    /// Read the memory there: `counter(%rip)`.
     Load,
     /// Take the address itself: `$counter`.
     Address,
@@ -92,46 +94,46 @@ pub enum SymbolAccess {
     PageOffset,
 }
 
-/// Why an argument can't be read by a BPF program.
+/// Reason why a BPF program can't read an argument.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Unreadable {
-    /// In a vector or floating-point register: the kernel's `struct pt_regs` has none of these.
+    /// A vector or floating-point register: the kernel's `struct pt_regs` has none of these.
     VectorRegister {
         /// The register as it is written.
         name: Box<str>,
     },
-    /// In some other register that is not in `struct pt_regs`, or in none that exists.
+    /// Any other register that is not in `struct pt_regs`, or does not exist.
     OtherRegister {
         /// The register as it is written.
         name: Box<str>,
     },
-    /// In a thread's own storage (`%fs:`): a BPF program does not see the segment's base in its context.
+    /// Thread-local storage (`%fs:`): a BPF program does not see the segment's base in its context.
     ThreadLocal,
-    /// Behind a linker's table or relocation (`sym@GOTPCREL`), of which the note does not say where it ended up.
+    /// A linker's table or relocation (`sym@GOTPCREL`), whose address is not in the note.
     Relocation,
-    /// Written in Intel syntax, in which a register and a variable cannot be distinguished.
+    /// Intel syntax, in which a register and a variable cannot be distinguished.
     IntelSyntax,
-    /// Of a width that no BPF register holds.
+    /// A width that no BPF register holds.
     Size {
         /// The width in bytes.
         size: u32,
     },
-    /// At a symbol that no symbol table has.
+    /// A symbol that no symbol table has.
     SymbolNotFound {
         /// The symbol.
         name: Box<str>,
     },
-    /// At one of several symbols of the same name.
+    /// A symbol whose name several symbols have.
     SymbolAmbiguous {
         /// The symbol.
         name: Box<str>,
     },
-    /// At an absolute address in a file that can be loaded anywhere.
+    /// An absolute address in a file that can be loaded anywhere.
     NotFixed {
         /// The symbol.
         name: Box<str>,
     },
-    /// Written in a form that we don't know.
+    /// An unknown form.
     Unrecognised,
 }
 

@@ -2,11 +2,13 @@
 
 use super::ArgType;
 
-/// The arguments of a string: pieces between blanks, where blanks within brackets do not count (`[sp, 8]`).
+/// Splits a string into arguments: pieces between blanks, where blanks within brackets do not count
+/// (`[sp, 8]`).
 ///
-/// Once an argument has a size, a piece without one that follows belongs to it: `<sys/sdt.h>` writes a size before every
-/// argument, and compilers with Intel syntax put blanks in their operands (`-4@DWORD PTR [rbp-20]`). Taking such
-/// a piece for an argument of its own would give all that follow a wrong number.
+/// Once an argument has a size, a piece without one that follows belongs to it: `<sys/sdt.h>`
+/// writes a size before every argument, and compilers with Intel syntax put blanks in their
+/// operands (`-4@DWORD PTR [rbp-20]`). Taking such a piece for an argument of its own would give
+/// all further ones a wrong number.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     let pieces = pieces(text);
     let sized = pieces.first().is_some_and(|&(start, end)| size(&text[start..end]).is_some());
@@ -20,7 +22,7 @@ pub(super) fn arguments(text: &str) -> Vec<&str> {
     arguments.into_iter().map(|(start, end)| &text[start..end]).collect()
 }
 
-/// Start and end of each piece.
+/// Returns the start and end of each piece.
 fn pieces(text: &str) -> Vec<(usize, usize)> {
     let mut pieces = Vec::new();
     let mut depth = 0usize;
@@ -43,7 +45,8 @@ fn pieces(text: &str) -> Vec<(usize, usize)> {
     pieces
 }
 
-/// The type before the `@`, and what follows it. Nothing if there is no `@`, or no size before it.
+/// Splits an argument into the type before the `@` and the rest. `None` if there is no `@`, or no
+/// size before it.
 pub(super) fn size(argument: &str) -> Option<(ArgType, &str)> {
     let (size, operand) = argument.split_once('@')?;
     let (signed, size) = match size.strip_prefix('-') {

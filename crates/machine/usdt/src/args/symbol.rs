@@ -8,12 +8,12 @@ use elf::ElfVaddr;
 use elf::symbols::SymbolFound;
 use uapi::Arch;
 
-/// The part of an address that names a byte of a 4096-byte page, which is what `:lo12:` stands for (ELF for the Arm 64-bit
-/// Architecture, `R_AARCH64_ADD_ABS_LO12_NC`).
+/// Mask of the address bits that name a byte of a 4096-byte page: the meaning of `:lo12:` (ELF for
+/// the Arm 64-bit Architecture, `R_AARCH64_ADD_ABS_LO12_NC`).
 const PAGE_MASK: u64 = 0xfff;
 
 impl ArgSpec {
-    /// The symbol whose address this argument waits for.
+    /// Returns the symbol whose address this argument waits for.
     pub fn wanted_symbol(&self) -> Option<&str> {
         match &self.operand {
             Operand::Symbol(symbol) => Some(&symbol.name),

@@ -1,6 +1,7 @@
-//! Reads an argument's value from registers and memory, as the program that is compiled for it does.
+//! Reads an argument's value from registers and memory, as the BPF program that is compiled for it
+//! does.
 //!
-//! For tests, and as the plain statement of what an operand means.
+//! For tests, and as the plain statement of an operand's meaning.
 
 use std::fmt;
 
@@ -12,29 +13,29 @@ use elf::ProcAddr;
 
 /// The registers of a thread that hit a probe.
 pub trait Registers {
-    /// All 64 bits of a register, or nothing if its value is not known.
+    /// Returns all 64 bits of a register; `None` if its value is not known.
     fn register(&self, register: Register) -> Option<u64>;
 }
 
 /// The memory of the process that hit a probe.
 pub trait Memory {
-    /// Fills the buffer from this address on; false if not all of it could be read.
+    /// Fills the buffer from this address on; returns false if not all of it could be read.
     fn read(&self, address: ProcAddr, buffer: &mut [u8]) -> bool;
 }
 
-/// An argument's value, by its type.
+/// Value of an argument, by its type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ArgValue {
-    /// Of an unsigned type.
+    /// Value of an unsigned type.
     Unsigned(u64),
-    /// Of a signed type.
+    /// Value of a signed type.
     Signed(i64),
-    /// Of a floating-point type.
+    /// Value of a floating-point type.
     Float(f64),
 }
 
 impl ArgValue {
-    /// The value of a type in these bits; those beyond the type's width are ignored.
+    /// Returns the value of a type in these bits; those beyond the type's width are ignored.
     pub fn from_bits(ty: ArgType, bits: u64) -> Self {
         let bits = ty.extend(bits);
         match ty {
@@ -56,7 +57,8 @@ impl fmt::Display for ArgValue {
     }
 }
 
-/// The value that an argument has with these registers and this memory, with its width and its sign honoured.
+/// Returns the value of an argument with these registers and this memory, with its width and its
+/// sign honoured.
 pub fn value(arg: &ArgSpec, registers: &impl Registers, memory: &impl Memory) -> Result<ArgValue, UsdtError> {
     let bits = match &arg.operand {
         Operand::Register { register, shift } => get(registers, *register)? >> shift,

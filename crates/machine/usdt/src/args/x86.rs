@@ -1,16 +1,17 @@
 //! Operands of x86-64 in AT&T syntax.
 //!
-//! `%reg`, `$constant`, `disp(%base,%index,scale)` with any part left out, where the displacement may hold a symbol:
-//! GNU as manual, "i386-Memory"; which of them compilers write is shown by libbpf's list in `parse_usdt_arg`.
+//! `%reg`, `$constant`, `disp(%base,%index,scale)` with any part left out, where the displacement
+//! may hold a symbol (GNU as manual, "i386-Memory"). libbpf's list in `parse_usdt_arg` shows the
+//! forms that compilers write.
 
 use super::cursor::{Cursor, Sum};
 use super::operand::{Extend, Index, MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
 use crate::registers::{Register, X86Register};
 
-/// The width in bytes of an operand that is no register.
+/// Width in bytes of an operand that is not a register.
 const WORD: u32 = 8;
 
-/// Reads an operand, and the width that it has by itself in bytes.
+/// Reads an operand; returns it with its own width in bytes.
 pub(super) fn operand(text: &str) -> (Operand, u32) {
     let mut cursor = Cursor::new(text);
     let parsed = if cursor.take("$") {
@@ -23,7 +24,7 @@ pub(super) fn operand(text: &str) -> (Operand, u32) {
     (parsed.unwrap_or_else(|| Operand::Unreadable(unknown_form(text))), WORD)
 }
 
-/// A register, or a segment's prefix before an address.
+/// Reads a register, or a segment's prefix before an address.
 fn register(mut cursor: Cursor<'_>) -> (Operand, u32) {
     let unreadable = |reason| (Operand::Unreadable(reason), WORD);
     let Some(name) = register_name(&mut cursor) else {
@@ -43,7 +44,7 @@ fn register(mut cursor: Cursor<'_>) -> (Operand, u32) {
     unreadable(if vector { Unreadable::VectorRegister { name } } else { Unreadable::OtherRegister { name } })
 }
 
-/// `$5`, `$-0x8`, `$symbol+8`.
+/// Reads `$5`, `$-0x8` or `$symbol+8`.
 fn constant(mut cursor: Cursor<'_>) -> Option<Operand> {
     if cursor.is_at_end() {
         return None;
@@ -59,7 +60,7 @@ fn constant(mut cursor: Cursor<'_>) -> Option<Operand> {
     Some(Operand::Symbol(SymbolOperand { name: name.into(), memory, access: SymbolAccess::Address }))
 }
 
-/// `disp(%base,%index,scale)`, or a symbol alone.
+/// Reads `disp(%base,%index,scale)`, or a symbol alone.
 fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     let Sum { symbol, number } = cursor.sum()?;
     let mut memory = MemoryOperand { base: None, index: None, offset: number };
@@ -79,7 +80,7 @@ fn memory(mut cursor: Cursor<'_>) -> Option<Operand> {
     }
 }
 
-/// What stands in the parentheses, up to the closing one. One of the two is there.
+/// Reads the text in the parentheses, and the closing one. At least one of the two is there.
 fn base_and_index(cursor: &mut Cursor<'_>) -> Option<(Option<Register>, Option<Index>)> {
     let base = match register_name(cursor) {
         Some(name) => Some(pointer(name)?),
@@ -101,7 +102,8 @@ fn base_and_index(cursor: &mut Cursor<'_>) -> Option<(Option<Register>, Option<I
     (cursor.take(")") && (base.is_some() || index.is_some())).then_some((base, index))
 }
 
-/// A register that addresses memory. Narrower ones would make an address of 32 bits, which 64-bit programs don't have.
+/// Returns a register that addresses memory. A narrower one would make an address of 32 bits, which
+/// 64-bit programs don't have.
 fn pointer(name: &str) -> Option<Register> {
     let (register, part) = X86Register::parse(name)?;
     (part.size == 8).then_some(Register::X86(register))
@@ -111,7 +113,7 @@ fn register_name<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     cursor.take("%").then(|| cursor.word()).filter(|name| !name.is_empty())
 }
 
-/// The best explanation for an operand that could not be read.
+/// Returns the best explanation for an operand that could not be read.
 fn unknown_form(text: &str) -> Unreadable {
     let lower = text.to_ascii_lowercase();
     if text.contains('@') {

@@ -1,4 +1,5 @@
-//! What arguments are worth: width and sign honoured, addresses made of registers, symbols relative to the code.
+//! Values of arguments: width and sign honoured, addresses made of registers, symbols relative to
+//! the code.
 
 use std::collections::HashMap;
 
@@ -108,7 +109,7 @@ fn what_is_missing_is_named() {
     assert_eq!(error.to_string(), wanted);
 }
 
-/// An argument of a probe at 0x1234 after its symbol was found at 0x1000 below the memory's place in the file.
+/// Returns an argument of a probe at 0x1234, after its symbol was found or not.
 fn resolved(arch: Arch, kind: ElfKind, text: &str, found: SymbolFound) -> ArgSpec {
     let mut arg = parse_args(arch, text).unwrap().remove(0);
     arg.resolve(arch, kind, ElfVaddr(0x1234), found);

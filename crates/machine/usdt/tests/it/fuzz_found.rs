@@ -1,4 +1,4 @@
-//! What the fuzz targets found, as small as it can be reported.
+//! Findings of the fuzz targets, as small as they can be reported.
 
 use elf::symbols::demangle;
 use uapi::Arch;
@@ -13,7 +13,8 @@ fn an_arguments_text_ends_with_no_blank() {
     }
 }
 
-/// Each pair of these took twice as long, up to the depth at which the name was refused: then minutes, were it not refused.
+/// Each further pair doubled the time, up to the depth at which the name was refused; else it would
+/// be minutes.
 #[test]
 fn a_name_that_has_many_meanings_is_refused_soon() {
     for levels in [12, 16, 18, 40, 200] {

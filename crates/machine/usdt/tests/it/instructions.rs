@@ -1,4 +1,4 @@
-//! Which places of real code a breakpoint may stand at, with `objdump` as the witness.
+//! Places of real code where a breakpoint may stand, with `objdump` as the witness.
 #![cfg_attr(target_arch = "x86_64", expect(clippy::unwrap_used, reason = "a test that can't go on fails"))]
 #![cfg(target_arch = "x86_64")]
 
@@ -48,7 +48,7 @@ __attribute__((noinline)) uint64_t checked(uint64_t n, char **all) {
 int main(int argc, char **argv) { return (int)(mixed((uint64_t)argc, 2.0) + checked((uint64_t)argc, argv)); }
 ";
 
-/// Builds a program of the machine's compiler; nothing where there is none.
+/// Builds a program with the machine's compiler; `None` without one.
 fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
@@ -62,19 +62,19 @@ fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     Some((folder, program))
 }
 
-/// The addresses at which instructions begin, as `objdump` has them.
+/// Returns the addresses at which instructions begin, from `objdump`.
 fn listed(program: &Path) -> Option<BTreeSet<u64>> {
     let output = testkit::command("objdump").arg("-d").arg(program).env("LC_ALL", "C").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| {
         let (address, rest) = line.trim_start().split_once(":\t")?;
-        // A line of bytes only goes on with the instruction of the line before.
+        // A line that has only bytes continues the instruction of the line before.
         rest.contains('\t').then(|| u64::from_str_radix(address, 16).ok()).flatten()
     });
     Some(lines.collect())
 }
 
-/// Holds each byte of some functions against the listing.
+/// Compares each byte of some functions with the listing.
 fn compare(program: &Path, names: &[&str]) {
     let bytes = std::fs::read(program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
@@ -110,7 +110,7 @@ fn every_byte_of_a_function_is_a_place_exactly_where_an_instruction_begins() {
     }
 }
 
-/// What has lost its symbols still has its unwind information; what has neither is refused.
+/// A file without symbols still has its unwind information; a file with neither is refused.
 #[test]
 fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
     let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
@@ -136,7 +136,8 @@ fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
     assert!(message.contains("can't be verified") && message.contains(&vaddr.to_string()), "{message}");
 }
 
-/// Where a file's `.eh_frame_hdr` is: its program header of the type `PT_GNU_EH_FRAME` (elf(5)).
+/// Returns the range of a file's `.eh_frame_hdr`: its program header of the type `PT_GNU_EH_FRAME`
+/// (elf(5)).
 fn unwind_table(file: &[u8]) -> std::ops::Range<usize> {
     let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
     let count = usize::from(u16::from_le_bytes(file[56..58].try_into().unwrap()));
@@ -145,8 +146,8 @@ fn unwind_table(file: &[u8]) -> std::ops::Range<usize> {
     number(header + 8)..number(header + 8) + number(header + 32)
 }
 
-/// A table of unwind information that leads anywhere is no error of ours: each of its words is put to what it should not be.
-/// (Found by fuzzing: an entry that lies before all entries.)
+/// A table of unwind information that leads anywhere does no harm: each of its words is set to
+/// wrong values. (Found by fuzzing: an entry that lies before all entries.)
 #[test]
 fn unwind_information_may_say_anything() {
     let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
@@ -166,7 +167,7 @@ fn unwind_information_may_say_anything() {
     }
 }
 
-/// A return probe exchanges what is on top of the stack when its place is hit.
+/// A return probe replaces the top of the stack when its place is hit.
 #[test]
 fn a_return_is_probed_at_entries_only() {
     let Some((_folder, program)) = build(SOURCE, &["-O0"]) else { return };
@@ -177,7 +178,7 @@ fn a_return_is_probed_at_entries_only() {
     for name in ["mixed", "checked", "rare", "main"] {
         let function = functions.named(name).next().unwrap();
         assert_eq!(code.function(function, Aim::Return), Ok(CodePlace::unverified(function.offset)), "{name}");
-        // Behind `endbr64; push rbp; mov rbp, rsp`, of which the first may lack.
+        // Behind `endbr64; push rbp; mov rbp, rsp`, the first of which may be missing.
         let inside = (8..24).map(|within| ElfVaddr(function.vaddr.0 + within));
         let inside: Vec<_> = inside.filter(|&vaddr| code.address(vaddr, Aim::Within(0)).is_ok()).collect();
         assert!(!inside.is_empty(), "{name}");
@@ -185,7 +186,7 @@ fn a_return_is_probed_at_entries_only() {
             assert_eq!(code.address(vaddr, Aim::Return), Err(PlaceFault::NotEntry { vaddr }), "{name}");
         }
     }
-    // Whether there are such parts is the compiler's business.
+    // The compiler decides whether there are such parts.
     let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
     let bytes = std::fs::read(&program).unwrap();
     let image = ElfImage::parse(&bytes).unwrap();
@@ -221,8 +222,8 @@ int main(void) { return 0; }
     assert_eq!(first("wrong"), Err(PlaceFault::Inside { vaddr: ElfVaddr(outer + 2), before, after }));
 }
 
-/// Notes by hand: at a `nop` (of one byte and of four), into the middle of `mov`, at something else than a `nop`, and at a
-/// `nop` in code that no symbol or unwind information names.
+/// Hand-made notes: at a `nop` (of one byte and of four), in the middle of `mov`, at another
+/// instruction than a `nop`, and at a `nop` in code that no symbol or unwind information names.
 #[test]
 fn a_probe_s_place_is_a_nop_that_begins_there() {
     const NOTES: &str = r#"
@@ -255,7 +256,8 @@ int main(void) { return 0; }
     assert_eq!((found.as_slice(), probes.broken), (&wanted[..], 2));
 }
 
-/// Nothing is decoded beyond bytes that are no instruction, and what is too long is not decoded at all.
+/// Decoding ends at bytes that are not an instruction, and a function that is too long is not
+/// decoded at all.
 #[test]
 fn data_among_code_ends_what_is_known() {
     const DATA: &str = r#"
@@ -275,7 +277,7 @@ int main(void) { return 0; }
     let vaddr = |within| ElfVaddr(mixed.vaddr.0 + within);
     assert!(at(0).is_ok() && at(1).is_ok());
     assert_eq!(at(5), Err(PlaceFault::Undecodable { vaddr: vaddr(5), from: vaddr(3) }));
-    // A size beyond the file is that of the file.
+    // A size beyond the file is cut to that of the file.
     let far = code.function(named("endless"), Aim::Within(1));
     assert!(matches!(far, Err(PlaceFault::Inside { .. })), "{far:?}");
     let nowhere = ElfVaddr(u64::MAX);

@@ -1,4 +1,4 @@
-//! Any bytes and any text: no panic, no hang, and what is written can be read again.
+//! Any bytes and any text: no panic, no hang, and written text can be read again.
 
 use crate::elf_files::{DATA, ElfBuilder, NOTES, TEXT, note};
 use elf::ElfImage;
@@ -13,7 +13,7 @@ use uapi::Arch;
 use usdt::UsdtProbes;
 use usdt::args::{Operand, parse_args};
 
-/// Reads all that can be read of a file.
+/// Reads everything in a file.
 fn read_everything(bytes: &[u8]) {
     let Ok(image) = ElfImage::parse(bytes) else {
         return;
@@ -39,7 +39,7 @@ fn real_notes(sections: bool) -> Vec<u8> {
     ElfBuilder { notes: notes.concat(), base: Some(0x11000), symbols, sections, ..ElfBuilder::default() }.build()
 }
 
-/// Operand-like text: the pieces that operands are made of, in any order.
+/// Makes operand-like text: the pieces that operands are made of, in any order.
 fn operand_soup() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "8@",
@@ -98,7 +98,8 @@ proptest! {
         whole in any::<bool>(),
     ) {
         let mut file = real_notes(sections);
-        // The code and the data between the headers and the notes mean nothing, so the damage is done elsewhere.
+        // The code and the data between the headers and the notes do not matter, so the damage is
+        // done elsewhere.
         for (index, byte) in changes {
             let at = index.index(232 + file.len() - NOTES);
             let at = if at < 232 { at } else { NOTES + at - 232 };

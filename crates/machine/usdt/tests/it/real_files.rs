@@ -17,10 +17,10 @@ const FILES: [&str; 6] = [
     "/usr/lib/postgresql/15/bin/postgres",
 ];
 
-/// A note as either side tells it: provider, name, address, semaphore, arguments.
+/// Note as either side prints it: provider, name, address, semaphore, arguments.
 type Printed = (String, String, u64, u64, String);
 
-/// The text that `readelf` prints, or nothing if it is not installed.
+/// Returns the text that `readelf` prints; `None` if it is not installed.
 fn readelf(option: &str, path: &str) -> Option<String> {
     let output = testkit::command("readelf").args([option, "-W", path]).env("LC_ALL", "C").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -169,7 +169,8 @@ fn build_ids_and_functions_are_those_that_readelf_prints() {
     }
 }
 
-/// No compiler or assembler of this machine's files is taken for hostile.
+/// The functions that the compilers and assemblers of this machine's files made are not taken for
+/// hostile.
 #[test]
 fn the_functions_of_real_files_begin_with_an_instruction() {
     let own = std::env::current_exe().unwrap().display().to_string();

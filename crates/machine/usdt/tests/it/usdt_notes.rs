@@ -53,7 +53,7 @@ fn prelinked_files_are_corrected() {
     let place = &places(&UsdtProbes::read(&ElfImage::parse(&bytes).unwrap()), "moved")[0];
     assert_eq!((place.vaddr, place.at.offset()), (ElfVaddr(TEXT + 0x10), FileOffset(0x1010)));
     assert_eq!(place.semaphore.unwrap().vaddr, ElfVaddr(DATA + 4));
-    // A note without a base, and a file without the section, are taken as they are.
+    // A note without a base, and a file without the section, are used as they are.
     let notes = note("spdk", "moved", "", TEXT, 0, 0);
     let bytes = ElfBuilder { notes, base: Some(0x6000), ..ElfBuilder::default() }.build();
     assert_eq!(places(&UsdtProbes::read(&ElfImage::parse(&bytes).unwrap()), "moved")[0].vaddr, ElfVaddr(TEXT));
@@ -158,7 +158,7 @@ fn files_without_notes_have_no_probes() {
     assert!(probes_of(&[]).is_empty());
 }
 
-/// The probes of a file that has these notes and nothing else.
+/// Returns the probes of a file that has these notes and nothing else.
 pub(crate) fn probes_of(notes: &[Vec<u8>]) -> UsdtProbes {
     let bytes = ElfBuilder { notes: notes.concat(), ..ElfBuilder::default() }.build();
     UsdtProbes::read(&ElfImage::parse(&bytes).unwrap())

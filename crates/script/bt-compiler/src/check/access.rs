@@ -1,4 +1,4 @@
-//! Fields, elements, and what pointers point to.
+//! Fields, elements, and pointers' targets.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, Name, ProbeKind};
@@ -10,7 +10,7 @@ use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty, U64};
 
 impl Check<'_, '_> {
-    /// `*pointer`
+    /// Checks `*pointer`.
     pub(super) fn deref(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         // `*&@map` is the map's value, although nothing else can be done with the address.
         if let ast::ExprKind::Unary { op: ast::UnaryOp::AddrOf, operand } = &operand.kind
@@ -26,7 +26,7 @@ impl Check<'_, '_> {
                 let to = (**to).clone();
                 self.read_as(pointer, to, Space::Kernel, span)
             }
-            // bpftrace reads 8 bytes where a number is followed.
+            // bpftrace reads 8 bytes through a number.
             Ty::Int { .. } => {
                 let space = self.space_of(&pointer);
                 Expr::new(U64, ExprKind::Load { addr: Box::new(pointer), space, bits: None }, span)
@@ -38,7 +38,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `&$variable`, where its value is, and `&@map`, which is the map itself: nothing is behind that for a script.
+    /// Checks `&$variable`, the address of its value, and `&@map`, the address of the map itself,
+    /// which scripts can't follow.
     pub(super) fn address_of(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         if let ast::ExprKind::Map(map) = &operand.kind {
             let id = self.map_id(&map.name.text, map.name.span);
@@ -58,7 +59,7 @@ impl Check<'_, '_> {
         Expr::new(ty, kind, span)
     }
 
-    /// Whose memory a number that is used as an address is of.
+    /// Returns the memory that a number used as an address belongs to.
     pub(super) fn space_of(&self, address: &Expr) -> Space {
         match address.ty {
             Ty::Ptr { space, .. } => space,
@@ -67,7 +68,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// What is at an address: read at once if it is a number, when it is used otherwise.
+    /// Reads the value at an address: a number at once, anything else when it is used.
     pub(super) fn read(&mut self, addr: Expr, ty: TypeRef, space: Space, span: Span) -> Expr {
         let ty = self.ty_in(ty, space);
         self.read_as(addr, ty, space, span)
@@ -87,7 +88,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `base.name` and `base->name`; a pointer is followed.
+    /// Checks `base.name` and `base->name`. A pointer is followed.
     pub(super) fn field(&mut self, base: &ast::Expr, name: &Name, span: Span) -> Expr {
         if let ast::ExprKind::Ident(word) = &base.kind
             && (word == "args" || word == "ctx" && self.context.kind == ProbeKind::Iter)
@@ -128,7 +129,7 @@ impl Check<'_, '_> {
         part_of(base, index, offset, ty, span)
     }
 
-    /// A member of a struct, which `base` is, or (with a space) points to.
+    /// Accesses a member of a struct. `base` is the struct, or, with `space`, points to it.
     fn member(&mut self, base: Expr, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Expr {
         let field = match self.types.store.member(ty, &name.text) {
             Ok(field) => field,
@@ -162,7 +163,7 @@ impl Check<'_, '_> {
             return Expr::new(ty, ExprKind::Load { addr, space, bits: Some(bits) }, span);
         }
         let addr = addr.offset(field.byte_offset(), U64);
-        // A flexible array has no size of its own: it is known by where it begins.
+        // A flexible array has no size of its own; its start stands for it.
         if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.types.store.kind(field.ty) {
             return Expr { ty: Ty::Ptr { to: element, space }, span, ..addr };
         }
@@ -188,7 +189,7 @@ impl Check<'_, '_> {
         self.wrong_hint(name.span, format!("struct '{type_name}' has no field named '{}'", name.text), hint)
     }
 
-    /// `tuple.N`
+    /// Checks `tuple.N`.
     pub(super) fn tuple_field(&mut self, base: &ast::Expr, index: u32, span: Span) -> Expr {
         let base = self.expr(base);
         if base.ty == Ty::Unknown {
@@ -214,7 +215,7 @@ impl Check<'_, '_> {
         part_of(base, index, offset, ty, span)
     }
 
-    /// `array[index]` and `pointer[index]`.
+    /// Checks `array[index]` and `pointer[index]`.
     pub(super) fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
         let base = self.expr(base);
         let index = self.integer(index);
@@ -253,7 +254,7 @@ impl Check<'_, '_> {
         }
         match base.kind {
             ExprKind::MemRef { addr, space } => {
-                // A flexible array has no end that is known.
+                // A flexible array has no known end.
                 let index = if index.constant().is_some() || count == 0 {
                     index
                 } else {
@@ -276,7 +277,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// A part of a tuple; of one that is just being made, the part alone.
+/// Returns a part of a tuple; for a tuple just being made, only that part.
 fn part_of(base: Expr, index: usize, offset: u32, ty: Ty, span: Span) -> Expr {
     match base.kind {
         ExprKind::Tuple(mut items) if index < items.len() => items.swap_remove(index),
@@ -287,7 +288,7 @@ fn part_of(base: Expr, index: usize, offset: u32, ty: Ty, span: Span) -> Expr {
     }
 }
 
-/// The address of an element.
+/// Computes the address of an element.
 fn moved(addr: Expr, index: Expr, size: u64, span: Span) -> Expr {
     let step = arithmetic(BinaryOp::Mul, index, Expr::int(size, U64, span), span);
     if let Some(bytes) = step.constant() {

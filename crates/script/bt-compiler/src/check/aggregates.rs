@@ -1,4 +1,4 @@
-//! The functions that only a map can hold: one list.
+//! Table of the functions that only a map can hold.
 
 use bt_lang::Span;
 use bt_lang::ast;
@@ -9,18 +9,18 @@ use crate::map::MapHolds;
 use bt_abi::Aggregation;
 use bt_abi::SeriesOp;
 
-/// One of them.
+/// Function of the table.
 pub(crate) struct Aggregate {
     pub(crate) name: &'static str,
-    /// As in the documentation.
+    /// Signature as in the documentation.
     pub(crate) signature: &'static str,
     pub(crate) doc: &'static str,
-    /// How many arguments, at least and at most.
+    /// Least and greatest number of arguments.
     args: (usize, usize),
     make: fn(&mut Check<'_, '_>, &[ast::Expr], Span, bool) -> Option<Aggregation>,
 }
 
-/// All of them.
+/// All functions.
 pub(crate) const AGGREGATES: &[Aggregate] = &[
     Aggregate {
         name: "count",
@@ -87,7 +87,7 @@ pub(crate) const AGGREGATES: &[Aggregate] = &[
     },
 ];
 
-/// The names of their types, in casts and declarations.
+/// Type names of the functions' results, in casts and declarations.
 pub(crate) const TYPES: &[(&str, Aggregation)] = &[
     ("count_t", Aggregation::Count),
     ("sum_t", Aggregation::Sum { signed: true }),
@@ -102,9 +102,10 @@ pub(crate) const TYPES: &[(&str, Aggregation)] = &[
     ("ustats_t", Aggregation::Stats { signed: false }),
 ];
 
-/// The most buckets of `lhist`.
+/// Limit on the buckets of `lhist`.
 const MAX_LINEAR: u64 = 1000;
-/// A per-CPU value has 32 KiB at most, and a bucket of a series takes 24 bytes.
+/// Limit on the buckets of a series. A per-CPU value has at most 32 KiB, and a bucket takes 24
+/// bytes.
 const MAX_SERIES: u64 = 1000;
 
 pub(super) fn find(name: &str) -> Option<&'static Aggregate> {
@@ -112,7 +113,7 @@ pub(super) fn find(name: &str) -> Option<&'static Aggregate> {
 }
 
 impl Check<'_, '_> {
-    /// `@map[key] = count()` and the like; `span` is the call's, `whole` the assignment's.
+    /// Checks `@map[key] = count()` and the like; `span` is the call's, `whole` the assignment's.
     pub(super) fn aggregate(
         &mut self,
         aggregate: &Aggregate,
@@ -160,7 +161,7 @@ impl Check<'_, '_> {
         Some(Stmt::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
     }
 
-    /// A number that must be known when compiling.
+    /// Checks a number that must be known when compiling.
     fn known(&mut self, arg: &ast::Expr, what: &str) -> Option<u64> {
         let value = self.expr(arg);
         if value.ty.is_unknown() {

@@ -1,4 +1,4 @@
-//! `args`: the fields of a probe's arguments, by name, and all of them as a record.
+//! `args`: a probe's arguments by name, and all of them as a record.
 
 use bt_lang::Span;
 use bt_lang::ast::{Name, ProbeKind};
@@ -10,7 +10,7 @@ use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U64};
 
 impl Check<'_, '_> {
-    /// `args` by itself.
+    /// Checks `args` by itself.
     pub(super) fn args_value(&mut self, span: Span) -> Expr {
         let names: Vec<String> = match self.context.args.clone() {
             Args::Record(format) => format.own_fields().map(|field| field.name.clone()).collect(),
@@ -18,7 +18,7 @@ impl Check<'_, '_> {
             _ => {
                 let (path, function) = (self.context.path.clone(), self.context.function.clone());
                 let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
-                // Where they are not known, asking for any says why.
+                // If they are unknown, the check of an unnamed one reports why.
                 params.map_or_else(|| vec![String::new()], |params| params.into_iter().map(|(name, _)| name).collect())
             }
         };
@@ -35,7 +35,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
-    /// `args.name`
+    /// Checks `args.name`.
     pub(super) fn args_field(&mut self, name: &Name, span: Span) -> Expr {
         match self.context.args.clone() {
             Args::Record(format) => {
@@ -70,7 +70,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// An argument of a user function by its name in the debug information.
+    /// Returns an argument of a user function by its name in the debug information.
     fn user_argument(&mut self, name: &Name, span: Span) -> Expr {
         let (path, function) = (self.context.path.clone(), self.context.function.clone());
         let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
@@ -93,7 +93,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A field of a tracepoint's record.
+    /// Returns a field of a tracepoint's record.
     fn record_value(&mut self, field: &Field, span: Span) -> Expr {
         let (offset, size) = (field.offset, field.size);
         let space = self.context.space;
@@ -144,7 +144,7 @@ impl Check<'_, '_> {
         known.unwrap_or(typeinfo::TypeRef::VOID)
     }
 
-    /// A type by its text in C.
+    /// Finds a type by its text in C.
     fn text_type(&mut self, text: &str, space: Space) -> Option<Ty> {
         let text = bare_type(text);
         if let Some(target) = text.strip_suffix('*') {
@@ -173,7 +173,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// A type's text without words that say nothing about its layout.
+/// Strips words that don't affect the layout from a type's text.
 fn bare_type(text: &str) -> &str {
     let mut text = text.trim();
     for word in ["const ", "volatile ", "__user "] {

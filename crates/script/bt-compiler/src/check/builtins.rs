@@ -1,4 +1,4 @@
-//! Builtins: one list.
+//! Table of the builtins.
 
 use bt_lang::Span;
 use bt_lang::ast::ProbeKind;
@@ -11,19 +11,19 @@ use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U32, U64};
 use bt_abi::{Clock, ValueType};
 
-/// A builtin.
+/// Builtin of the language.
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
     pub(crate) make: fn(&mut Check<'_, '_>, Span) -> Expr,
 }
 
-/// A builtin that a helper gives.
+/// Returns a builtin computed by an intrinsic.
 fn intrinsic(ty: Ty, intrinsic: Intrinsic, span: Span) -> Expr {
     Expr::new(ty, ExprKind::Intrinsic(intrinsic, Vec::new()), span)
 }
 
-/// All of them; `args`, `argN` and `sargN` have rules of their own.
+/// All builtins, except `args`, `argN` and `sargN`, which have rules of their own.
 pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin { name: "pid", doc: "The process's id.", make: |_, span| intrinsic(U32, Intrinsic::Pid, span) },
     Builtin { name: "tid", doc: "The thread's id.", make: |_, span| intrinsic(U32, Intrinsic::Tid, span) },
@@ -128,13 +128,13 @@ impl Check<'_, '_> {
         intrinsic(ty, Intrinsic::CurTask, span)
     }
 
-    /// A field that the thread's `task_struct` leads to.
+    /// Reads a field at the end of a path from the thread's `task_struct`.
     fn task(&mut self, path: &[&str], span: Span) -> Expr {
         let task = self.curtask(span);
         self.task_path(task, path, span)
     }
 
-    /// The same of a task that is given.
+    /// Reads the same field of the task in the call's first argument, if there is one.
     pub(super) fn task_field(&mut self, call: &super::calls::Call<'_>, path: &[&str]) -> Expr {
         match call.args.first() {
             Some(task) => {
@@ -177,7 +177,7 @@ impl Check<'_, '_> {
 
     fn probe_type(&mut self, span: Span) -> Expr {
         let name = match self.context.kind {
-            // The language's reference calls probes of the script itself so.
+            // The language's reference names the script's own probes so.
             ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent => "special",
             kind => kind.name(),
         };
@@ -199,7 +199,7 @@ impl Check<'_, '_> {
                 let Some(name) = &self.context.function else {
                     return intrinsic(Ty::Opaque(ValueType::KernelSymbol), Intrinsic::FuncIp, span);
                 };
-                // Its address, since that is what `ksym` gives, where we may know it.
+                // The address, which `ksym` also gives, if we may read it.
                 match self.inputs.facts.kernel_symbol(name).filter(|address| *address != 0) {
                     Some(address) => Expr::int(address, Ty::Opaque(ValueType::KernelSymbol), span),
                     None => self.string(name.clone().into_bytes(), span),
@@ -209,7 +209,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A builtin that this kind of probe has not.
+    /// Reports a builtin that this kind of probe doesn't have.
     pub(super) fn not_here(&mut self, what: &str, kinds: &str, span: Span) -> Expr {
         let here = self.context.kind.name();
         self.wrong_hint(
@@ -234,7 +234,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A word of the context that holds a value of a type.
+    /// Reads a word of the context as a value of a type.
     pub(super) fn word(&mut self, offset: u32, ty: Ty, span: Span) -> Expr {
         let word = Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span);
         if ty.is_scalar() { self.convert(word, ty, span) } else { word }
@@ -245,12 +245,13 @@ impl Check<'_, '_> {
         if self.context.is_sample() || self.context.has_registers() {
             return intrinsic(ty, Intrinsic::UserMode, span);
         }
-        // Where there are no registers it is known: the script's own probes run for us, all others in the kernel.
+        // Without registers the answer is fixed: the script's own probes run in user code, all
+        // others in the kernel.
         let own = matches!(self.context.kind, ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent);
         Expr::int(u64::from(own), ty, span)
     }
 
-    /// `arg0` and so on.
+    /// Checks `arg0` and so on.
     pub(super) fn argument(&mut self, number: u32, span: Span) -> Expr {
         let regs = registers(self.context.arch);
         match &self.context.args {
@@ -286,7 +287,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `sarg0` and so on: words above the return address.
+    /// Checks `sarg0` and so on: words above the return address.
     pub(super) fn stack_argument(&mut self, number: u32, span: Span) -> Expr {
         if self.context.args != Args::Call {
             return self.not_here(&format!("sarg{number}"), "kprobes and uprobes", span);
@@ -297,7 +298,7 @@ impl Check<'_, '_> {
         Expr::new(U64, ExprKind::Load { addr, space: self.context.space, bits: None }, span)
     }
 
-    /// A number in the smallest type.
+    /// Returns a number in the smallest type.
     pub(super) fn number(value: u64, span: Span) -> Expr {
         Expr::int(value, smallest(value), span)
     }

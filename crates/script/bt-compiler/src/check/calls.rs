@@ -1,4 +1,4 @@
-//! Calls: the list of functions.
+//! Calls, and the table of functions.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name};
@@ -9,20 +9,20 @@ use super::builtins::BUILTINS;
 use crate::hir::Expr;
 use crate::ty::Ty;
 
-/// A call as it stands in the script.
+/// Call as written in the script.
 pub(super) struct Call<'e> {
     pub(super) name: &'e str,
     pub(super) args: &'e [ast::Expr],
     pub(super) span: Span,
 }
 
-/// A function.
+/// Function of the language.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
-    /// As in the documentation.
+    /// Signature as in the documentation.
     pub(crate) signature: &'static str,
     pub(crate) doc: &'static str,
-    /// How many arguments, at least and at most.
+    /// Least and greatest number of arguments.
     args: (usize, usize),
     make: fn(&mut Check<'_, '_>, &Call<'_>) -> Expr,
 }
@@ -31,7 +31,7 @@ const ANY: usize = usize::MAX;
 
 macro_rules! functions {
     ($($name:literal $signature:literal $doc:literal ($least:expr, $most:expr) $make:expr;)*) => {
-        /// All of them.
+        /// All functions of the language.
         pub(crate) const FUNCTIONS: &[Function] =
             &[$(Function { name: $name, signature: $signature, doc: $doc, args: ($least, $most), make: $make },)*];
     };
@@ -113,7 +113,7 @@ functions! {
     "is_literal" "is_literal(value)" "Whether it is written down." (1, 1) |check, call| Expr::int(u64::from(check.is_literal(&call.args[0])), Ty::Bool, call.span);
 }
 
-/// Functions that are known and not there, with what to use in their place.
+/// Known functions that are refused, each with a replacement.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("dw_ustack", "ustack() follows frame pointers; build the program with -fno-omit-frame-pointer"),
     ("override", "dptrace changes nothing in what it traces"),
@@ -121,7 +121,7 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("unwatch", "end the script with exit(), or watch for a shorter time: --for"),
 ];
 
-/// Whether the language has a builtin or function of that name.
+/// Returns true if the language has a builtin or function of that name.
 pub(crate) fn is_word(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| function.name == name) || BUILTINS.iter().any(|builtin| builtin.name == name)
 }

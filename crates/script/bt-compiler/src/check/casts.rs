@@ -9,7 +9,7 @@ use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{Ty, U64};
 
 impl Check<'_, '_> {
-    /// `(type)operand`
+    /// Checks `(type)operand`.
     pub(super) fn cast(&mut self, ty: &ast::Type, operand: &ast::Expr, span: Span) -> Expr {
         let to = self.ast_type(ty);
         let value = self.expr(operand);
@@ -19,7 +19,7 @@ impl Check<'_, '_> {
         self.convert(value, to, span)
     }
 
-    /// A value as another type, as a cast makes it.
+    /// Converts a value to another type, as a cast does.
     pub(super) fn convert(&mut self, value: Expr, to: Ty, span: Span) -> Expr {
         if value.ty == to {
             return Expr { span, ..value };
@@ -42,7 +42,7 @@ impl Check<'_, '_> {
             (Ty::Ptr { to: target, .. }, from) if from.is_scalar() => {
                 let space = self.space_of(&value);
                 let to = Ty::Ptr { to: *target, space };
-                // An address has no sign: a number's own bits are kept.
+                // Addresses have no sign, so a number is not sign-extended.
                 let value = match value.ty {
                     Ty::Int { size, signed: true } if size < 8 => {
                         self.convert(value, Ty::Int { size, signed: false }, span)
@@ -71,7 +71,7 @@ impl Check<'_, '_> {
             (Ty::Array { elem, count }, from) if from.is_number() => {
                 let count = if *count == 0 { from.size() / elem.size().max(1) } else { *count };
                 let to = Ty::Array { elem: elem.clone(), count };
-                // A number that is written down is as wide as it is wanted.
+                // A literal takes the width that is needed.
                 let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
                 if let Some(number) = value.constant().filter(|number| fits(*number)) {
                     let whole = Expr::int(number, U64, span);
@@ -111,7 +111,8 @@ impl Check<'_, '_> {
         self.wrong(span, format!("cannot cast from '{from}' to '{to}'"))
     }
 
-    /// An address from a value: pointers and numbers as they are, places in foreign memory by where they are.
+    /// Returns a value as an address: pointers and numbers as they are, values in foreign memory by
+    /// their address.
     pub(super) fn address(&mut self, value: Expr) -> Option<(Expr, super::super::ty::Space)> {
         let space = self.space_of(&value);
         match value.kind {

@@ -1,4 +1,4 @@
-//! What is answered when compiling: sizes, offsets, and questions about types.
+//! Questions answered when compiling: sizes, offsets and properties of types.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name, TypeOrExpr};
@@ -21,13 +21,14 @@ impl Check<'_, '_> {
         if ty.size() == MAX_SIZE {
             return self.wrong(span, format!("this type has {MAX_SIZE} bytes or more"));
         }
-        // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
+        // A constant of an enumeration is a number of 8 bytes; a value of the enumeration's type
+        // has that type's size.
         let is_constant = matches!(what, TypeOrExpr::Expr(ast::Expr { kind: ast::ExprKind::Ident(name), .. })
             if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
         Expr::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
     }
 
-    /// `offsetof(struct name, a.b)`
+    /// Checks `offsetof(struct name, a.b)`.
     pub(super) fn offset_of(&mut self, of: &TypeOrExpr, path: &[Name], span: Span) -> Expr {
         let (mut at, mut offset) = (self.type_of(of), 0);
         for name in path {
@@ -60,7 +61,7 @@ impl Check<'_, '_> {
         Expr::int(offset, U64, span)
     }
 
-    /// `container_of(pointer, type, member)`
+    /// Checks `container_of(pointer, type, member)`.
     pub(super) fn container_of(&mut self, call: &Call<'_>) -> Expr {
         let pointer = self.expr(&call.args[0]);
         let ast::ExprKind::TypeArg(of) = &call.args[1].kind else {
@@ -83,7 +84,7 @@ impl Check<'_, '_> {
         Expr { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
     }
 
-    /// `typeinfo(x)`: the number of its BTF type, the kind of type, and its name.
+    /// Checks `typeinfo(x)`: the number of its BTF type (always 0), the kind of type, and its name.
     pub(super) fn typeinfo(&mut self, what: &TypeOrExpr, span: Span) -> Expr {
         let ty = self.type_of(what);
         if ty.is_unknown() {
@@ -109,7 +110,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
-    /// The settings by name, those that make a difference here.
+    /// Returns the settings that matter here, as a record with their names.
     pub(super) fn config(&mut self, span: Span) -> Expr {
         let config = self.inputs.config.clone();
         let number = |value: u32| Expr::int(u64::from(value), U64, span);
@@ -139,7 +140,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
-    /// `comptime x`
+    /// Checks `comptime x`.
     pub(super) fn comptime(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         let value = self.expr(operand);
         match value.kind {
@@ -148,7 +149,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `is_str(x)` and its like: looks at the type only.
+    /// Checks `is_str(x)` and the like, which look at the type only.
     pub(super) fn is_kind(&mut self, arg: &ast::Expr, span: Span, is: fn(&Ty) -> bool) -> Expr {
         let ty = self.expr(arg).ty;
         if ty.is_unknown() {
@@ -164,7 +165,7 @@ impl Check<'_, '_> {
         )
     }
 
-    /// Whether a text is written in the script, here or in a `#define`.
+    /// Returns true if a text is written in the script, directly or in a `#define`.
     pub(super) fn is_written(&self, arg: &ast::Expr) -> bool {
         match &arg.kind {
             ast::ExprKind::Str(_) => true,
@@ -176,7 +177,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// `a.b.c` as names.
+/// Returns `a.b.c` as a list of names.
 fn member_path(expr: &ast::Expr) -> Option<Vec<Name>> {
     match &expr.kind {
         ast::ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),

@@ -1,4 +1,4 @@
-//! Functions that send events, and those on whole maps.
+//! Functions that send events, and functions on whole maps.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, Name};
@@ -10,13 +10,13 @@ use crate::map::MapHolds;
 use crate::ty::{I64, Ty, U64};
 use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
 
-/// The largest event.
+/// Limit on an event's size in bytes.
 const MAX_EVENT: u32 = 32_000;
-/// How many strings `join` prints: bpftrace's number.
+/// Limit on the strings that `join` prints, as in bpftrace.
 const JOIN_STRINGS: u32 = 16;
 
 impl Check<'_, '_> {
-    /// A statement that sends an event.
+    /// Builds a statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Expr>, span: Span) -> Expr {
         let args: Vec<Expr> = args.into_iter().map(Expr::ended).collect();
         let types: Vec<_> = args.iter().map(|arg| self.types.value_type(&arg.ty)).collect();
@@ -31,7 +31,7 @@ impl Check<'_, '_> {
         Expr::statement(vec![Stmt::Event { action, args }], span)
     }
 
-    /// The format and the values that it shows.
+    /// Checks a call's format; returns its pieces and the values that it shows.
     pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Expr>)> {
         let text = self.expr(&call.args[0]);
         let ExprKind::Str(text) = &text.kind else {
@@ -101,7 +101,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `fail(format, ...)`: a mistake in the script's own words, with what is known when compiling.
+    /// Checks `fail(format, ...)`: reports a mistake in the script's own words, with values known
+    /// when compiling.
     pub(super) fn fail(&mut self, call: &Call<'_>) -> Expr {
         let Some((format, values)) = self.formatted(call) else {
             return Expr::new(Ty::Void, ExprKind::Error, call.span);
@@ -145,7 +146,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// What an assertion says when it does not hold.
+    /// Builds the statement that reports a failed assertion.
     pub(super) fn assertion(&mut self, message: Expr, span: Span) -> Stmt {
         let format = format::parse(b"assert failed: %s").unwrap_or_default();
         let sent = self.event(ActionKind::Printf { format, to: PrintTo::Error }, vec![message], span);
@@ -161,7 +162,7 @@ impl Check<'_, '_> {
         self.leave(code, call.span)
     }
 
-    /// Ends the script with a status.
+    /// Ends the script with an exit status.
     pub(super) fn leave(&mut self, code: Expr, span: Span) -> Expr {
         let mut sent = self.event(ActionKind::Exit, vec![code], span);
         if let ExprKind::Block { stmts, .. } = &mut sent.kind {
@@ -195,7 +196,7 @@ impl Check<'_, '_> {
         Expr::statement(vec![Stmt::Join { action, argv, space }], call.span)
     }
 
-    /// `print`: a map, an element of one, or a value.
+    /// Checks `print` of a map, an element of one, or a value.
     pub(super) fn print(&mut self, call: &Call<'_>) -> Expr {
         let (arg, span) = (&call.args[0], call.span);
         if let ast::ExprKind::Map(map) = &arg.kind {
@@ -222,7 +223,7 @@ impl Check<'_, '_> {
             let Some(key_ty) = self.map(id).key.clone() else {
                 return Expr::new(Ty::Void, ExprKind::Error, span);
             };
-            // The event's key has the form of the map's own.
+            // The event's key has the form of the map's keys.
             let shown = Expr { ty: key_ty, ..key.clone() };
             let mut args = vec![Expr { kind: cast_kind(key), ..shown }];
             if let Some(MapHolds::Scalar(_)) = self.map(id).value {
@@ -257,7 +258,7 @@ impl Check<'_, '_> {
         self.event(kind, Vec::new(), call.span)
     }
 
-    /// The map and key of `f(@map, key)` and `f(@map[key])`.
+    /// Returns the map and key of `f(@map, key)` and `f(@map[key])`.
     fn element_of(&mut self, call: &Call<'_>, key: Option<&ast::Expr>) -> Option<(usize, Expr)> {
         let (id, map) = self.map_argument(&call.args[0], call.name)?;
         if !self.require_map(id, call.args[0].span) {
@@ -345,15 +346,15 @@ impl Check<'_, '_> {
     }
 }
 
-/// The kind of a key, for an expression of the map's own key type.
+/// Returns a key's kind for an expression of the map's own key type.
 fn cast_kind(key: Expr) -> ExprKind {
     if key.ty.is_scalar() && key.constant().is_none() { ExprKind::Convert(Box::new(key)) } else { key.kind }
 }
 
-/// Makes texts that are written in the script (each value states that) and shown by `%s` a part of the format. So they are
-/// printed as they are, escapes of terminals included, and take no room in the event. Other constants are not the script's
-/// words: the names that `probe` and `func` stand for come from foreign files, and are escaped as what a traced program writes
-/// is.
+/// Merges texts written in the script (marked by each value's flag) and shown by a plain `%s` into
+/// the format. They are printed as they are, terminal escapes included, and take no room in the
+/// event. Other constants are not the script's words. The texts of `probe` and `func` come from
+/// foreign files, so they are escaped like a traced program's text.
 fn with_own_texts(
     pieces: Vec<FormatPiece>,
     mut values: impl Iterator<Item = (Expr, bool)>,

@@ -7,10 +7,11 @@ use super::{Check, MAX_DEPTH};
 use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::ty::{MAX_PARTS, Ty, U64};
 
-/// This many bytes of a text or name count as an expression, since each copy of the expression keeps them.
+/// Bytes of a text or name that count as one expression, since each copy of the expression keeps
+/// them.
 const TEXT: usize = 32;
 
-/// The bytes of a literal's text, or of a name.
+/// Returns the length in bytes of a literal's text, or of a name.
 fn written(expr: &ast::Expr) -> usize {
     match &expr.kind {
         ast::ExprKind::Str(text) => text.len(),
@@ -103,7 +104,8 @@ impl Check<'_, '_> {
         })
     }
 
-    /// A tuple or record, if it has not too many parts. Its type is made when that is known.
+    /// Builds a tuple or record, unless it has too many parts. Its type is built only after that
+    /// check.
     pub(super) fn whole(&mut self, items: Vec<Expr>, span: Span, ty: impl FnOnce(&[Expr]) -> Ty) -> Expr {
         let parts: usize = items.iter().map(|item| item.ty.all_parts()).sum();
         if parts > MAX_PARTS {
@@ -112,7 +114,7 @@ impl Check<'_, '_> {
         Expr::new(ty(&items), ExprKind::Tuple(items), span)
     }
 
-    /// An element of a tuple.
+    /// Checks an element of a tuple.
     fn part(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         match &value.ty {
@@ -138,7 +140,8 @@ impl Check<'_, '_> {
         self.choose(cond, then, otherwise, span)
     }
 
-    /// `a ?: b`. A number is computed once. A value in memory is in the tree twice: for the truth test, and as the value.
+    /// Checks `a ?: b`. A number is computed once. A value in memory is in the tree twice: for the
+    /// truth test, and as the value.
     fn elvis(&mut self, value: Expr, otherwise: Expr, made: usize, span: Span) -> Expr {
         let both_scalar = value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
         if let (true, Some(ty)) = (both_scalar, value.ty.join(&otherwise.ty)) {
@@ -169,7 +172,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// An `if` with a value: a block in each branch.
+    /// Checks an `if` with a value, which has a block in each branch.
     fn if_value(&mut self, chain: &If, span: Span) -> Expr {
         let has_value = chain.arms.iter().any(|(_, block)| block.value.is_some());
         if !has_value {
@@ -226,7 +229,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// A block of statements with a value; no block if there are no statements.
+/// Builds a block of statements with a value; without statements, returns the value itself.
 fn block_of(stmts: Vec<Stmt>, value: Expr) -> Expr {
     if stmts.is_empty() {
         return value;
@@ -236,8 +239,8 @@ fn block_of(stmts: Vec<Stmt>, value: Expr) -> Expr {
 }
 
 impl Expr {
-    /// A text in C's memory with room for an end: an array of characters may be full, and what has no end in its room counts
-    /// as cut.
+    /// Gives a text in C's memory room for a NUL. An array of characters may be full, and a text
+    /// without NUL in its room counts as cut.
     pub(super) fn ended(self) -> Self {
         match (&self.kind, &self.ty) {
             (ExprKind::MemRef { .. }, Ty::Str(size)) => {
@@ -248,14 +251,14 @@ impl Expr {
         }
     }
 
-    /// Statements without a value.
+    /// Builds an expression from statements without a value.
     pub(super) fn statement(stmts: Vec<Stmt>, span: Span) -> Self {
         let value = Box::new(Self::int(0, Ty::Void, span));
         Self::new(Ty::Void, ExprKind::Block { stmts, value }, span)
     }
 }
 
-/// The smallest type that holds a number.
+/// Returns the smallest type that holds a number.
 pub(super) fn smallest(value: u64) -> Ty {
     let size = match value {
         0..=0xff => 1,

@@ -1,12 +1,12 @@
-//! Formats of `printf` and its like: what `%` and the letters behind it say.
+//! Formats of `printf` and the like: `%` and the letters behind it.
 
 use crate::ty::Ty;
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
-/// How many bytes of a number count, by the word before the letter.
+/// Number of bytes of an integer that are shown, by the length modifier before the letter.
 const LENGTHS: [(&[u8], u8); 6] = [(b"hh", 1), (b"h", 2), (b"ll", 8), (b"l", 8), (b"j", 8), (b"z", 8)];
 
-/// A format taken apart, or what is wrong with it.
+/// Parses a format; an error is a description of the mistake.
 pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
         }
         let (spec, end) = match spec(format, at) {
             Ok(found) => found,
-            // A percent sign that stands alone (`%d% busy`), as SPDK's sched.bt has it, is one.
+            // A lone percent sign (`%d% busy`), as in SPDK's sched.bt, stands for itself.
             Err(_) if !format.get(at).is_some_and(u8::is_ascii_graphic) => {
                 text.push(b'%');
                 continue;
@@ -43,7 +43,7 @@ pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
     Ok(pieces)
 }
 
-/// One specifier, from behind its `%`; where it ends.
+/// Parses the specifier behind a `%`; returns it and its end.
 fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
     let mut spec = FormatSpec::default();
     let peek = |at: usize| format.get(at).copied().unwrap_or(0);
@@ -101,12 +101,12 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
     Ok((spec, at))
 }
 
-/// What stands behind a word, if it stands there.
+/// Returns the rest behind a word, if the word is at this position.
 fn rest_is<'f>(format: &'f [u8], at: usize, word: &[u8]) -> Option<&'f [u8]> {
     format.get(at..)?.strip_prefix(word)
 }
 
-/// Whether a value can be shown so; what is wanted, if not.
+/// Checks that the specifier can show a value of the type; an error names the wanted type.
 pub(super) fn accepts(spec: &FormatSpec, ty: &Ty) -> Result<(), &'static str> {
     match spec.conversion {
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => match ty {

@@ -1,4 +1,4 @@
-//! Functions that give numbers, and those that are answered when compiling.
+//! Functions that give numbers, and functions answered when compiling.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, ProbeKind};
@@ -14,11 +14,11 @@ use bt_abi::{Clock, StackMode, ValueType};
 use typeinfo::NameKind;
 use uapi::perf::MAX_STACK_DEPTH;
 
-/// The deepest stack that a script can ask for.
+/// Limit on the depth of a stack that a script can ask for.
 const MAX_FRAMES: u64 = MAX_STACK_DEPTH as u64;
 
 impl Check<'_, '_> {
-    /// The text of a string that is written down.
+    /// Returns the text of a string literal, or reports that it is none.
     pub(super) fn literal(&mut self, arg: &ast::Expr, what: &str) -> Option<String> {
         let value = self.expr(arg);
         match value.kind {
@@ -107,8 +107,9 @@ impl Check<'_, '_> {
         Expr::new(U64, ExprKind::Error, span)
     }
 
-    /// `percpu_kaddr(name[, cpu])`: as the kernel's own `per_cpu_ptr` has it (`include/asm-generic/percpu.h`), the symbol's
-    /// address and the CPU's distance, which is a word of a table. A CPU that is not there has no address: 0.
+    /// Checks `percpu_kaddr(name[, cpu])`. Like the kernel's own `per_cpu_ptr`
+    /// (`include/asm-generic/percpu.h`), it adds the CPU's word of an offset table to the symbol's
+    /// address. A CPU that does not exist has the address 0.
     pub(super) fn percpu_kaddr(&mut self, call: &Call<'_>) -> Expr {
         let span = call.span;
         let Some(name) = self.literal(&call.args[0], "percpu_kaddr") else {
@@ -159,8 +160,9 @@ impl Check<'_, '_> {
         }
     }
 
-    /// How far the probe's file is from where it says itself that it should be: a program that is independent of its place
-    /// and a library lie elsewhere in each process. It is the distance of the probe's own place.
+    /// Returns the distance between the file's addresses in the process and in the file itself.
+    /// Libraries and position-independent programs lie elsewhere in each process. The probe's own
+    /// place gives the distance; `None` if the probe has no single place.
     fn loaded_at(&self, span: Span) -> Option<Expr> {
         let vaddr = self.context.vaddr?;
         let here = if self.context.kind == ProbeKind::Uprobe {
@@ -327,7 +329,7 @@ impl Check<'_, '_> {
         self.retyped(value, Ty::Opaque(ValueType::CgroupPath { hierarchy: hierarchy.into() }), call)
     }
 
-    /// `getopt(name, default)`: what `--name=value` says.
+    /// Checks `getopt(name, default)`, the value of `--name=value`.
     pub(super) fn getopt(&mut self, call: &Call<'_>) -> Expr {
         let Some(name) = self.literal(&call.args[0], "getopt") else {
             return Expr::error(call.span);
@@ -361,7 +363,7 @@ impl Check<'_, '_> {
             (ExprKind::Int(_), _, None) => {
                 let hint = format!("write --{name}=NUMBER, as one word");
                 self.wrong_hint(call.span, format!("the option --{name} needs a value"), hint);
-                // What is wrong with it is no reason to reject what is done with it.
+                // This error is no reason to reject uses of the value.
                 Expr { span: call.span, ..default.clone() }
             }
             (ExprKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
@@ -414,7 +416,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Where a register is in the context.
+/// Returns a register's offset in the context.
 fn register(name: &str, context: &super::Context) -> Option<u32> {
     let regs = registers(context.arch);
     match name {
@@ -426,7 +428,7 @@ fn register(name: &str, context: &super::Context) -> Option<u32> {
         let number: u32 = name.strip_prefix(['r', 'x'])?.parse().ok()?;
         return (number < 31).then_some(number * 8);
     }
-    // The kernel's names of x86-64 registers in pt_regs have no r in front.
+    // The kernel's names of x86-64 registers in pt_regs have no leading r.
     let long = match name {
         "ax" | "bx" | "cx" | "dx" | "si" | "di" | "bp" => format!("r{name}"),
         _ => name.to_owned(),

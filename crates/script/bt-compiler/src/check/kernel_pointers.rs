@@ -1,5 +1,5 @@
-//! Functions that take a pointer whose type the verifier must know: it follows the pointer from the context on, so the script
-//! must write the whole path to it in the call.
+//! Functions that take a pointer whose type the verifier must know. The verifier follows the
+//! pointer from the context on, so the script must write the whole path to it in the call.
 
 use bt_lang::Span;
 use bt_lang::ast::ProbeKind;
@@ -10,11 +10,12 @@ use super::calls::Call;
 use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{Space, Ty, U64};
 
-/// The enumeration that names the machine's system calls, where the program that compiles has put one into the script.
+/// Name of the enumeration of the machine's system calls, if the compiler's caller has added one to
+/// the script.
 const CALLS: &str = "dptrace_syscall";
 
 impl Check<'_, '_> {
-    /// `path(path[, length])`
+    /// Checks `path(path[, length])`.
     pub(super) fn path(&mut self, call: &Call<'_>) -> Expr {
         let (room, limit) = self.text_room(call.args.get(1), call.name);
         let ty = Ty::Str(room.max(1));
@@ -24,12 +25,12 @@ impl Check<'_, '_> {
         self.with_kernel_pointer(call, "path", ty, Intrinsic::Path)
     }
 
-    /// `socket_cookie(socket)`
+    /// Checks `socket_cookie(socket)`.
     pub(super) fn socket_cookie(&mut self, call: &Call<'_>) -> Expr {
         self.with_kernel_pointer(call, "sock", U64, Intrinsic::SocketCookie)
     }
 
-    /// A call of such a function with a pointer to a `struct record`.
+    /// Checks a call of such a function with a pointer to a `struct record`.
     fn with_kernel_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Intrinsic) -> Expr {
         if !self.gets_pointers() {
             return self.not_here(call.name, "fentry, fexit and iter probes", call.span);
@@ -40,7 +41,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `syscall_name(number)`
+    /// Checks `syscall_name(number)`.
     pub(super) fn syscall_name(&mut self, call: &Call<'_>) -> Expr {
         let value = self.integer(&call.args[0]);
         match self.types.find_type(NameKind::Enum, CALLS) {
@@ -52,12 +53,13 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Whether the kernel gives such programs pointers whose types it knows.
+    /// Returns true if the kernel gives such programs pointers whose types it knows.
     fn gets_pointers(&self) -> bool {
         matches!(self.context.kind, ProbeKind::Fentry | ProbeKind::Fexit | ProbeKind::Iter)
     }
 
-    /// The address of a struct that the kernel can follow, from the struct or a pointer to it.
+    /// Returns the address of a struct that the kernel can follow. The argument is the struct or a
+    /// pointer to it.
     fn kernel_pointer(&mut self, call: &Call<'_>, record: &str) -> Option<Expr> {
         let span = call.args[0].span;
         let value = self.expr(&call.args[0]);
@@ -93,7 +95,8 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether the kernel knows what is there: a word of the probe's own context, or what such pointers lead to.
+/// Returns true if the kernel knows the type there: a word of the probe's own context, or memory
+/// that such pointers lead to.
 fn is_followed(place: &Expr) -> bool {
     match &place.kind {
         ExprKind::Ctx { size: 8, .. } | ExprKind::Intrinsic(Intrinsic::CurTask, _) => true,

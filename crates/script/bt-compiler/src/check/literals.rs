@@ -15,7 +15,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Str(size), ExprKind::Str(bytes), span)
     }
 
-    /// A bare name: a builtin, a constant of the script's or an enumeration's.
+    /// Checks a bare name: a builtin, or a constant of the script, an enumeration or a header.
     pub(super) fn ident(&mut self, name: &str, span: Span) -> Expr {
         let plain = name.strip_prefix("__builtin_").unwrap_or(name);
         if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
@@ -56,7 +56,7 @@ impl Check<'_, '_> {
         self.wrong_hint(span, format!("unknown identifier: '{name}'"), hint)
     }
 
-    /// `arg0` and `sarg0`.
+    /// Checks `arg0` and `sarg0`.
     fn numbered(&mut self, name: &str, span: Span) -> Option<Expr> {
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
         if let Some(number) = number("arg") {
@@ -76,7 +76,7 @@ impl Check<'_, '_> {
         Some(Expr::int(value.cast_unsigned(), ty, span))
     }
 
-    /// `$1`: a number if it looks like one, a string otherwise; 0 if there is none.
+    /// Checks `$1`: a number if it looks like one, else a string; 0 if it is missing.
     pub(super) fn positional(&mut self, number: u32, span: Span) -> Expr {
         let Some(text) = self.param(number) else {
             return Expr::int(0, smallest(0), span);
@@ -90,12 +90,12 @@ impl Check<'_, '_> {
 
     pub(super) fn param(&self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
-        // `--name=value` is for getopt.
+        // Arguments of the form `--name=value` are for getopt.
         self.inputs.facts.params().iter().filter(|param| !param.starts_with("--")).nth(index).cloned()
     }
 }
 
-/// A number as written on the command line.
+/// Parses a number as written on the command line.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

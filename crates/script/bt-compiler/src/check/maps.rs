@@ -1,4 +1,4 @@
-//! Maps: their keys, reading and writing them.
+//! Maps: their keys, and reads and writes of them.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, MapRef};
@@ -9,7 +9,7 @@ use crate::map::{MapHolds, MapInfo};
 use crate::ty::{I64, Ty, U64, read_type};
 
 impl Check<'_, '_> {
-    /// The map of this name, a new one if there is none.
+    /// Returns the map of this name, a new one if there is none.
     pub(super) fn map_id(&mut self, name: &str, span: Span) -> MapId {
         if let Some(known) = self.tables.maps.iter().position(|map| map.name == name) {
             return known;
@@ -18,7 +18,7 @@ impl Check<'_, '_> {
         self.tables.maps.len() - 1
     }
 
-    /// The key of one use of a map, which its type takes part in making.
+    /// Checks the key in one use of a map; its type is joined into that of the map's keys.
     pub(super) fn key(&mut self, map: MapId, keys: &[ast::Expr], span: Span) -> Expr {
         let values: Vec<Expr> = keys.iter().map(|key| self.expr(key)).collect();
         let key = match values.len() {
@@ -48,7 +48,7 @@ impl Check<'_, '_> {
             (Some(known), ty) => known.join(ty),
         };
         match joined {
-            // While parts are unknown the map's key is left open.
+            // The map's key is left open while parts are unknown.
             Some(ty) if !ty.is_unknown() => self.tables.maps[map].key = Some(ty),
             Some(_) => {}
             None => {
@@ -63,7 +63,7 @@ impl Check<'_, '_> {
         key
     }
 
-    /// What reading the map gives, if it can be read and is known.
+    /// Returns the type of a read from the map; `None` if it is unknown or can't be read.
     pub(super) fn map_read_type(&self, map: MapId) -> Option<Ty> {
         match &self.map(map).value {
             Some(MapHolds::Scalar(ty)) => Some(ty.clone()),
@@ -72,7 +72,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A map as a value.
+    /// Checks a map used as a value.
     pub(super) fn map_read(&mut self, map: &MapRef, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
         let name = &map.name.text;
@@ -84,7 +84,7 @@ impl Check<'_, '_> {
             );
         }
         if self.map(id).value.is_none() {
-            // Keys are looked at for their own mistakes.
+            // The keys are checked for mistakes of their own.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
             self.tables.maps[id].read_open = true;
             self.undefined_map(name, span);
@@ -105,7 +105,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// That what the map holds is no single value.
+    /// Reports that the map's contents are no single value.
     pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Expr {
         let Some(MapHolds::Agg(agg)) = &self.map(map).value else {
             return self.impossible(span, "a map whose value can't be read and is no aggregation");
@@ -114,7 +114,7 @@ impl Check<'_, '_> {
         self.wrong_hint(span, message, "print() can show it")
     }
 
-    /// `@map[keys] = value`, and with an operator.
+    /// Checks `@map[keys] = value`, also with an operator.
     pub(super) fn assign_map(
         &mut self,
         map: &MapRef,
@@ -132,7 +132,8 @@ impl Check<'_, '_> {
             out.extend(self.aggregate(aggregate, id, key, args, (value.span, whole)));
             return;
         }
-        // A block, a macro's body mostly, that ends in such a call: its statements, and then the assignment.
+        // A block, mostly a macro's body, that ends in such a call: its statements, then the
+        // assignment.
         if op.is_none()
             && let ast::ExprKind::Block(block) = &value.kind
             && let Some(last) = block.value.as_deref().filter(|last| ends_in_aggregate(last))
@@ -147,7 +148,7 @@ impl Check<'_, '_> {
             out.extend(stmts);
             return;
         }
-        // What is read by the value comes before what the assignment says of the map.
+        // Reads in the value come first: the assignment's effect on the map's type follows.
         let value = match op {
             Some(op) => {
                 let right = self.expr(value);
@@ -167,8 +168,8 @@ impl Check<'_, '_> {
         out.push(Stmt::SetMap { map: id, key, value, span: whole });
     }
 
-    /// A value for a map. Whether the map itself takes part in it is noted: if nothing else says what the map holds, it holds
-    /// numbers, as with `+=`.
+    /// Checks a value for a map, and notes if the map itself takes part in it. If nothing else
+    /// determines what the map holds, it holds numbers, as with `+=`.
     fn own_value(&mut self, map: MapId, value: &ast::Expr) -> Expr {
         let before = std::mem::take(&mut self.tables.maps[map].read_open);
         let value = self.expr(value);
@@ -178,7 +179,7 @@ impl Check<'_, '_> {
         value
     }
 
-    /// That the map is given this value.
+    /// Records that the map is given this value.
     pub(super) fn give_value(&mut self, map: MapId, value: &Expr, span: Span) {
         match &value.ty {
             Ty::Void | Ty::Agg(_) => {
@@ -192,7 +193,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// That the map holds values of a type.
+    /// Records that the map holds values of a type.
     fn join_value(&mut self, map: MapId, ty: &Ty, span: Span) {
         let name = self.map(map).name.clone();
         let joined = match &self.map(map).value {
@@ -223,7 +224,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `@map++` and the like.
+    /// Checks `@map++` and the like.
     pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
         let signed = by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
@@ -241,7 +242,7 @@ impl Check<'_, '_> {
         Expr::new(ty, ExprKind::StepMap { map: id, key: Box::new(key), by, post }, span)
     }
 
-    /// A map named as an argument: its number, and its keys.
+    /// Returns the number and the reference of a map named as an argument.
     pub(super) fn map_argument<'e>(&mut self, arg: &'e ast::Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
         if let ast::ExprKind::Map(map) = &arg.kind {
             Some((self.map_id(&map.name.text, map.name.span), map))
@@ -251,9 +252,9 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A map that is given no value anywhere.
+    /// Reports a map that gets no value anywhere.
     pub(super) fn undefined_map(&mut self, name: &str, span: Span) {
-        // A probe that is not there could be the one that gives it a value.
+        // A missing probe could be the one that gives it a value.
         if self.tables.lacks_probes || !self.diagnostics.would_keep(span) {
             return;
         }
@@ -265,7 +266,7 @@ impl Check<'_, '_> {
         self.wrong_hint(span, format!("undefined map: @{name}"), hint);
     }
 
-    /// That a map which is only asked about exists.
+    /// Returns true if the map has a value somewhere; reports it otherwise.
     pub(super) fn require_map(&mut self, map: MapId, span: Span) -> bool {
         let known = self.map(map).value.is_some();
         if !known {
@@ -276,7 +277,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether it is a call of a function that only a map can hold, or a block that ends in one.
+/// Returns true for a call of a function that only a map can hold, or a block that ends in one.
 fn ends_in_aggregate(value: &ast::Expr) -> bool {
     match &value.kind {
         ast::ExprKind::Call { func, .. } => super::aggregates::find(&func.text).is_some(),

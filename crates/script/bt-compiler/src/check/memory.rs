@@ -1,4 +1,4 @@
-//! Functions that read and make values in memory.
+//! Functions that read or build values in memory.
 
 use bt_lang::ast::{self, BinaryOp};
 
@@ -8,11 +8,13 @@ use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{I64, Space, Ty, U64};
 use bt_abi::ValueType;
 
-/// The longest string that can be asked for: a per-CPU value has 32 KiB, and an event's offsets 15 bits.
+/// Limit on a string's size in bytes. A per-CPU value has 32 KiB, and an event's offsets have 15
+/// bits.
 const MAX_STR: u32 = 16 << 10;
 
 impl Check<'_, '_> {
-    /// A length that is written down limits the room; any other limits what is read.
+    /// Returns a value's room and, for a length known only at run time, the limit on the bytes
+    /// read. A literal length sets the room, up to `most`; any other sets the limit.
     fn length(&mut self, arg: Option<&ast::Expr>, most: u32, what: &str) -> (u32, Option<Expr>) {
         let Some(arg) = arg else {
             return (most, None);
@@ -29,7 +31,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The room of a string that a function makes, and the limit that is known at run time only.
+    /// Returns the room of a string that a function builds, and the limit that is known only at run
+    /// time.
     pub(super) fn text_room(&mut self, arg: Option<&ast::Expr>, what: &str) -> (u32, Option<Expr>) {
         let most = self.inputs.config.max_strlen.min(MAX_STR);
         self.length(arg, most, what)
@@ -37,7 +40,8 @@ impl Check<'_, '_> {
 
     pub(super) fn str_call(&mut self, call: &Call<'_>) -> Expr {
         let (span, most) = (call.span, self.inputs.config.max_strlen.min(MAX_STR));
-        // `str($1)`: a parameter's text, whatever it looks like; `str($1 + 2)`: without its first two bytes.
+        // `str($1)` is a parameter's text even if it looks like a number; `str($1 + 2)` is the text
+        // without its first two bytes.
         if let Some((number, skipped)) = self.text_of_param(&call.args[0]) {
             let mut text = self.param(number).unwrap_or_default().into_bytes();
             text.drain(..skipped.min(text.len()));
@@ -46,10 +50,12 @@ impl Check<'_, '_> {
             return self.string(text, span);
         }
         let value = self.expr(&call.args[0]);
-        // As in bpftrace, a length that is given counts the end; a string that is cut by the setting has none.
+        // As in bpftrace, an explicit length includes the NUL; a string cut by the setting has
+        // none.
         let (length, limit) = self.length(call.args.get(1), most, call.name);
         let room = length.max(1);
-        // A length that is as long as strings get is a length nevertheless: what it leaves out is not missed.
+        // A length equal to the limit still counts as explicit: a text cut there is not marked as
+        // cut.
         let limit = match call.args.get(1).map(|arg| &arg.kind) {
             Some(ast::ExprKind::Int(int)) if int.value == u64::from(most) => Some(Expr::int(int.value, U64, span)),
             _ => limit,
@@ -78,7 +84,7 @@ impl Check<'_, '_> {
         Expr::new(ty, ExprKind::Intrinsic(Intrinsic::ReadStr(space), args), span)
     }
 
-    /// A parameter's number, and how many bytes of its text are left out.
+    /// Returns the number of a parameter used as text, and the number of leading bytes skipped.
     fn text_of_param(&mut self, arg: &ast::Expr) -> Option<(u32, usize)> {
         match &arg.kind {
             ast::ExprKind::Positional(number) => Some((*number, 0)),
@@ -86,7 +92,7 @@ impl Check<'_, '_> {
                 let ast::ExprKind::Positional(number) = left.kind else {
                     return None;
                 };
-                // Of a number it is an address.
+                // For a parameter that is a number, the sum is an address.
                 self.param(number).filter(|text| super::literals::number(text).is_none())?;
                 let skipped = self.integer(right).constant()?;
                 Some((number, usize::try_from(skipped).unwrap_or(usize::MAX)))
@@ -182,7 +188,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::Contains, vec![text, part]), call.span)
     }
 
-    /// `strstr(text, part)`: where the part begins, -1 if it is not there.
+    /// Checks `strstr(text, part)`: the offset of the part, or -1.
     pub(super) fn strstr(&mut self, call: &Call<'_>) -> Expr {
         let text = self.text_argument(&call.args[0], "strstr");
         let part = self.text_argument(&call.args[1], "strstr");
@@ -206,14 +212,14 @@ impl Check<'_, '_> {
         if let (ExprKind::Str(left), ExprKind::Str(right)) = (&left.kind, &right.kind) {
             return self.string([left.as_slice(), right].concat(), call.span);
         }
-        // A variable that is joined to itself grows from round to round, and after a few of them no more.
+        // A variable appended to itself grows in each round, but only up to a limit.
         let (first, second) = (left.ty.size(), right.ty.size());
         let most = self.inputs.config.max_strlen.min(MAX_STR).max(first).max(second);
         let room = (first + second).next_power_of_two().min(most);
         Expr::new(Ty::Str(room), ExprKind::Intrinsic(Intrinsic::Concat, vec![left, right]), call.span)
     }
 
-    /// `memcmp(a, b, count)`: of any two values, as they lie in memory.
+    /// Checks `memcmp(a, b, count)` of any two values, by their bytes in memory.
     pub(super) fn memcmp(&mut self, call: &Call<'_>) -> Expr {
         let (left, right) = (self.expr(&call.args[0]), self.expr(&call.args[1]));
         let count = self.integer(&call.args[2]);
@@ -229,7 +235,8 @@ impl Check<'_, '_> {
         Expr::new(I64, ExprKind::Intrinsic(Intrinsic::MemCmp, vec![left, right, count]), call.span)
     }
 
-    /// `write_user(address, value, count)`, where the value may be given by its address: `&$value`.
+    /// Checks `write_user(address, value, count)`, where the value may be given by its address:
+    /// `&$value`.
     pub(super) fn write_user(&mut self, call: &Call<'_>) -> Expr {
         if !self.inputs.facts.allows_unsafe() {
             let message = "write_user() is unsafe. To use you need the --unsafe flag";

@@ -1,8 +1,8 @@
-//! The type checker: from the syntax tree of a probe's body to the typed tree.
+//! Type checker: from the syntax tree of a probe's body to the typed tree.
 //!
-//! All probes together determine what a map holds, and a variable may be used before the assignment that widens it. So all
-//! bodies are checked in rounds, until the types of maps and variables no longer change; mistakes are reported in the last
-//! round only, all of them.
+//! All probes together determine what a map holds, and a variable may be used before the assignment
+//! that widens it. So all bodies are checked in rounds until the types of maps and variables no
+//! longer change. Mistakes are reported only in the last round.
 #![expect(clippy::unused_self, reason = "what makes an expression is asked of the checker, whatever it needs to know")]
 
 mod access;
@@ -44,39 +44,43 @@ pub(crate) use aggregates::AGGREGATES;
 pub(crate) use builtins::BUILTINS;
 pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
 
-/// Counts expressions and statements. A short script can expand to many: `unroll` copies bodies, macros are substituted.
+/// Counter of expressions and statements. A short script can expand to many: `unroll` copies
+/// bodies, macros are substituted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeBudget {
-    /// In all bodies.
+    /// Number in all bodies.
     all: usize,
-    /// In this one.
+    /// Number in this body.
     body: usize,
 }
 
-/// How many a body may have: the kernel looks at a million instructions at most (`BPF_COMPLEXITY_LIMIT_INSNS`).
+/// Limit on the expressions and statements of a body. The kernel looks at a million instructions at
+/// most (`BPF_COMPLEXITY_LIMIT_INSNS`).
 const MAX_BODY: usize = 100_000;
-/// How many all may have: one body can stand for thousands of probes that have their arguments in different places.
+/// Limit on the expressions and statements of all bodies. One body can stand for thousands of
+/// probes with arguments in different places.
 const MAX_ALL: usize = 1_000_000;
 
-/// What is known of a variable.
+/// Facts about a variable.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct VarInfo {
     pub(crate) name: String,
     pub(crate) ty: Ty,
-    /// Whether the type was written down, so that it does not grow.
+    /// True if the type was declared, so that it does not grow.
     pub(crate) fixed: bool,
 }
 
-/// A checked body.
+/// Checked body.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Body {
     pub(crate) stmts: Vec<Stmt>,
     pub(crate) vars: Vec<VarInfo>,
-    /// Variables that are first set in a block and used behind it, as bpftrace had it up to 0.21: they live in the whole body.
+    /// Variables first set in a block and used behind it, as bpftrace allowed up to 0.21. They live
+    /// in the whole body.
     pub(crate) hoisted: HashSet<String>,
 }
 
-/// Checks one program's body, in one round.
+/// Checker of one program's body in one round.
 pub(crate) struct Check<'c, 'f> {
     inputs: &'c Inputs<'f>,
     types: &'c mut Types<'f>,
@@ -84,24 +88,25 @@ pub(crate) struct Check<'c, 'f> {
     diagnostics: &'c mut Diagnostics,
     budget: &'c mut NodeBudget,
     context: &'c Context,
-    /// All variables of the program, in the order of their declarations, which is the same in each round.
+    /// All variables of the program, in the order of their declarations, which is the same in each
+    /// round.
     vars: Vec<VarInfo>,
-    /// How many variables were met in this round.
+    /// Number of variables met in this round.
     met: usize,
-    /// See [`Body::hoisted`].
+    /// Variables that live in the whole body: see [`Body::hoisted`].
     hoisted: HashSet<String>,
     scopes: Vec<HashMap<String, VarId>>,
     loops: u32,
     depth: u32,
-    /// The calls of the macros that we are in, from the outermost.
+    /// Calls of the macros around the current place, outermost first.
     callers: Vec<Span>,
 }
 
-/// How deep calls, macros' bodies and unrolled loops may nest.
+/// Limit on the nesting of calls, macros' bodies and unrolled loops.
 const MAX_DEPTH: u32 = 200;
 
 impl<'c, 'f> Check<'c, 'f> {
-    /// Begins a round, with what the round before knew.
+    /// Starts a round from the results of the round before.
     pub(crate) fn new(
         ctx: &'c mut CompileCtx<'f>,
         budget: &'c mut NodeBudget,
@@ -127,7 +132,7 @@ impl<'c, 'f> Check<'c, 'f> {
         }
     }
 
-    /// Checks a probe.
+    /// Checks a probe's body and its predicate.
     pub(crate) fn probe(mut self, predicate: Option<&ast::Expr>, body: &ast::Block) -> Body {
         let mut stmts = self.block(body);
         if let Some(predicate) = predicate {
@@ -137,19 +142,20 @@ impl<'c, 'f> Check<'c, 'f> {
         Body { stmts, vars: self.vars, hoisted: self.hoisted }
     }
 
-    /// Reports a mistake, and returns an expression in place of what is wrong.
+    /// Reports a mistake, and returns an error expression in its place.
     fn wrong(&mut self, span: Span, message: impl Into<String>) -> Expr {
         self.report(Diagnostic::error(message, span));
         Expr::error(span)
     }
 
-    /// As [`Check::wrong`], with a hint.
+    /// Reports a mistake as [`Check::wrong`] does, with a hint.
     fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Expr {
         self.report(Diagnostic::error(message, span).with_hint(hint));
         Expr::error(span)
     }
 
-    /// Records a state that the parser or this pass has ruled out, and returns an expression in its place.
+    /// Records a state that the parser or this pass has ruled out, and returns an error expression
+    /// in its place.
     #[track_caller]
     fn impossible(&mut self, span: Span, what: &'static str) -> Expr {
         self.diagnostics.internal(Impossible::new(what, span));
@@ -163,7 +169,7 @@ impl<'c, 'f> Check<'c, 'f> {
         self.diagnostics.report(diagnostic);
     }
 
-    /// Runs in a block. One that does not stand where its expression stands is a macro's body.
+    /// Runs a check in a block. A block outside its expression's place is a macro's body.
     fn within<T>(&mut self, at: Span, block: Span, run: impl FnOnce(&mut Self) -> T) -> T {
         let is_macro = block.start < at.start || at.end < block.end;
         if is_macro {
@@ -176,7 +182,7 @@ impl<'c, 'f> Check<'c, 'f> {
         done
     }
 
-    /// Charges expressions and statements to the budget; whether it lasts.
+    /// Charges expressions and statements to the budget; returns false if it is exceeded.
     fn charge(&mut self, nodes: usize, span: Span) -> bool {
         let before = self.budget.fits();
         self.budget.all += nodes;
@@ -189,7 +195,7 @@ impl<'c, 'f> Check<'c, 'f> {
         fits
     }
 
-    /// What reads a definition within a body.
+    /// Returns the definer for a definition within a body.
     fn definer(&mut self) -> Definer<'_, 'f> {
         Definer { types: self.types, diagnostics: self.diagnostics }
     }

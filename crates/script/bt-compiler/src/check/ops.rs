@@ -45,7 +45,7 @@ impl Check<'_, '_> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         if left.ty.is_unknown() || right.ty.is_unknown() {
-            // The operand's mistake is reported already; the type of a comparison is known nevertheless.
+            // The operand's mistake is reported already; the type of a comparison is still known.
             return if is_comparison(op) { Expr::new(Ty::Bool, ExprKind::Error, span) } else { Expr::error(span) };
         }
         match (&left.ty, &right.ty) {
@@ -91,7 +91,7 @@ impl Check<'_, '_> {
         Expr::new(Ty::Bool, ExprKind::MemEq { left: Box::new(left), right: Box::new(right), negate }, span)
     }
 
-    /// A pointer and a number of elements.
+    /// Moves a pointer by a number of elements.
     fn move_pointer(&mut self, op: BinaryOp, pointer: Expr, by: Expr, span: Span) -> Expr {
         let ty = pointer.ty.clone();
         let Ty::Ptr { to, .. } = ty else {
@@ -108,7 +108,7 @@ impl Check<'_, '_> {
         Expr::new(ty, kind, span)
     }
 
-    /// How far `++` moves a value of a type: a pointer, by what it points to.
+    /// Returns the distance that `++` moves a value of a type: for a pointer, its target's size.
     pub(super) fn step_of(&self, ty: &Ty) -> i64 {
         match ty {
             Ty::Ptr { to, .. } if !to.is_void() => {
@@ -118,7 +118,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `++` and `--`.
+    /// Checks `++` and `--`.
     pub(super) fn step(&mut self, operand: &ast::Expr, by: i64, post: bool, span: Span) -> Expr {
         match &operand.kind {
             ast::ExprKind::Var(name) => {
@@ -131,7 +131,7 @@ impl Check<'_, '_> {
                     let name = self.type_name(&value.ty);
                     return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
                 }
-                // What is counted outgrows the type that its first value had.
+                // A counter outgrows the type of its first value.
                 if let Ty::Int { signed, .. } = value.ty {
                     let wide = Expr::int(0, Ty::Int { size: 8, signed }, span);
                     if !self.vars[var].fixed {
@@ -150,13 +150,13 @@ pub(super) fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }
 
-/// An operation on two numbers.
+/// Builds an operation on two numbers, and folds it if both are constants.
 pub(super) fn arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
-    // As bpftrace's manual has it: a sign on either side is one of the result, and a difference always has one. Addresses
-    // have none.
+    // As in bpftrace's manual, the result is signed if either side is, and a difference always is.
+    // Addresses have no sign.
     let numbers = left.ty.is_number() && right.ty.is_number();
     let signed = numbers && (left.ty.is_signed() || right.ty.is_signed() || op == BinaryOp::Sub);
-    // A shift's sign is that of what is shifted.
+    // A shift has the sign of the value shifted.
     let signed = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { left.ty.is_signed() } else { signed };
     let ty = if is_comparison(op) { Ty::Bool } else { Ty::Int { size: 8, signed } };
     let known = left.constant().zip(right.constant()).and_then(|(l, r)| fold::binary(op, l, r, signed));
@@ -170,7 +170,7 @@ pub(super) fn arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> E
     }
 }
 
-/// The smallest signed type that holds a number.
+/// Returns the smallest signed type that holds a number.
 fn smallest_signed(value: i64) -> Ty {
     let size = match value {
         -0x80..=0x7f => 1,

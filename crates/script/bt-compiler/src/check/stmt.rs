@@ -7,11 +7,11 @@ use super::{Check, MAX_DEPTH};
 use crate::hir::{Expr, ExprKind, Stmt};
 use crate::ty::{I64, Ty};
 
-/// How often a loop may be written out.
+/// Limit on the copies of an unrolled loop.
 const MAX_UNROLL: u64 = 100;
 
 impl Check<'_, '_> {
-    /// A block in a scope of its own.
+    /// Checks a block in a scope of its own.
     pub(super) fn block(&mut self, block: &Block) -> Vec<Stmt> {
         self.scoped(|check| check.stmts(&block.stmts))
     }
@@ -55,7 +55,7 @@ impl Check<'_, '_> {
             }
             StmtKind::Break => out.push(Stmt::Break),
             StmtKind::Continue => out.push(Stmt::Continue),
-            // What a test returns is its result, which is sent as a status is.
+            // A test's returned value is its result, which is sent as an exit status.
             StmtKind::Return(Some(value)) if self.context.kind == ProbeKind::Test => {
                 let code = self.integer(value);
                 let code = self.convert(code, I64, value.span);
@@ -64,7 +64,8 @@ impl Check<'_, '_> {
             }
             StmtKind::Return(value) => {
                 if let Some(value) = value {
-                    // A probe's value goes nowhere; it is still looked at, for its mistakes and effects.
+                    // A probe's returned value is unused, but still checked for its mistakes and
+                    // effects.
                     let value = self.expr(value);
                     out.push(Stmt::Expr(value));
                 }
@@ -101,7 +102,7 @@ impl Check<'_, '_> {
                 let value = self.fit(id, var.span, value);
                 out.push(Stmt::SetVar { var: id, value });
             }
-            // In a loop it begins anew at each turn.
+            // In a loop the variable starts anew at each turn.
             None => out.push(Stmt::SetVar { var: id, value: Expr::int(0, Ty::Unknown, var.span) }),
         }
     }
@@ -132,7 +133,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// An expression that stands as a statement.
+    /// Checks an expression used as a statement.
     fn effect(&mut self, expr: &ast::Expr, out: &mut Vec<Stmt>) {
         match &expr.kind {
             ast::ExprKind::If(chain) => out.extend(self.if_stmt(chain)),
@@ -154,7 +155,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A chain of conditions as nested ones. Branches whose condition is known are left out.
+    /// Turns a chain of conditions into nested ones. Branches that a known condition rules out are
+    /// left out.
     pub(super) fn if_stmt(&mut self, chain: &If) -> Vec<Stmt> {
         let mut arms = Vec::new();
         let mut last = Vec::new();
@@ -200,7 +202,7 @@ impl Check<'_, '_> {
         if self.depth > MAX_DEPTH {
             self.wrong(count.span, "loops nest too deep");
         } else {
-            // Each turn has variables of its own.
+            // Each turn has its own variables.
             let mut turns: Vec<Vec<Stmt>> = Vec::new();
             while (turns.len() as u64) < times && self.charge(1, count.span) {
                 turns.push(self.loop_body(|check| check.block(body)));
@@ -265,7 +267,7 @@ impl Check<'_, '_> {
         out.push(Stmt::EachKey { var, map: id, body });
     }
 
-    /// A condition: any number, pointer or string; strings are true unless empty.
+    /// Checks a condition: any number, pointer or string. Strings are true unless empty.
     pub(super) fn condition(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         self.truth(value)
@@ -291,7 +293,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A number.
+    /// Checks an expression that must be a number.
     pub(super) fn integer(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         if value.ty.is_number() || value.ty.is_unknown() {
@@ -302,7 +304,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether nothing behind a statement is reached.
+/// Returns true if nothing behind a statement can be reached.
 fn leaves(stmt: &ast::Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => true,

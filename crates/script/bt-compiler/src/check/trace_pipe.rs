@@ -6,7 +6,7 @@ use crate::hir::{Expr, ExprKind, Stmt};
 use crate::ty::Ty;
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
-/// How many values the kernel takes (`MAX_BPRINTF_VARARGS` of `linux/bpf.h`).
+/// Limit on the values that the kernel takes (`MAX_BPRINTF_VARARGS` of `linux/bpf.h`).
 const MAX_VALUES: usize = 12;
 
 impl Check<'_, '_> {
@@ -48,8 +48,9 @@ impl Check<'_, '_> {
     }
 }
 
-/// A conversion as the kernel has it (`bpf_bprintf_prepare` in `kernel/bpf/helpers.c`): numbers are words, and a width
-/// stands in the format.
+/// Formats a conversion for the kernel (`bpf_bprintf_prepare` in `kernel/bpf/helpers.c`). Numbers
+/// are words, and a width is in the format itself. Returns `None` if the kernel has no such
+/// conversion.
 fn kernel_spec(spec: &FormatSpec) -> Option<String> {
     let width = match spec.width {
         None => String::new(),

@@ -9,7 +9,7 @@ use crate::ty::{Space, Ty};
 use crate::types::{MAX_ARRAY, tag};
 use bt_abi::ValueType;
 
-/// A definition within a body counts as this many expressions.
+/// Number of expressions that a definition within a body counts as.
 const INLINE: usize = 100;
 
 impl Check<'_, '_> {
@@ -17,14 +17,14 @@ impl Check<'_, '_> {
         self.types.ty_in(ty, space)
     }
 
-    /// A type as written. One of whose values nothing is known, not even a size, is refused.
+    /// Checks a type as written. A type whose values have no known size is refused.
     pub(super) fn ast_type(&mut self, ty: &ast::Type) -> Ty {
         let before = self.diagnostics.refused;
         let found = self.any_type(ty);
         if self.diagnostics.refused == before { self.complete(found, ty.span) } else { found }
     }
 
-    /// A type of which values can be made; others are refused.
+    /// Checks that a type can have values; others are refused.
     fn complete(&mut self, found: Ty, span: Span) -> Ty {
         if found.is_unknown() {
             self.wrong_hint(
@@ -94,7 +94,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A type of C by a name without a tag.
+    /// Finds a type of C by a name without a tag.
     pub(super) fn c_name(&mut self, name: &str) -> Option<TypeRef> {
         if let Some(found) = self.types.known_type(NameKind::Typedef, name) {
             return Some(found);
@@ -117,7 +117,7 @@ impl Check<'_, '_> {
         self.wrong_hint(span, format!("cannot resolve unknown type \"{name}\""), hint);
     }
 
-    /// A type as written, as one of C, if it is one.
+    /// Checks a type as written, as a type of C; `None` if it is none.
     pub(super) fn c_type(&mut self, ty: &ast::Type) -> Option<TypeRef> {
         match &ty.kind {
             AstKind::Name(name) if name == "string" => self.types.store.base("char").ok().flatten(),
@@ -130,7 +130,7 @@ impl Check<'_, '_> {
             }
             AstKind::Tagged(kind, name) => self.tagged(*kind, &name.text, ty.span),
             AstKind::Pointer(target) => {
-                // A pointer to a struct that nobody defines is an address like others.
+                // A pointer to an undefined struct is still an address.
                 let target = match &target.kind {
                     AstKind::Tagged(kind, name) => match self.find_type(name_kind(*kind), &name.text) {
                         Some(found) => found,
@@ -160,7 +160,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The type of C that is the compiler's, where there is one.
+    /// Returns the type of C for one of the compiler's, if there is one.
     pub(super) fn c_of(&mut self, ty: &Ty) -> Option<TypeRef> {
         match ty {
             Ty::Int { size, signed } => {
@@ -175,8 +175,9 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A type by its tag or name: as [`Types::find_type`](crate::types::Types::find_type), and then those of the traced file. What the script itself
-    /// defines comes first, and the file before the kernel.
+    /// Finds a type by its tag or name, as [`Types::find_type`](crate::types::Types::find_type)
+    /// does, but also in the traced file. The script's own definitions come first, then the file,
+    /// then the kernel.
     fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
         if let Some(found) = self.types.known_type(kind, name) {
             return Some(found);
@@ -203,7 +204,7 @@ impl Check<'_, '_> {
         found
     }
 
-    /// The type of what may be a type or an expression.
+    /// Returns the type of a type or an expression.
     pub(super) fn type_of(&mut self, what: &TypeOrExpr) -> Ty {
         match what {
             TypeOrExpr::Type(ty) => self.ast_type(ty),
@@ -217,7 +218,7 @@ impl Check<'_, '_> {
                 if let ast::ExprKind::Map(map) = &expr.kind
                     && map.keys.is_empty()
                 {
-                    // `typeof(@map)` is that of the key where the map has one.
+                    // `typeof(@map)` is the key's type if the map has keys.
                     let id = self.map_id(&map.name.text, map.name.span);
                     match self.map(id).key.clone() {
                         Some(Ty::Void) | None => {}
@@ -229,7 +230,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// As messages and `typeinfo` have it.
+    /// Returns the type's name in messages and in `typeinfo`.
     pub(super) fn type_name(&self, ty: &Ty) -> String {
         match ty {
             Ty::Unknown => "none".to_owned(),

@@ -8,7 +8,7 @@ use crate::hir::{Expr, ExprKind, VarId};
 use crate::ty::Ty;
 
 impl Check<'_, '_> {
-    /// Runs within a scope of its own.
+    /// Runs a check within a scope of its own.
     pub(super) fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(std::collections::HashMap::new());
         let done = run(self);
@@ -20,7 +20,8 @@ impl Check<'_, '_> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name).copied())
     }
 
-    /// A new variable in the innermost scope. In later rounds it is the one of the round before, with what is known of it.
+    /// Declares a variable in the innermost scope. In later rounds it is the one of the round
+    /// before, with its type.
     pub(super) fn declare(&mut self, name: &str, ty: Option<Ty>) -> VarId {
         let id = self.met;
         self.met += 1;
@@ -29,11 +30,12 @@ impl Check<'_, '_> {
             let name = name.to_owned();
             self.vars.push(VarInfo { name, ty: ty.unwrap_or(Ty::Unknown), fixed });
         } else if self.vars[id].name != name {
-            // Another branch was taken than in the round before.
+            // The round before took another branch.
             self.vars.truncate(id);
             return self.redeclare(name, ty);
         } else if let Some(ty) = ty {
-            // A string's or array's declared size can come from the first value; keep the larger.
+            // A declared string's or array's size can come from the first value; the larger one is
+            // kept.
             let known = &self.vars[id].ty;
             self.vars[id].ty = known.join(&ty).unwrap_or(ty);
             self.vars[id].fixed = fixed;
@@ -55,7 +57,7 @@ impl Check<'_, '_> {
         &self.vars[var].ty
     }
 
-    /// The variable's value.
+    /// Returns a variable's value.
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Expr {
         if let Some(var) = self.find_var(name) {
             let ty = self.vars[var].ty.clone();
@@ -64,7 +66,7 @@ impl Check<'_, '_> {
             }
             Expr::new(ty, ExprKind::Var(var), span)
         } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
-            // The next round has it.
+            // The next round declares it in the whole body.
             Expr::error(span)
         } else if !self.diagnostics.would_keep(span) {
             Expr::error(span)
@@ -79,7 +81,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Sets a variable's type by a value that it is given; says which variable it is, and the value as the variable holds it.
+    /// Widens a variable's type for a value assigned to it. Returns the variable, and the value as
+    /// the variable holds it.
     pub(super) fn assign_var(&mut self, name: &Name, value: Expr) -> (VarId, Expr) {
         let var = match self.find_var(&name.text) {
             Some(var) => var,
@@ -89,7 +92,8 @@ impl Check<'_, '_> {
         (var, value)
     }
 
-    /// As [`Check::widen`]; a number that is computed becomes one of the variable's own width, as in C.
+    /// Widens the variable as [`Check::widen`] does. A computed number is converted to a declared
+    /// variable's width, as in C.
     pub(super) fn fit(&mut self, var: VarId, span: Span, value: Expr) -> Expr {
         let VarInfo { ty, fixed, .. } = self.vars[var].clone();
         let (Ty::Int { size: to, signed: to_signed }, Ty::Int { size: from, signed }) = (&ty, &value.ty) else {
@@ -113,7 +117,7 @@ impl Check<'_, '_> {
         self.convert(value, ty, span)
     }
 
-    /// Makes a variable's type fit a value, or says that it doesn't.
+    /// Widens a variable's type to fit a value, or reports that it can't.
     pub(super) fn widen(&mut self, var: VarId, span: Span, value: &Expr) {
         let (known, new) = (&self.vars[var].ty, &value.ty);
         if let Ty::Agg(_) = new {
@@ -141,7 +145,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Whether a value fits a type that was written down: a constant by its value.
+    /// Returns true if a value fits a declared type; a constant is judged by its value.
     pub(super) fn fits(&self, value: &Expr, ty: &Ty) -> bool {
         match (value.constant(), ty) {
             (Some(number), Ty::Int { size, signed }) => crate::fold::narrow(number, *size, *signed) == number,

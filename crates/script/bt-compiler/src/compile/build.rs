@@ -1,4 +1,5 @@
-//! The end of the road: the checked bodies' programs, the kernel maps that they need, and the tables of the runtime.
+//! Last pass: the programs of the checked bodies, the kernel maps that they need, and the runtime's
+//! tables.
 
 use bpf_insn::{MapDef, MapKind};
 use bt_lang::Diagnostic;
@@ -19,7 +20,7 @@ use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::map::Lock;
 use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
 
-/// Emits everything.
+/// Emits all programs and builds the script.
 pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> Script {
     let mut script = Script::default();
     script.module.license = ctx.inputs.config.license;
@@ -91,7 +92,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     script
 }
 
-/// Numbers the maps of actions without the map `ours`, which [`Script::maps`] does not have.
+/// Renumbers the maps of actions as if the map `ours` were missing, as it is in [`Script::maps`].
 fn leave_out(ours: usize, actions: &mut [Action]) {
     for action in actions {
         if let ActionKind::PrintMap { map }
@@ -149,7 +150,7 @@ fn maps(ctx: &CompileCtx<'_>, scratch: ScratchSizes, wants_zeros: bool) -> Vec<M
         MapDef::new(LOST, MapKind::Array, 4, size_of::<LostCounters>() as u32, 1),
     ];
     maps.extend(scratch.maps(ctx.inputs.facts.possible_cpus()));
-    // What is made in a map may be a number.
+    // A value built in a map may be a number of 8 bytes.
     let mut zeros = 8;
     for map in &ctx.tables.maps {
         let def = map_def(&ctx.inputs, map);
@@ -182,7 +183,8 @@ fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
         (false, true) => MapKind::LruHash,
         (false, false) => MapKind::Hash,
     };
-    // A value for each CPU would be set aside for as many as the machine can have: those are taken when they come.
+    // One value for each CPU would be set aside for the full number of entries. Large entries are
+    // allocated when added.
     let large = is_per_cpu(map) || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
     let flags = if large && !lru && entries > 1 { NO_PREALLOC } else { 0 };
     MapDef::new(&emit::bpf_name(&map.name), kind, key_size, value_size, entries).with_flags(flags)

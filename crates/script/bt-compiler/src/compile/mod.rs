@@ -1,4 +1,4 @@
-//! The passes in their order.
+//! Passes in their order.
 
 mod build;
 mod open_maps;
@@ -22,22 +22,24 @@ use crate::facts::{TargetFacts, TracedProcess};
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::{Config, Script};
 
-/// What compiling gives.
+/// Result of compiling a script.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The script, if nothing is wrong.
+    /// Compiled script; `None` if there are errors.
     pub script: Option<Script>,
     /// Errors and warnings, by place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most rounds in which all bodies are checked. What a map is given by another one is known a round later, where the other
-/// one comes behind it.
+/// Limit on the rounds in which all bodies are checked. A type that depends on one found later in
+/// the script is known only a round later.
 const MAX_ROUNDS: usize = 16;
-/// The longest string where maps' keys have no room for the usual ones, so that two of them are a key.
+/// Default length of strings in bytes where map keys have no room for the usual one, so that two of
+/// them fit in a key.
 const SHORT_STRING: u32 = 240;
 
-/// A probe's body for one context: it becomes one program, with all places that this is attached to.
+/// Body of a probe for one context. It becomes one program, with all places that this is attached
+/// to.
 struct ProgramInstance<'p> {
     probe: &'p Probe,
     context: Context,
@@ -45,14 +47,15 @@ struct ProgramInstance<'p> {
     btf: Option<BtfTarget>,
     targets: Vec<(Target, Span)>,
     body: Body,
-    /// Whether it is the script's own; we add probes that follow forks.
+    /// True if it is the script's own; we add probes that follow forks.
     is_own: bool,
 }
 
 /// Compiles a script.
 ///
 /// # Panics
-/// With debug assertions, where a pass meets a state that should be impossible. Without them, that is an error diagnostic.
+/// Panics with debug assertions if a pass meets a state that should be impossible. Without them,
+/// that is an error diagnostic.
 pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
     let outside = defined(&program, facts);
@@ -67,7 +70,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     report(finish(ctx, &instances))
 }
 
-/// What was compiled; with debug assertions a panic in place of an internal error.
+/// Returns the result; with debug assertions, panics in place of an internal error.
 fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
     if let Some(impossible) = impossible {
         debug_assert!(false, "{impossible}");
@@ -75,7 +78,7 @@ fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
     compiled
 }
 
-/// All passes up to the typed trees. The first `own_items` items are the script's own.
+/// Runs all passes up to the typed trees. The first `own_items` items are the script's own.
 fn check_program<'p>(
     (program, used): (&'p Program, &[UsedBuiltins]),
     facts: &'p dyn TargetFacts,
@@ -96,7 +99,7 @@ fn check_program<'p>(
     (ctx, instances)
 }
 
-/// Emits the checked bodies, if nothing is wrong with them.
+/// Emits the checked bodies, if there are no errors.
 fn finish(mut ctx: CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> (Compiled, Option<Impossible>) {
     let script = if ctx.diagnostics.has_errors() { None } else { Some(build::build(&mut ctx, instances)) };
     let script = script.filter(|_| !ctx.diagnostics.has_errors());
@@ -104,14 +107,15 @@ fn finish(mut ctx: CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> (Compil
     (Compiled { script, diagnostics }, impossible)
 }
 
-/// What is defined from outside, where the script asks. Without it scripts take the structs that they bring for kernels
-/// whose types are not known, and which differ from this kernel's.
+/// Returns the names defined from outside, if the script asks for any. Without them, scripts use
+/// structs of their own, meant for kernels without type information; these differ from this
+/// kernel's.
 fn defined(program: &Program, facts: &dyn TargetFacts) -> &'static [&'static str] {
     let asks = program.items.iter().any(|item| matches!(item.kind, ItemKind::Directive(_)));
     if asks && facts.kernel_btf().is_some() { &["BPFTRACE_HAVE_BTF"] } else { &[] }
 }
 
-/// The settings: the script's, and those of the environment.
+/// Collects the settings of the script and of the environment.
 fn settings(facts: &dyn TargetFacts, program: &Program, diagnostics: &mut Diagnostics) -> Config {
     let mut config = Config::default();
     if !facts.kernel().large_keys {
@@ -124,14 +128,14 @@ fn settings(facts: &dyn TargetFacts, program: &Program, diagnostics: &mut Diagno
             }
         }
     }
-    // The environment comes last: it changes what a script was written with.
+    // The environment comes last, since it overrides the script's own settings.
     for fact in facts.environment() {
         settings::environment(&mut config, &fact.name, &fact.value, diagnostics.list());
     }
     config
 }
 
-/// The script's own types and constants, and the maps that it declares.
+/// Records the script's own types and constants, and the maps that it declares.
 fn take_definitions(ctx: &mut CompileCtx<'_>, program: &Program) {
     for item in &program.items {
         match &item.kind {
@@ -163,7 +167,7 @@ fn refuse(diagnostics: &mut Diagnostics, name: &Name, what: &str, instead: &str)
     diagnostics.list().push(Diagnostic::error(format!("{what} not supported"), name.span).with_hint(instead));
 }
 
-/// `let @map = kind(entries);`
+/// Records a declaration `let @map = kind(entries);`.
 fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
     let known = DeclaredKind::NAMES.iter().find(|(name, _)| *name == decl.kind.text);
     let Some((_, kind)) = known else {
@@ -181,7 +185,8 @@ fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
     ctx.tables.maps.push(MapInfo { name, declared: Some((*kind, entries)), span: decl.map.span, ..MapInfo::default() });
 }
 
-/// The programs to make: one for all targets of a probe that have equal contexts. And the probes that nothing is left of.
+/// Resolves the probes to programs: one for all targets of a probe that have equal contexts. Also
+/// returns the probes left without any program.
 fn instances<'p>(
     ctx: &mut CompileCtx<'_>,
     (program, used): (&'p Program, &[UsedBuiltins]),
@@ -223,7 +228,7 @@ fn instances<'p>(
     (instances, dropped)
 }
 
-/// The script's own settings of how much it may be: probes, and programs for them.
+/// Checks the script's own limits on its probes and on its programs.
 fn check_limits(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) {
     let own = || instances.iter().filter(|instance| instance.is_own);
     let probes = own().map(|instance| instance.targets.len()).sum();
@@ -240,7 +245,8 @@ fn check_limits(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) {
     }
 }
 
-/// Checks all bodies until no type changes, and then once more for their mistakes. Types that change even then are one.
+/// Checks all bodies until no type changes, and then once more to report mistakes. Types that still
+/// change are a mistake.
 fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>], dropped: &[&Probe]) {
     let mut known = ctx.diagnostics.list().len();
     for round in 0..=MAX_ROUNDS {
@@ -257,7 +263,7 @@ fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>], droppe
         let changed = changed_map(&before, &ctx.tables.maps).or(changed);
         if ctx.diagnostics.last_round {
             if let Some((name, span)) = changed.filter(|_| round == MAX_ROUNDS) {
-                // Mistakes that this round found may come of types that are not known yet.
+                // Mistakes of this round may come from types not known yet.
                 ctx.diagnostics.list().truncate(known);
                 report_endless(ctx, &name, span);
             }
@@ -269,7 +275,7 @@ fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>], droppe
     }
 }
 
-/// A variable that is other than in the round before: its name, and the probe.
+/// Finds a variable that changed since the round before; returns its name, and the probe's place.
 fn changed_var(instance: &ProgramInstance<'_>, body: &Body) -> Option<(String, Span)> {
     let before = &instance.body;
     let (now, before_now) = (body.vars.iter().map(Some), before.vars.iter().map(Some));
@@ -282,20 +288,21 @@ fn changed_var(instance: &ProgramInstance<'_>, body: &Body) -> Option<(String, S
     Some((name.or_else(hoisted)?, instance.probe.body.span))
 }
 
-/// A map that is other than in the round before: its name, and where it is given a value.
+/// Finds a map that changed since the round before; returns its name, and the place that gives it a
+/// value.
 fn changed_map(before: &[MapInfo], now: &[MapInfo]) -> Option<(String, Span)> {
     let other = now.iter().enumerate().find(|(id, map)| before.get(*id) != Some(map));
     other.map(|(_, map)| (format!("@{}", map.name), map.span))
 }
 
-/// Types that depend on one another in more steps than there are rounds.
+/// Reports types that depend on one another in more steps than there are rounds.
 fn report_endless(ctx: &mut CompileCtx<'_>, name: &str, span: Span) {
     let message = format!("the type of {name} is not known: it comes from others' in more than {MAX_ROUNDS} steps");
     let hint = "give maps and variables their values in the order in which they depend on one another";
     ctx.diagnostics.list().push(Diagnostic::error(message, span).with_hint(hint));
 }
 
-/// Maps that are declared and never given a value.
+/// Reports maps that are declared but never get a value.
 fn report_unused_maps(ctx: &mut CompileCtx<'_>) {
     let unused = ctx.tables.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
     let warnings: Vec<Diagnostic> =
@@ -303,7 +310,8 @@ fn report_unused_maps(ctx: &mut CompileCtx<'_>) {
     ctx.diagnostics.list().extend(warnings);
 }
 
-/// Options of the command line that the script does not read with `getopt`, with those that it does.
+/// Reports options on the command line that the script does not read with `getopt`, and lists those
+/// it reads.
 fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     let given = ctx.inputs.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
     let given = given.map(|option| option.split('=').next().unwrap_or_default());
@@ -325,7 +333,7 @@ fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
         unknown => format!("unexpected program options: --{}", unknown.join(", --")),
     };
     let names = ctx.tables.options.iter().map(|(name, _)| name.as_str());
-    // Short names are near to all others.
+    // Short names are close to all others.
     let near =
         unknown.first().filter(|name| name.len() > 2).and_then(|name| bt_lang::nearest(name, names).first().copied());
     let near = near.map(|near| format!("did you mean --{near}?"));
@@ -334,7 +342,7 @@ fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     ctx.diagnostics.list().push(diagnostic);
 }
 
-/// The map that time series take their time from must hold one unsigned number.
+/// Checks that the map that time series take their time from holds one unsigned number.
 fn check_series_clock(ctx: &mut CompileCtx<'_>) {
     let Some(name) = ctx.inputs.config.series_clock.as_deref() else {
         return;

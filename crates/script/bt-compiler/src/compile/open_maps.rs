@@ -1,4 +1,4 @@
-//! Maps of whose values nothing is known when the types of all others are.
+//! Maps with values still unknown when the types of all others are known.
 
 use bt_lang::ast::{Probe, ProbeKind};
 
@@ -8,10 +8,11 @@ use crate::map::{MapHolds, MapInfo};
 use crate::resolve;
 use crate::ty::I64;
 
-/// Decides what such maps hold; whether there was something to decide.
+/// Decides what such maps hold; returns true if there was anything to decide.
 ///
-/// A probe that is not there, and that the script can do without (the setting `missing_probes`), would have given some of them
-/// their values. Such a map stays empty, but the script can ask for it, and it has the type that it would have had.
+/// A missing probe that the script can do without (the setting `missing_probes`) would have given
+/// some of them their values. Such a map stays empty, but the script can read it, and it has the
+/// type that it would have had.
 pub(super) fn settle(ctx: &mut CompileCtx<'_>, dropped: &[&Probe]) -> bool {
     let is_open = |map: &MapInfo| map.value.is_none();
     if ctx.diagnostics.has_errors() || !ctx.tables.maps.iter().any(is_open) {
@@ -28,8 +29,8 @@ pub(super) fn settle(ctx: &mut CompileCtx<'_>, dropped: &[&Probe]) -> bool {
     settled
 }
 
-/// What a probe that is dropped says of maps that nothing is known of; whether it says something. Its mistakes are none of the
-/// script's, since its arguments are not known.
+/// Takes the types of open maps from a dropped probe; returns true if it found any. Mistakes in the
+/// probe are ignored, since its arguments are not known.
 fn take_from(ctx: &mut CompileCtx<'_>, probe: &Probe) -> bool {
     let before = ctx.tables.maps.clone();
     let (actions, messages) = (ctx.tables.actions.len(), ctx.diagnostics.list().len());
@@ -45,7 +46,7 @@ fn take_from(ctx: &mut CompileCtx<'_>, probe: &Probe) -> bool {
         let value = found.value.or_else(|| found.given.then_some(MapHolds::Scalar(I64)));
         if map.value.is_none() && value.is_some() {
             (map.value, map.span, settled) = (value, found.span, true);
-            // A key of a type that is not known is taken for a number: there are none.
+            // A key of unknown type is taken for a number, since there are no keys.
             map.key = map.key.take().or(found.key).or(Some(I64));
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of a state that should be impossible.
+//! Tests of the reaction to a state that should be impossible.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, UsdtPlaces}
 use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::ty::U64;
 
-/// A machine that has nothing.
+/// Machine that has nothing.
 struct Nothing;
 
 fn absent<T>() -> Result<T, NotFound> {
@@ -100,7 +100,7 @@ fn span_of(text: &str) -> Span {
     Span { start, end: start + text.len() as u32 }
 }
 
-/// Compiles [`SCRIPT`] with statements behind its own that the checker lets nobody write.
+/// Compiles [`SCRIPT`] with extra statements behind its own, which the checker would refuse.
 fn compiled_with(stmts: Vec<Stmt>) -> (Compiled, Option<Impossible>) {
     let mut program = bt_lang::parse(SCRIPT).program;
     let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();

@@ -1,4 +1,4 @@
-//! Aggregations (`count()`, `hist(n)`): each CPU has a value of its own under a key, and adds to that.
+//! Aggregations (`count()`, `hist(n)`): each CPU has its own value under a key, and adds to it.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
@@ -14,7 +14,8 @@ use bt_abi::SeriesOp;
 use bt_abi::map::{Average, Extreme, Lock, SeriesSlot, hist_buckets, lhist_buckets};
 use uapi::bpf::NOEXIST;
 
-/// A map of one value, never written: what a new value of a per-CPU map is copied from.
+/// Name of a map of one value that is never written. New values of a per-CPU map are copied from
+/// it.
 pub(crate) const ZEROS: &str = "zeros";
 
 impl Emitter<'_> {
@@ -26,9 +27,9 @@ impl Emitter<'_> {
         Aggregation::Count
     }
 
-    /// `@map[key] = sum(value)` and the like.
+    /// Emits `@map[key] = sum(value)` and the like.
     /// ```text
-    /// r0 = value; of a histogram, its bucket
+    /// r0 = value; for a histogram, its bucket
     /// save r0
     /// key in memory
     /// r0 = this CPU's value of the key, a new one if there is none
@@ -60,7 +61,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = the address of a key's value, which is inserted as zeros if it is missing. Goes to `failed` if that is impossible.
+    /// Sets r0 to the address of a key's value, which is inserted as zeros if missing. Jumps to
+    /// `failed` if that is impossible.
     /// ```text
     /// inserted = 0
     /// look: r0 = lookup(map, key); if r0 goto there
@@ -73,7 +75,7 @@ impl Emitter<'_> {
     pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
         let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
         let (frame, error) = (self.frame, self.slot());
-        // Another CPU may insert the key at the same time; then the second look-up finds it, too.
+        // Another CPU may insert the key at the same time; the second look-up finds that one too.
         let made = self.flag();
         self.asm.bind(again);
         self.lookup(map, key);
@@ -90,7 +92,7 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
-        // Another program on this CPU may have been faster.
+        // Another program on this CPU may have inserted it first.
         self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
         if self.key_type(map) != Ty::Void {
             self.asm.store(Size::DW, frame.at(error), R0);
@@ -106,7 +108,7 @@ impl Emitter<'_> {
         self.release(made);
     }
 
-    /// A saved 0. The verifier follows its value, which is how it sees that a loop ends.
+    /// Saves a 0. The verifier tracks the saved value, and sees from it that a loop ends.
     fn flag(&mut self) -> Saved {
         self.asm.mov(R0, 0);
         self.save()
@@ -119,7 +121,8 @@ impl Emitter<'_> {
         };
     }
 
-    /// Adds to the word at r0, `offset` bytes on; in one step where others may do so at the same time.
+    /// Adds to the word at r0 + `offset`; atomically if `shared`, since others may do so at the
+    /// same time.
     fn add_word(&mut self, offset: i16, by: impl Into<Src>, shared: bool) {
         let by = by.into();
         if !shared {
@@ -136,8 +139,9 @@ impl Emitter<'_> {
         self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
     }
 
-    /// Updates the aggregation at r0 with the saved number. `shared`: other programs may change it at the same time, so
-    /// additions are atomic. That is so for values that all CPUs share, and in user probes, which can be preempted.
+    /// Updates the aggregation at r0 with the saved number. `shared` means that other programs may
+    /// change it at the same time, so additions are atomic. That is so for values that all CPUs
+    /// share, and in user probes, which can be preempted.
     /// ```text
     /// count, sum: [r0] += 1, value
     /// min, max:   if [r0 + 8] == 0 or value is beyond [r0]: [r0] = value, [r0 + 8] = 1
@@ -171,7 +175,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores a value if it is the first, or if the comparison `keep` does not hold between the stored one and it.
+    /// Stores a value if it is the first, or if the stored one and it don't compare as `keep`.
     fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
         let (kept, is_set) = (offset!(Extreme, value), offset!(Extreme, is_set));
@@ -180,7 +184,8 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, R0.at(kept), value).store(Size::DW, R0.at(is_set), 1).bind(done);
     }
 
-    /// Adds 1 to a bucket. The comparison is for the verifier: buckets are within bounds by construction.
+    /// Adds 1 to a bucket. The comparison is for the verifier; buckets are within bounds by
+    /// construction.
     fn bump(&mut self, buckets: u32, bucket: Reg, shared: bool) {
         let outside = self.asm.label("outside");
         self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
@@ -188,7 +193,7 @@ impl Emitter<'_> {
         self.asm.bind(outside);
     }
 
-    /// r0 = the bucket of the number r0, as `hist_bucket` of `bt-abi` defines it.
+    /// Sets r0 to the bucket of the number in r0, as `hist_bucket` of `bt-abi` defines it.
     /// ```text
     /// if r0 < 0: r0 = 0, done
     /// if r0 < 2^bits: r0 += 1, done
@@ -203,7 +208,7 @@ impl Emitter<'_> {
             self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
         }
         self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
-        // The first half is tested by a shift: no instruction holds 1 << 32.
+        // The first half is tested by a shift, since no instruction holds 1 << 32.
         let low = self.asm.label("low");
         self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
         for shift in [16, 8, 4, 2, 1] {
@@ -215,7 +220,8 @@ impl Emitter<'_> {
         self.asm.bind(small).add(R0, 1).bind(done);
     }
 
-    /// r0 = the bucket of the number r0: 0 below `min`, the last one from `max` on, (r0 - min) / step + 1 between.
+    /// Sets r0 to the bucket of the number in r0: 0 below `min`, the last one from `max` on, (r0 -
+    /// min) / step + 1 between.
     fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
         let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
         let last = lhist_buckets(min, max, step).cast_signed() - 1;
@@ -228,7 +234,8 @@ impl Emitter<'_> {
         self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
     }
 
-    /// A number as an operand: in the instruction, or in a register if it is too large for that.
+    /// Returns a number as an operand: an immediate, or the register `spare` if it is too large for
+    /// one.
     fn operand(&mut self, number: i64, spare: Reg) -> Src {
         if let Ok(small) = i32::try_from(number) {
             return small.into();
@@ -240,10 +247,10 @@ impl Emitter<'_> {
     /// Adds r1 to the time series at r0: a ring of slots, one for each interval of time.
     /// ```text
     /// epoch = time / interval; slot = r0 + SLOT * (epoch % buckets)
-    /// if slot.epoch != epoch or slot is empty:          # what it holds is an older interval's
+    /// if slot.epoch != epoch or slot is empty:          # the slot holds an older interval
     ///     slot = (epoch, r1, 1); done
     /// slot.count += 1; slot.value = r1, the sum, or the extreme
-    /// # of `last`, in place of the count: when the value came
+    /// # for `last`, in place of the count: the time of the value plus 1
     /// ```
     fn series(&mut self, interval: u64, buckets: u32, op: SeriesOp, signed: bool) {
         let value = self.slot();
@@ -252,7 +259,8 @@ impl Emitter<'_> {
         let map_value = self.save();
         self.series_time();
         self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
-        // r2 the epoch, r4 one more than the time, which may be 0, r3 the slot. The verifier does not draw the bounds from a remainder.
+        // r2 = epoch, r3 = slot, r4 = time + 1, since the time may be 0. The verifier derives no
+        // bounds from a remainder.
         let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
         self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done);
         self.asm.mul(R0, i32::from(bytes_of!(SeriesSlot)));
@@ -261,7 +269,8 @@ impl Emitter<'_> {
         self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
         let (kept, meta) = (R3.at(offset!(SeriesSlot, value)), R3.at(offset!(SeriesSlot, meta)));
         let epoch = R3.at(offset!(SeriesSlot, epoch));
-        // The machine's first interval is number 0, as slots are in the beginning; but those have nothing in them.
+        // The machine's first interval is number 0, like the epoch of slots never written; those
+        // are empty.
         self.asm.load(Size::DW, R0, epoch).jump_if(R0, JumpOp::Ne, R2, fresh);
         self.asm.load(Size::DW, R0, meta).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
         self.asm.store(Size::DW, epoch, R2).store(Size::DW, kept, R1);
@@ -293,7 +302,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// r0 = the time of a series: the clock's, or a number that the script itself keeps.
+    /// Sets r0 to the time of a series: the clock's, or a number that the script itself keeps.
     fn series_time(&mut self) {
         let name = self.inputs.config.series_clock.as_deref();
         let map = name.and_then(|name| self.tables.maps.iter().position(|map| map.name == name));
@@ -305,15 +314,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = all CPUs' values of a key as one number, with the one that they share where memory was short (see
-    /// [`key_table`]).
+    /// Sets r0 to all CPUs' values of a key as one number. It includes the value that they share if
+    /// memory was short (see [`key_table`]).
     /// ```text
     /// cpu = first = second = 0
     /// next CPU: r0 = lookup_percpu(map, key, cpu)       # for cpu == CPUS: lookup(key table, key)
-    ///     count, sum, avg: first += [r0]; of avg, second += [r0 + 8]
+    ///     count, sum, avg: first += [r0]; for avg, second += [r0 + 8]
     ///     min, max: if [r0 + 8] and (second == 0 or [r0] is beyond first): first = [r0], second = 1
     ///     cpu += 1; repeat below CPUS, with the key table up to CPUS
-    /// r0 = first; of avg, first / second
+    /// r0 = first; for avg, first / second
     /// ```
     pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
         let agg = self.agg(map);
@@ -332,7 +341,7 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.load_map(map);
         self.asm.call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next).bind(found);
-        // The number of all that can be read as one is their first word.
+        // Every aggregation that reads as one number has it in the first word.
         const { assert!(offset!(Extreme, value) == 0 && offset!(Average, total) == 0) };
         self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
         match agg {
@@ -377,7 +386,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = r0 / r1, r1 being a count.
+    /// Divides the total in r0 by the count in r1, into r0.
     fn divide_total(&mut self, signed: bool) {
         let (positive, done) = (self.asm.label("positive"), self.asm.label("average"));
         if signed {

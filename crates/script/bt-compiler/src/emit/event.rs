@@ -1,4 +1,4 @@
-//! Events: a reservation in the ring buffer, into which values are written.
+//! Events: a reservation in the ring buffer that values are written into.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -13,11 +13,11 @@ use bpf_program::offset;
 use bt_abi::{ActionKind, EventHead, LostCounters};
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
-/// A value on its way into an event.
+/// Value on its way into an event.
 enum Ready<'e> {
-    /// Computed when it is written.
+    /// Value computed when it is written.
     Later(&'e Expr),
-    /// Computed already.
+    /// Value computed already.
     Done(Place),
 }
 
@@ -30,7 +30,8 @@ impl Emitter<'_> {
     /// submit(event)
     /// ```
     pub(super) fn event(&mut self, number: usize, args: &[Expr]) {
-        // Loops and statements can't stand between reserve and submit; arguments to their left keep their order.
+        // Loops and statements can't stand between reserve and submit. Arguments to their left keep
+        // their order.
         let early = args.iter().rposition(Expr::is_complex).map_or(0, |last| last + 1);
         let ready: Vec<Ready<'_>> =
             args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
@@ -65,7 +66,7 @@ impl Emitter<'_> {
         Ready::Done(place)
     }
 
-    /// Reserves an event, has it written, and sends it.
+    /// Reserves an event, calls `write` to fill it, and sends it.
     fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
         let size = self.tables.actions[number].size;
@@ -87,8 +88,9 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Submits an event. The reader polls the ring many times a second, so it is only woken when a quarter of the ring is full,
-    /// or (`at_once`) when the script ends: until the reader knows that, other probes go on.
+    /// Submits an event. The reader polls the ring many times a second. So it is woken only when a
+    /// quarter of the ring is full, or, with `at_once`, when the script ends: other probes go on
+    /// until the reader knows that.
     fn submit(&mut self, event: Saved, at_once: bool) {
         let send = self.asm.label("send");
         if at_once {
@@ -107,7 +109,8 @@ impl Emitter<'_> {
         self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).bind(send).call(Helper::RINGBUF_SUBMIT);
     }
 
-    /// `join(argv)`: the strings of an array of pointers that ends with a null pointer, at most as many as the event has.
+    /// Emits `join(argv)`: the strings of a null-terminated array of pointers, up to the number
+    /// that the event has room for.
     /// ```text
     /// list = argv; event = reserve(RING, size)
     /// for each string of the event:
@@ -143,7 +146,7 @@ impl Emitter<'_> {
                 emitter.read(space, false);
                 emitter.load(pointer, &Ty::Int { size: 8, signed: false }, R3);
                 let next = emitter.asm.label("string");
-                // The list ends here: no string is read behind it.
+                // The list ends here: no later string is read.
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);

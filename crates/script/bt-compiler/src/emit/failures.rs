@@ -1,4 +1,4 @@
-//! Failures are counted at their place in the script; what does not fail costs no more than a jump.
+//! Failures are counted at their place in the script. Success costs no more than a jump.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
@@ -11,11 +11,11 @@ use bpf_program::offset;
 use bt_abi::failure::FAILURES;
 use bt_abi::{Failure, FailureKind, FailureSlot};
 
-/// `-E2BIG`: a map has as many keys as it may.
+/// `-E2BIG`: the map has reached its limit on keys.
 const FULL: i32 = -7;
 
 impl Emitter<'_> {
-    /// Runs with `span` as the part of the script that is being emitted.
+    /// Runs `run` with `span` as the part of the script that is being emitted.
     pub(super) fn within<T>(&mut self, span: Span, run: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.at, span);
         let done = run(self);
@@ -23,7 +23,7 @@ impl Emitter<'_> {
         done
     }
 
-    /// Counts a failure; for a helper's or a stack's, r0 is the error. Uses r1 and r2.
+    /// Counts a failure. For a helper or a stack, r0 is the error. Uses r1 and r2.
     pub(super) fn failed(&mut self, kind: FailureKind) {
         let place = self.failures.place(Failure { kind, span: self.at });
         self.asm.comment("count what failed").load_data(R1, FAILURES, place).mov(R2, 1);
@@ -36,7 +36,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Counts that a map took no value; r0 is the error. Uses r1 and r2.
+    /// Counts a failed update of a map; r0 is the error. Uses r1 and r2.
     pub(super) fn failed_update(&mut self) {
         let counted = self.asm.label("full");
         let mut place = |kind| self.failures.place(Failure { kind, span: self.at });
@@ -63,7 +63,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Counts that an aggregation has no value under a key, under `-k`. bpftrace names the helper that reads one CPU's value.
+    /// Counts a key without a value of an aggregation, under `-k`. bpftrace names the helper that
+    /// reads one CPU's value.
     pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
         if !self.inputs.facts.reports_reads() {
             return;
@@ -79,7 +80,7 @@ impl Emitter<'_> {
         self.asm.bind(there);
     }
 
-    /// Counts that a map has no such key, under `-k`. r0 is 0, and stays so.
+    /// Counts a key missing in a map, under `-k`. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
         if self.inputs.facts.reports_reads() {
             self.failed(of_helper(Helper::MAP_LOOKUP_ELEM));
@@ -87,7 +88,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A helper's failure, by its name as people know it.
+/// Returns a helper's failure, with the helper's usual name.
 pub(super) fn of_helper(helper: Helper) -> FailureKind {
     let name = helper.name().unwrap_or_default();
     FailureKind::Helper(name.strip_prefix("bpf_").unwrap_or(name))

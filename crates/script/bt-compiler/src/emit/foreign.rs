@@ -1,5 +1,6 @@
-//! Strings and buffers in memory of the kernel or of a process. A string that fills its room is read again at its last byte,
-//! because it may be longer; a page that is not present is faulted in, where the program may sleep.
+//! Strings and buffers in memory of the kernel or of a process. A string that fills its room may be
+//! longer, so its last byte is read again. A page that is not present is faulted in if the program
+//! may sleep.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -9,26 +10,26 @@ use super::{Emitter, Saved, failures, reads};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
-/// The size of the smallest pages of the machines that we run on.
+/// Smallest page size in bytes of all machines that we run on.
 const LEAST_PAGE: u32 = 4096;
 
-/// What is read, and where to.
+/// Source and destination of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign {
     pub(super) addr: Saved,
     pub(super) space: Space,
-    /// Whether it ends where a string does.
+    /// True if the read ends where a string does.
     pub(super) text: bool,
     pub(super) to: Place,
-    /// The most bytes.
+    /// Limit on the bytes read.
     pub(super) room: u32,
-    /// A smaller number of bytes that is only known at run time.
+    /// Lower limit on the bytes, known only at run time.
     pub(super) limit: Option<Place>,
 }
 
 impl Emitter<'_> {
-    /// Reads a string into room that holds zeros. Where `counts_cuts`, a longer string fills the room to the last byte, without
-    /// a NUL, and is counted; otherwise it is cut one byte earlier.
+    /// Reads a string into room that holds zeros. With `counts_cuts`, a longer string fills the
+    /// room to the last byte, without a NUL, and is counted. Otherwise it is cut one byte earlier.
     /// ```text
     /// r0 = read_str(); if 0 <= r0 < room: done; if r0 == room: goto full
     /// if the address is 0: done                        # unless failed reads are to be reported
@@ -41,7 +42,7 @@ impl Emitter<'_> {
         self.read_foreign(from);
         self.leave_if_read(from, counts_cuts.then_some(cut), done);
         if !self.inputs.facts.reports_reads() {
-            // A null pointer is no string, and nothing is lost.
+            // A null pointer is no string, so nothing is lost.
             self.reload(from.addr, R3);
             self.asm.jump_if(R3, JumpOp::Eq, 0, done);
         }
@@ -58,8 +59,9 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Reads a field's text into room that holds zeros, up to its end. What the program left behind the end is no part of the
-    /// text: two keys would look the same. A text that fills its field has no end.
+    /// Reads a field's text into room that holds zeros, up to its NUL. Bytes that the program left
+    /// behind the NUL are not read: with them, two keys that look the same would differ. A text
+    /// that fills its field has no NUL.
     pub(super) fn read_field(&mut self, from: &Foreign) {
         let done = self.asm.label("read");
         self.read_foreign(from);
@@ -74,7 +76,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Reads bytes.
+    /// Reads bytes. If the program may sleep, missing pages are faulted in.
     pub(super) fn read_bytes(&mut self, from: &Foreign) {
         let done = self.asm.label("read");
         self.read_foreign(from);
@@ -102,14 +104,14 @@ impl Emitter<'_> {
         self.read_quietly(from.space, from.text);
     }
 
-    /// Bounds r2, so that the verifier knows a maximum.
+    /// Limits r2 to `most`, so that the verifier knows a maximum.
     fn at_most(&mut self, most: u32) {
         let small = self.asm.label("fits");
         self.asm.jump_if(R2, JumpOp::Le, most.cast_signed(), small).mov(R2, most.cast_signed()).bind(small);
     }
 
-    /// Goes to `done` if the read worked: r0 is the length with its NUL, or an error, which as an unsigned number is above all
-    /// lengths.
+    /// Jumps to `done` if the read worked. r0 is the length with its NUL, or an error, which as an
+    /// unsigned number is above all lengths.
     fn leave_if_read(&mut self, from: &Foreign, full: Option<bpf_insn::Label>, done: bpf_insn::Label) {
         match full {
             Some(full) => {
@@ -121,7 +123,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The string's last byte in its room is to be what it is in its own memory: an end only if it is one.
+    /// Reads the room's last byte from the string's own memory, and counts a cut string if it is
+    /// not NUL.
     fn look_behind(&mut self, from: &Foreign, done: bpf_insn::Label) {
         self.asm.comment("is there more of the string?");
         let end = self.last_byte(from);
@@ -130,7 +133,7 @@ impl Emitter<'_> {
         self.failed(FailureKind::TextCut);
     }
 
-    /// Reads the last byte that there is room for as it is; where that is.
+    /// Reads the last byte that there is room for; returns its place.
     fn last_byte(&mut self, from: &Foreign) -> Place {
         let last = from.room - 1;
         let end = from.to.at(last);
@@ -142,7 +145,7 @@ impl Emitter<'_> {
         end
     }
 
-    /// Counts that nothing was read. r0 is the error.
+    /// Counts a failed read. r0 is the error.
     fn unreadable(&mut self, from: &Foreign) {
         if !self.inputs.facts.reports_reads() {
             self.failed(FailureKind::TextUnreadable);
@@ -162,7 +165,8 @@ impl Emitter<'_> {
         self.asm.bind(counted);
     }
 
-    /// Whether a missing page can be faulted in: in user probes, while the kernel holds no lock.
+    /// Returns true if a missing page can be faulted in: in user probes, while the kernel holds no
+    /// lock.
     fn may_wait(&self, space: Space) -> bool {
         self.context.is_user() && space != Space::Kernel && !self.locked && self.inputs.facts.kernel().sleepable
     }
@@ -184,7 +188,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores a limit that is only known at run time, or `most` if it is larger.
+    /// Stores a limit known only at run time, or `most` if it is larger; returns its place.
     pub(super) fn limit(&mut self, limit: &crate::hir::Expr, most: u32) -> Place {
         let place = self.stack(8);
         let small = self.asm.label("small");

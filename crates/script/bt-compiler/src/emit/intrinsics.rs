@@ -1,4 +1,5 @@
-//! Intrinsics: what one helper or a few instructions compute, numbers in r0 and values in memory.
+//! Intrinsics: results of one helper or a few instructions. Numbers are in r0, other values in
+//! memory.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
@@ -12,15 +13,16 @@ use bt_abi::bytes::{Inet, MacAddress, StackHead, TaskId, UserStackHead, UserSymb
 use bt_abi::{Clock, FailureKind, StackMode};
 use uapi::bpf::{USER_BUILD_ID, USER_STACK};
 
-/// The first word of a callback's own frame.
+/// Offset of the first word in a callback's own frame.
 const OWN_FRAME: i16 = -8;
-/// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
+/// Offset of the code segment in `struct pt_regs` of x86-64. Its low two bits are 3 in a process's
+/// code.
 const X86_CODE_SEGMENT: i16 = 136;
-/// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
+/// Offset of `pstate` in arm64's registers. Its low four bits are 0 in a process's code.
 const ARM_STATE: i16 = 264;
 
 impl Emitter<'_> {
-    /// r0 = the number that an intrinsic gives. Most are one call; arguments are computed first.
+    /// Sets r0 to an intrinsic's number. Most are one call; arguments are computed first.
     pub(super) fn intrinsic(&mut self, intrinsic: Intrinsic, args: &[Expr]) {
         match intrinsic {
             Intrinsic::Pid | Intrinsic::Tid => self.own_id(intrinsic == Intrinsic::Pid),
@@ -85,7 +87,7 @@ impl Emitter<'_> {
         self.asm.call(helper);
     }
 
-    /// The first argument, which the checker has counted.
+    /// Returns the first argument, which the checker has made sure of.
     #[track_caller]
     pub(super) fn first<'e>(&mut self, args: &'e [Expr]) -> Option<&'e Expr> {
         if args.is_empty() {
@@ -94,14 +96,14 @@ impl Emitter<'_> {
         args.first()
     }
 
-    /// r0 = the first argument.
+    /// Sets r0 to the first argument.
     fn argument(&mut self, args: &[Expr]) {
         if let Some(arg) = self.first(args) {
             self.scalar(arg);
         }
     }
 
-    /// The process's or thread's id, as our PID namespace has it.
+    /// Sets r0 to the process's or thread's id in our PID namespace.
     fn own_id(&mut self, process: bool) {
         let Some(namespace) = self.inputs.facts.pid_namespace() else {
             self.asm.call(Helper::GET_CURRENT_PID_TGID);
@@ -118,7 +120,8 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the process's or thread's id in a PID namespace, 0 if it is in another one. Uses 8 bytes at `info`.
+    /// Sets r0 to the process's or thread's id in a PID namespace, 0 if it is in another one. Uses
+    /// 8 bytes at `info`.
     pub(super) fn id_in(&mut self, (device, inode): (u64, u64), process: bool, info: Place) {
         // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
         self.zero(info, 8);
@@ -129,17 +132,19 @@ impl Emitter<'_> {
         self.load(part, &Ty::Int { size: 4, signed: false }, R0);
     }
 
-    /// The context's address as a number.
+    /// Sets r0 to the context's address as a number.
     fn context_number(&mut self) {
         let context = self.context_in(R0);
         self.number_of(context);
     }
 
-    /// r0 = an address of ours as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    /// Sets r0 to an address of ours as a number. The verifier allows no arithmetic with the
+    /// pointer itself.
     pub(super) fn number_of(&mut self, pointer: Reg) {
         self.temporary(|emitter| {
             let to = emitter.stack(8);
-            // The frame of a callback is its own: it may put no pointer into that of the program, and has no other use.
+            // A callback stores the pointer in its own frame, which has no other use. It may store
+            // none in the program's.
             let from = if emitter.callbacks > 0 { OWN_FRAME } else { emitter.slot() };
             emitter.asm.store(Size::DW, R10.at(from), pointer);
             emitter.address(to, R1);
@@ -168,7 +173,7 @@ impl Emitter<'_> {
             2 => SwapBits::B16,
             4 => SwapBits::B32,
             8 => SwapBits::B64,
-            // There is nothing to swap in a byte.
+            // A single byte has nothing to swap.
             1 => return,
             _ => {
                 self.impossible("a number of a size that no machine has");
@@ -178,11 +183,12 @@ impl Emitter<'_> {
         self.asm.swap(ByteOrder::Big, bits, R0);
     }
 
-    /// Writes the value that an intrinsic gives to `place`, which has room for a value of type `to`.
+    /// Writes an intrinsic's value to `place`, which has room for a value of type `to`.
     pub(super) fn intrinsic_value(&mut self, intrinsic: Intrinsic, args: &[Expr], to: &Ty, place: Place) {
         match intrinsic {
             Intrinsic::Comm => {
-                // Not all kernels fill the room behind the name's end (`strscpy` up to Linux 6.2), and keys are compared whole.
+                // Some kernels leave the room behind the name unset (`strscpy` up to Linux 6.2),
+                // and keys are compared whole.
                 let kept = self.shown != Some(place.base);
                 self.pad(place, if kept { 0 } else { 16 }, to.size());
                 self.address(place, R1);
@@ -209,15 +215,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a [`TaskId`]: the two halves of what the helper returns, swapped.
+    /// Writes a [`TaskId`]: the two halves of the helper's result, swapped.
     fn task_id(&mut self, place: Place) {
         const { assert!(offset!(TaskId, pid) == 0 && offset!(TaskId, tid) == 4) };
         self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R2, 32).lsh(R0, 32).or(R0, R2);
         self.store(place, Size::DW, R0);
     }
 
-    /// Writes a stack: for a user stack the process and thread first, then the helper's result (bytes, or an error), then the
-    /// frames.
+    /// Writes a stack. For a user stack, process and thread come first; then the helper's result
+    /// (bytes, or an error), then the frames.
     /// ```text
     /// user: place = (process, thread)
     /// r0 = get_stack(context, place + head + 8, depth * frame, flags)

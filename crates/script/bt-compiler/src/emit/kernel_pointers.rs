@@ -1,5 +1,6 @@
-//! Helpers that take pointers whose types the verifier knows: such a pointer must reach the helper as the kernel gave it to the
-//! program, since arithmetic or a load through `bpf_probe_read` makes a plain number of it.
+//! Helpers that take pointers whose types the verifier knows. Such a pointer must reach the helper
+//! as the kernel gave it to the program. Arithmetic, or a load through `bpf_probe_read`, makes it a
+//! plain number.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R10};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -10,7 +11,8 @@ use super::{Emitter, failures};
 use crate::hir::{Expr, ExprKind, Intrinsic};
 
 impl Emitter<'_> {
-    /// r0 = a pointer as the verifier knows it: loaded from the context, and from what that points to, by plain loads.
+    /// Sets r0 to a pointer as the verifier knows it: loaded from the context, or from memory it
+    /// points to, by plain loads.
     fn kernel_pointer(&mut self, ex: &Expr) {
         match &ex.kind {
             ExprKind::Convert(inner) => self.kernel_pointer(inner),
@@ -31,7 +33,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// r1 = the pointer; where it would be null before its last offset, to `none` with r0 = 0.
+    /// Sets r1 to the pointer. If it is null before its last offset is added, jumps to `none` with
+    /// r0 = 0.
     fn kernel_pointer_or(&mut self, ex: &Expr, none: bpf_insn::Label) {
         let (base, offset) = match &ex.kind {
             ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, self.distance(right)),
@@ -44,7 +47,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// How far into what a pointer leads to: the checker lets nothing but small constants through.
+    /// Returns a constant offset from a pointer; the checker allows only small constants.
     fn distance(&mut self, ex: &Expr) -> i32 {
         if let Some(by) = ex.constant().and_then(|by| i32::try_from(by).ok()) {
             return by;
@@ -53,8 +56,8 @@ impl Emitter<'_> {
         0
     }
 
-    /// `path(place)`. The kernel writes the name into a buffer, in which it leaves other bytes, too, so the text is copied from
-    /// there. Of a name that is longer than its room the end is kept.
+    /// Emits `path(place)`. The kernel writes the name into a buffer and leaves other bytes there
+    /// too, so the text is copied from it. If the name is longer than its room, its end is kept.
     /// ```text
     /// place = ""; name = zeros
     /// r1 = the pointer, or done if it is null
@@ -71,7 +74,7 @@ impl Emitter<'_> {
         let (none, short) = (self.asm.label("no path"), self.asm.label("the whole path"));
         self.temporary(|emitter| {
             let name = emitter.mem(whole.next_multiple_of(8));
-            // The helper takes only memory that has been written where that is the stack.
+            // On the stack, the helper takes only memory that has been written.
             emitter.zero(name, whole.next_multiple_of(8));
             emitter.kernel_pointer_or(ex, none);
             emitter.address(name, R2);
@@ -94,7 +97,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = `socket_cookie(socket)`.
+    /// Sets r0 to `socket_cookie(socket)`.
     pub(super) fn socket_cookie(&mut self, args: &[Expr]) {
         if let Some(ex) = self.first(args) {
             let none = self.asm.label("no socket");
@@ -103,8 +106,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// An iterator calls a last time, with nothing, when it is through. What was looked at is kept: of a word that is loaded
-    /// anew the verifier does not know that it is something.
+    /// Ends the program if an iterator calls it a last time, with null pointers. The checked words
+    /// are kept in the frame: after another load, the verifier would not know that a word is not
+    /// null.
     pub(super) fn end_of_iteration(&mut self) {
         for &word in &self.context.present {
             let (there, slot) = (self.asm.label("there"), self.slot());
@@ -115,7 +119,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where a word of the context is kept.
+    /// Returns the frame's slot with a checked word of the context.
     pub(super) fn present_at(&self, offset: u32) -> Option<i16> {
         self.present.iter().find(|(word, _)| *word == offset).map(|(_, slot)| *slot)
     }

@@ -1,4 +1,4 @@
-//! The map of a map's keys: see [`KeyTable`](bt_abi::KeyTable).
+//! Hash map of the keys of a per-CPU map: see [`KeyTable`](bt_abi::KeyTable).
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
@@ -16,41 +16,41 @@ use bt_abi::MapValue;
 use bt_abi::map::Lock;
 use uapi::bpf::NOEXIST;
 
-/// The most memory, in bytes, that is taken for a map's entries before they come.
+/// Limit on the bytes of memory allocated in advance for a map's entries.
 pub(crate) const SET_ASIDE: u64 = 128 << 20;
-/// What the kernel keeps of an entry besides its key and its value (`struct htab_elem` of `kernel/bpf/hashtab.c`, and a
-/// bucket), rounded.
+/// Bytes that the kernel needs for an entry besides its key and value (`struct htab_elem` of
+/// `kernel/bpf/hashtab.c`, and a bucket), rounded up.
 const ENTRY_HEAD: u64 = 64;
-/// How often a program tries to lock a value. The lock is held for some dozen instructions, so only a program that has
-/// interrupted the holder tries in vain.
+/// Number of times that a program tries to lock a value. The lock is held for some dozen
+/// instructions, so all tries fail only in a program that has interrupted the holder.
 const TRIES: i32 = 32;
 /// `-EBUSY`.
 const BUSY: i32 = -16;
 /// `-EEXIST`.
 const THERE: i32 = -17;
 
-/// The kernel's name of the map of a script's map's keys.
+/// Returns the kernel's name for the key table of a script's map.
 pub(crate) fn key_table_name(map: &str) -> String {
     format!("KEYS_{map}")
 }
 
-/// The bytes of memory that N entries take.
+/// Returns the bytes of memory that `entries` entries take.
 pub(crate) fn entry_bytes(entries: u32, key_size: u32, value_size: u32) -> u64 {
     u64::from(entries) * (ENTRY_HEAD + u64::from(key_size) + u64::from(value_size))
 }
 
-/// Whether a map has one. Where memory is taken with the map none is needed, and the kind that drops its oldest keys takes
-/// it so.
+/// Returns true if a map has a key table. A map with memory allocated in advance needs none; the
+/// kind that drops its oldest keys is such a map.
 pub(crate) fn has_key_table(inputs: &Inputs<'_>, map: &MapInfo) -> bool {
     key_table_def(inputs, map).is_some()
 }
 
-/// See [`KeyTable::value_offset`](bt_abi::KeyTable).
+/// Returns the offset of the value: see [`KeyTable::value_offset`](bt_abi::KeyTable).
 pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
     if value.takes_steps() { size_of::<Lock>() as u32 } else { 0 }
 }
 
-/// The map itself.
+/// Returns the definition of a map's key table, if it has one.
 pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef> {
     let Some(MapHolds::Agg(agg)) = &map.value else { return None };
     let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
@@ -73,17 +73,18 @@ impl Emitter<'_> {
         self.asm.load_map(R1, &name);
     }
 
-    /// r0 = the address of what the map of a map's keys has of a key, or 0.
+    /// Sets r0 to the address of a key's entry in the key table, or 0.
     pub(super) fn lookup_key_table(&mut self, map: MapId, key: Place) {
         self.address(key, R2);
         self.load_key_table(map);
         self.asm.call(Helper::MAP_LOOKUP_ELEM);
     }
 
-    /// Updates an aggregation of a map that has a key table. A key that is there costs no more than without a table.
+    /// Updates an aggregation of a map that has a key table. For an existing key that costs no more
+    /// than without a table.
     ///
-    /// A new key is inserted into the map first and into its key table second; a deletion goes the other way. So no values are
-    /// left that no key leads to.
+    /// A new key is inserted into the map first and into its key table second; a deletion goes the
+    /// other way. So no value remains without a key that leads to it.
     /// ```text
     /// r0 = lookup(map, key); if r0 goto there
     /// insert(map, key, ZEROS)                          # may fail: no memory
@@ -123,7 +124,7 @@ impl Emitter<'_> {
         self.apply(agg, saved, self.context.is_user());
     }
 
-    /// r0 = 0, or the error with which a map or the map of its keys takes a new key.
+    /// Sets r0 to 0, or to the error of inserting a new key into a map or its key table.
     fn put_zeros(&mut self, map: MapId, key: Place, in_key_table: bool) {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
@@ -135,7 +136,8 @@ impl Emitter<'_> {
         self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
     }
 
-    /// As [`Emitter::apply`], for a value that all CPUs share: locked, if it changes in several steps.
+    /// Updates a value that all CPUs share as [`Emitter::apply`] does, under a lock if it changes
+    /// in several steps.
     fn apply_shared(&mut self, agg: &Aggregation, saved: Option<Saved>, done: Label) {
         if !agg.takes_steps() {
             self.apply(agg, saved, true);

@@ -1,4 +1,5 @@
-//! Loops: functions that a helper calls back, so that the verifier checks them a few times however often they run.
+//! Loops: functions that a helper calls back. The verifier checks them only a few times, however
+//! often they run.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
 use bpf_insn::asm::MAX_SLOTS;
@@ -11,7 +12,7 @@ use crate::map::MapHolds;
 use crate::ty::Ty;
 use bt_abi::FailureKind;
 
-/// `BPF_MAX_LOOPS` of the kernel: `bpf_loop` does no more turns.
+/// `BPF_MAX_LOOPS` of the kernel, the limit on the turns of `bpf_loop`.
 const MAX_TURNS: i32 = 1 << 23;
 
 impl Emitter<'_> {
@@ -33,7 +34,7 @@ impl Emitter<'_> {
         (self.frame, self.taken) = (R6, [false; 3]);
         self.callbacks += 1;
         self.check_stack();
-        // r6 is kept by calls; each function has registers of its own.
+        // Calls keep r6; each function has its own registers.
         self.asm.mov(R6, frame);
         body(self);
         self.callbacks -= 1;
@@ -69,7 +70,7 @@ impl Emitter<'_> {
         self.asm.bind(on);
     }
 
-    /// Runs, and says whether a callback that was emitted meanwhile contains a `return`.
+    /// Runs `run`; returns true if a callback emitted meanwhile contains a `return`.
     fn noting_returns(&mut self, run: impl FnOnce(&mut Self)) -> bool {
         let before = std::mem::replace(&mut self.returns, false);
         run(self);
@@ -84,13 +85,13 @@ impl Emitter<'_> {
         self.turns.pop();
     }
 
-    /// Calls a callback up to r1 times.
+    /// Emits a call of a callback up to r1 times.
     fn call_loop(&mut self, name: &str) {
         let frame = self.frame;
         self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
     }
 
-    /// `while (cond) { body }`
+    /// Emits `while (cond) { body }`.
     /// ```text
     /// callback: if !cond return 1; body; return 0
     /// r0 = loop(MAX_TURNS, callback)
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         self.after_loop(returns);
         self.release(turns);
         self.reload(turns, R1);
-        // The condition says whether there would be another turn.
+        // The condition decides if there would be another turn.
         let over = self.asm.label("over");
         self.asm.jump_if(R1, JumpOp::Ne, MAX_TURNS, over);
         self.jump_unless(cond, over);
@@ -122,12 +123,13 @@ impl Emitter<'_> {
         self.asm.bind(over);
     }
 
-    /// Makes the verifier forget the values of variables. It checks a loop until a turn shows it no new state; a variable that
-    /// counts up from a known number is a new state each time, and with a few branches in the loop the verifier gives up after a
-    /// million instructions.
+    /// Makes the verifier forget the values of variables. It checks a loop until a turn shows it no
+    /// new state. A variable that counts up from a known number is a new state each time. With a
+    /// few branches in the loop, the verifier then gives up after a million instructions.
     fn forget_numbers(&mut self) {
         let vars = self.vars.iter().zip(&self.body.vars);
-        // It does not track scratch memory, and forgets a word of the stack after an atomic addition.
+        // The verifier does not track scratch memory, and forgets a word of the stack after an
+        // atomic addition.
         let on_stack = vars.filter(|(place, var)| var.ty.is_scalar() && place.base == Base::Frame);
         let words: Vec<_> = on_stack.map(|(place, _)| self.frame.at(place.off as i16)).collect();
         if words.is_empty() {
@@ -139,7 +141,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `for ($i : start..end) { body }`
+    /// Emits `for ($i : start..end) { body }`.
     /// ```text
     /// first = start; turns = end - first; skip if that is not above 0
     /// callback(turn): $i = first + turn; body; return 0
@@ -170,7 +172,7 @@ impl Emitter<'_> {
         self.asm.load(Size::DW, R1, frame.at(turns));
         self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, few).mov(R1, MAX_TURNS).bind(few);
         self.call_loop(&name);
-        // All turns that there can be, and more were wanted.
+        // All possible turns ran, and the loop has more.
         self.asm.jump_if(R0, JumpOp::Ne, MAX_TURNS, skip).load(Size::DW, R1, frame.at(turns));
         self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, skip);
         self.within(end.span, |emitter| emitter.failed(FailureKind::LoopCut));
@@ -178,10 +180,10 @@ impl Emitter<'_> {
         self.after_loop(returns);
     }
 
-    /// `for ($kv : @map) { body }`
+    /// Emits `for ($kv : @map) { body }`.
     /// ```text
     /// callback(map, key, value): $kv.0 = key; $kv.1 = value, or all CPUs' as one number; body; return 0
-    /// for_each_map_elem(map, callback)          # of a map with a key table: over that
+    /// for_each_map_elem(map, callback)          # with a key table: over that one
     /// end the program if the callback has executed return
     /// ```
     pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[Stmt]) {
@@ -208,7 +210,7 @@ impl Emitter<'_> {
                     emitter.copy(target, Self::behind(R8), value.size());
                 }
                 emitter.taken = [false; 3];
-                // The helper holds a lock of RCU's while it calls back.
+                // The helper holds an RCU lock while it calls back.
                 let outer = std::mem::replace(&mut emitter.locked, true);
                 emitter.loop_body(body);
                 emitter.locked = outer;
@@ -219,7 +221,7 @@ impl Emitter<'_> {
         self.after_loop(returns);
     }
 
-    /// Calls a callback with each key of a map.
+    /// Emits a call of a callback with each key of a map.
     fn for_each(&mut self, map: MapId, name: &str) {
         let frame = self.frame;
         if self.has_key_table(map) {
@@ -230,7 +232,7 @@ impl Emitter<'_> {
         self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
     }
 
-    /// r0 = the number of a map's keys.
+    /// Sets r0 to the number of a map's keys.
     pub(super) fn map_len(&mut self, map: MapId) {
         self.temporary(|emitter| {
             let name = emitter.callback(R4, |emitter| {
@@ -241,13 +243,13 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = whether a string contains another, or where (-1 if it does not).
+    /// Sets r0 to 1 if a string contains another, else 0; for `position`, to its offset or -1.
     /// ```text
     /// found = 0 or -1
     /// callback(turn): if turn >= TURNS return 1
     ///     r8 = text + turn
     ///     if part is at r8: found = 1 or turn, return 1
-    ///     return [r8] == 0                     # nothing is behind the end of a string
+    ///     return [r8] == 0                     # nothing follows the NUL of a string
     /// loop(TURNS, callback); r0 = found
     /// ```
     pub(super) fn find(&mut self, text: &Expr, part: &Expr, position: bool) {
@@ -268,7 +270,7 @@ impl Emitter<'_> {
                 return;
             }
             emitter.asm.store(Size::DW, frame.at(found), none);
-            // What is empty is found at the first turn; no turn begins behind the room.
+            // An empty part is found at the first turn; no turn begins behind the room.
             let (turns, room) = ((size + 1 - least.max(1)).cast_signed(), part.ty.size());
             let name = emitter.callback(R2, |emitter| {
                 let (no, end) = (emitter.asm.label("no"), emitter.asm.label("end"));
@@ -287,7 +289,7 @@ impl Emitter<'_> {
                     emitter.asm.store(Size::DW, R6.at(found), 1);
                 }
                 emitter.asm.bind(end).mov(R0, 1).exit();
-                // Behind its end a string has nothing.
+                // Nothing follows the NUL of a string.
                 emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
             });
             emitter.asm.mov(R1, turns);
@@ -302,13 +304,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Compares the string at `other` with what is at r8, which is r7 bytes into the text of `size` at `text`.
+    /// Compares the string at `other` with the text at r8, which is r7 bytes into the text of
+    /// `size` at `text`.
     fn match_text(&mut self, text: Place, other: Place, (room, size): (u32, u32), no: Label) {
         let (again, yes) = (self.asm.label("again"), self.asm.label("ended"));
         self.address(other, R3);
         self.address(text, R9);
         self.asm.mov(R4, 0).bind(again).load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
-        // The verifier has to see how far into the text each byte is.
+        // The verifier has to see the offset of each byte in the text.
         self.asm.mov(R5, R7).add(R5, R4).jump_if(R5, JumpOp::Ge, size.cast_signed(), no).add(R5, R9);
         self.asm.load(Size::B, R2, R5.at(0)).jump_if(R1, JumpOp::Ne, R2, no).add(R3, 1).add(R4, 1);
         self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again).bind(yes);

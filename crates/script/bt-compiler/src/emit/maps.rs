@@ -1,4 +1,4 @@
-//! Maps: keys, reading, writing, deleting.
+//! Maps: keys, reads, writes, deletions.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
@@ -9,12 +9,12 @@ use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
 use crate::ty::{Ty, U64};
 
-/// The kernel's name of a script's map.
+/// Returns the kernel's name of a script's map.
 pub(crate) fn bpf_name(map: &str) -> String {
     format!("AT_{map}")
 }
 
-/// The kernel map's bytes of a key.
+/// Returns the size in bytes of a key in the kernel's map.
 pub(crate) fn key_size(key: &Ty) -> u32 {
     key.size().next_multiple_of(8).max(8)
 }
@@ -53,7 +53,7 @@ impl Emitter<'_> {
         place
     }
 
-    /// r0 = the address of a key's value, or 0.
+    /// Sets r0 to the address of a key's value, or 0.
     pub(super) fn lookup(&mut self, map: MapId, key: Place) {
         self.address(key, R2);
         self.load_map(map);
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// A map's value in memory; zeros if there is none.
+    /// Copies a map's value to `place`; writes zeros if there is none.
     pub(super) fn get_value(&mut self, map: MapId, key: &Expr, to: &Ty, place: Place) {
         let (none, done) = (self.asm.label("none"), self.asm.label("got"));
         let key = self.key(map, key);
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         U64
     }
 
-    /// `@map[key] = value`
+    /// Emits `@map[key] = value`.
     /// ```text
     /// value in memory; key in memory
     /// a number, in a map whose keys are not deleted one by one:
@@ -128,7 +128,7 @@ impl Emitter<'_> {
             self.update(map, key, place);
             return;
         }
-        // To write to a value that is there is faster than to put another one in its place.
+        // A write to an existing value is faster than replacing it.
         let (new, done) = (self.asm.label("new"), self.asm.label("set"));
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, new);
@@ -138,7 +138,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Stores an element; counts the error if the map does not take it.
+    /// Stores an element; counts the error if the map refuses it.
     fn update(&mut self, map: MapId, key: Place, value: Place) {
         let done = self.asm.label("put");
         self.address(key, R2);
@@ -149,7 +149,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// `@map[key]++` as a statement: its value is not used.
+    /// Emits `@map[key]++` as a statement, whose value is not used.
     pub(super) fn add_to_map(&mut self, map: MapId, key: &Expr, by: i64) {
         let done = self.asm.label("added");
         let key = self.key(map, key);
@@ -158,7 +158,8 @@ impl Emitter<'_> {
         self.asm.constant(R1, by.cast_unsigned()).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(done);
     }
 
-    /// r0 = the number before or after the step. No two CPUs get the same one, if the kernel has an atomic fetch-and-add.
+    /// Sets r0 to the number before or after the step. No two CPUs get the same one if the kernel
+    /// has an atomic fetch-and-add.
     pub(super) fn step_map(&mut self, map: MapId, key: &Expr, by: i64, post: bool) {
         self.temporary(|emitter| {
             let (full, done) = (emitter.asm.label("full"), emitter.asm.label("stepped"));
@@ -190,7 +191,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = `delete(@map, key)`: whether the key was there.
+    /// Emits `delete(@map, key)`; r0 is 1 if the key was there, else 0.
     /// ```text
     /// known = delete(key table, key)     # first, if there is one: a new key is inserted there last
     /// r0 = delete(map, key)
@@ -202,7 +203,7 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             let known = emitter.has_key_table(map).then(|| emitter.slot());
             if let Some(known) = known {
-                // First: a new key comes there last.
+                // The key table comes first, since a new key is inserted there last.
                 emitter.address(key, R2);
                 emitter.load_key_table(map);
                 emitter.asm.call(Helper::MAP_DELETE_ELEM).store(Size::DW, emitter.frame.at(known), R0);
@@ -218,7 +219,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// The place that a register points to, one that calls keep.
+    /// Returns the place that a register points to. Calls must preserve that register.
     pub(super) fn behind(reg: bpf_insn::Reg) -> Place {
         Place { base: Base::Reg(reg), off: 0 }
     }

@@ -8,11 +8,11 @@ use super::place::{Base, Place};
 use crate::hir::{Expr, ExprKind};
 use crate::ty::Ty;
 
-/// A comparison longer than this is a loop.
+/// Limit in bytes on an unrolled comparison; a longer one is a loop.
 const INLINE: u32 = 256;
 
 impl Emitter<'_> {
-    /// r0 = whether two values are equal, or not.
+    /// Sets r0 to 1 if two values are equal, else to 0; with `negate`, the other way round.
     pub(super) fn mem_eq(&mut self, left: &Expr, right: &Expr, negate: bool) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| {
@@ -31,14 +31,15 @@ impl Emitter<'_> {
         self.asm.mov(R0, i32::from(!negate)).jump(done).bind(differ).mov(R0, i32::from(negate)).bind(done);
     }
 
-    /// r0 = 0 if the first `count` bytes of two strings are equal, 1 otherwise.
+    /// Sets r0 to 0 if the first `count` bytes of two strings are equal, else to 1.
     pub(super) fn strncmp(&mut self, left: &Expr, right: &Expr, count: u32) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| emitter.text_eq(left, right, count, differ));
         self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
     }
 
-    /// `memcmp(left, right, count)`: r0 = the difference of the first bytes that differ, 0 if none does.
+    /// Emits `memcmp(left, right, count)`: r0 is the difference of the first bytes that differ, 0
+    /// if none do.
     /// ```text
     /// limit = count, at most the room of both
     /// again: if r4 >= limit: goto same; r0, r1 = the next bytes; if they differ: goto differ; r4 += 1
@@ -56,7 +57,8 @@ impl Emitter<'_> {
         let most = left.ty.size().min(right.ty.size());
         self.temporary(|emitter| {
             let limit = emitter.limit(count, most);
-            // Of a number a copy: nobody may look at a variable's own slot by its address.
+            // A number is copied, since a variable's own slot must not be accessed through its
+            // address.
             let a = if left.ty.is_scalar() {
                 emitter.copied(left, &left.ty)
             } else {
@@ -74,13 +76,13 @@ impl Emitter<'_> {
         self.asm.bind(same).mov(R0, 0).jump(done).bind(differ).sub(R0, R1).bind(done);
     }
 
-    /// A value's place, which computing another value does not change.
+    /// Returns a value's place, which computing `other` does not change.
     fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
         if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
     }
 
     fn as_type(&mut self, ex: &Expr, ty: &Ty) -> Place {
-        // Behind the end of a struct's text is what the program left there.
+        // Behind the NUL of a struct's text are bytes that the program left there.
         if ex.ty == *ty && !ex.is_text_of_struct() {
             return self.place_of(ex);
         }
@@ -93,10 +95,10 @@ impl Emitter<'_> {
         place
     }
 
-    /// Goes to `differ` if two strings differ in their first `count` bytes.
+    /// Jumps to `differ` if two strings differ in their first `count` bytes.
     /// ```text
     /// with a literal: compare its bytes and its NUL, as constants
-    /// else: compare as many bytes as both have room for;       # all strings of ours are padded with zeros
+    /// else: compare the bytes that both have room for;         # our strings are padded with zeros
     ///       then the longer one must end there
     /// ```
     fn text_eq(&mut self, left: &Expr, right: &Expr, count: u32, differ: Label) {
@@ -107,7 +109,7 @@ impl Emitter<'_> {
             text.push(0);
             text.truncate(count as usize);
             if text.len() > left.ty.size() as usize {
-                // A text that fills its room, as an array of characters may, has no end there.
+                // A text that fills its room, like a full array of characters, has no NUL there.
                 let room = left.ty.size() as usize;
                 if text.get(room).is_some_and(|byte| *byte != 0) {
                     self.asm.jump(differ);
@@ -118,7 +120,7 @@ impl Emitter<'_> {
             self.bytes_eq(place, &text, differ);
             return;
         }
-        // Behind their ends our own strings are filled with zeros.
+        // Our own strings are padded with zeros.
         let (a, b) = (self.before(left, &left.ty, right), self.as_type(right, &right.ty));
         let common = left.ty.size().min(right.ty.size()).min(count);
         self.memory_eq(a, b, common, differ);
@@ -129,7 +131,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to `differ` unless these bytes are there.
+    /// Jumps to `differ` unless the bytes at `place` are those of `text`.
     pub(super) fn bytes_eq(&mut self, place: Place, text: &[u8], differ: Label) {
         let mut at = 0;
         let place = self.fixed(place);
@@ -147,7 +149,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same place with its address in r2, so that it is not loaded for each access.
+    /// Returns the same place with its address in r2, if it would otherwise be loaded for each
+    /// access.
     fn fixed(&mut self, place: Place) -> Place {
         if let Base::Slot(_) = place.base {
             self.address(Place { off: 0, ..place }, R2);
@@ -156,7 +159,7 @@ impl Emitter<'_> {
         place
     }
 
-    /// Goes to `differ` if the first `size` bytes of two places differ.
+    /// Jumps to `differ` if the first `size` bytes of two places differ.
     fn memory_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
         if size > INLINE {
             self.memory_loop_eq(a, b, size, differ);
@@ -175,7 +178,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The same as a loop over words; large values are in scratch memory or maps, whose places may be counted.
+    /// Compares like [`Emitter::memory_eq`], in a loop over words. Large values are in scratch
+    /// memory or maps, where the verifier allows computed addresses.
     fn memory_loop_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
         let again = self.asm.label("again");
         let words = size / 8;
@@ -193,7 +197,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to `differ` unless two values of one type are equal; padding is not looked at.
+    /// Jumps to `differ` unless two values of one type are equal; padding is ignored.
     fn value_eq(&mut self, ty: &Ty, a: Place, b: Place, differ: Label) {
         let parts = ty.parts();
         if !parts.is_empty() {
@@ -210,7 +214,7 @@ impl Emitter<'_> {
     }
 }
 
-/// How many bytes to compare at once.
+/// Returns the number of bytes to compare at once.
 fn step(place: Place, at: u32, left: u32) -> u32 {
     let off = place.off.saturating_add_unsigned(at);
     let fits = |size: i32| off % size == 0 && left >= size.unsigned_abs();

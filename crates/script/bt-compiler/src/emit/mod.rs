@@ -1,12 +1,15 @@
-//! The emitter: from the typed tree to instructions.
+//! Emitter: from the typed tree to instructions.
 //!
-//! A number is computed in r0. If it is needed after another one has been computed, it is saved in r7, r8 or r9, or on the
-//! stack if those are taken. r6 holds the context; in callbacks (loops are callbacks) it holds the address of the program's
-//! frame, which has the variables and temporary values of the program and its callbacks. A value in memory is written to its
-//! destination; one that does not fit on the stack lies in a scratch area, of which each CPU has a few (see [`scratch`]).
+//! A number is computed in r0. If it is needed after another one has been computed, it is saved in
+//! r7, r8 or r9, or on the stack if those are taken. r6 holds the context; in callbacks (loops are
+//! callbacks) it holds the address of the program's frame. That frame has the variables and
+//! temporary values of the program and its callbacks. A value in memory is written to its
+//! destination. A value that does not fit on the stack is in a scratch area; each CPU has a few
+//! (see [`scratch`]).
 //!
-//! docs/dev/compiler.md describes registers, frame and scratch memory. In the pseudo-code above emitters a name in capitals is
-//! a constant of the emitter, and a line is one or a few instructions.
+//! docs/dev/compiler.md describes registers, frame and scratch memory. In the pseudo-code above
+//! emitters, a name in capitals is a constant of the emitter, and a line is one or a few
+//! instructions.
 
 pub(crate) mod aggregate;
 mod event;
@@ -44,65 +47,68 @@ use place::{Base, Place};
 pub(crate) use key_table::{has_key_table, key_table_def, key_table_name, key_table_offset};
 pub(crate) use maps::{bpf_name, key_size};
 
-/// A function that a helper calls back: the body of a loop.
+/// Function that a helper calls back: the body of a loop.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Sub {
     pub(crate) name: String,
     pub(crate) code: Code,
 }
 
-/// A program's code and its callbacks'.
+/// Code of a program and its callbacks.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Emitted {
     pub(crate) code: Code,
     pub(crate) subs: Vec<Sub>,
-    /// How many bytes of scratch memory it needs; 0 for none.
+    /// Bytes of scratch memory that it needs; 0 for none.
     pub(crate) scratch: u32,
-    /// Whether it may sleep: it faults in pages of memory.
+    /// True if it may sleep, since it faults in pages of memory.
     pub(crate) sleepable: bool,
 }
 
 /// Offset of the saved context in the program's frame, for callbacks.
 const CONTEXT: i16 = -8;
-/// A word of the program's frame: not 0 once a callback has ended the program (`return` in a loop).
+/// Offset of a word in the program's frame that is not 0 once a callback has ended the program
+/// (`return` in a loop).
 const RETURNED: i16 = -16;
 /// Offset of the slot with the scratch area's address.
 const SCRATCH: i16 = -24;
-/// The bytes of stack that these three take.
+/// Size in bytes of these three words.
 const FIXED: i32 = 24;
-/// How much of the 512 bytes of stack values take; callbacks' frames need some, too.
+/// Limit on the bytes of stack that values take. The stack has 512 bytes, and callbacks' frames
+/// need some, too.
 const STACK: i32 = 416;
-/// The stack that a program and the callbacks that are at work in it have together: `MAX_BPF_STACK` of `linux/filter.h`.
+/// Stack in bytes that a program and its active callbacks share: `MAX_BPF_STACK` of
+/// `linux/filter.h`.
 const WHOLE_STACK: u32 = 512;
-/// A function takes at least this much of it, and a multiple (`round_up_stack_depth` of `kernel/bpf/verifier.c`; 32 before
-/// Linux 6.8).
+/// Unit in bytes of a function's share of the stack, and its least share (`round_up_stack_depth` of
+/// `kernel/bpf/verifier.c`; 32 before Linux 6.8).
 const FRAME_STEP: u32 = 16;
-/// How many functions can be at work at once: `MAX_CALL_FRAMES` of `linux/bpf_verifier.h`.
+/// Limit on the functions active at once: `MAX_CALL_FRAMES` of `linux/bpf_verifier.h`.
 const MAX_FRAMES: u32 = 8;
-/// Values above this size don't go on the stack.
+/// Limit in bytes on a value on the stack.
 const ON_STACK: u32 = 64;
 
-/// Where a number was saved.
+/// Location of a saved number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Saved {
     Reg(Reg),
     Slot(i16),
 }
 
-/// How `break` and `continue` leave the body of a loop.
+/// Way in which `break` and `continue` leave the body of a loop.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    /// Jump.
+    /// Jump to a label.
     Labels { leave: Label, next: Label },
     /// Return from the callback.
     Callback,
 }
 
-/// What a program needs, which is only known once it has been emitted.
+/// Needs of a program, known only once it has been emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Needs {
     scratch: bool,
-    /// More scratch memory than a per-CPU map can have.
+    /// More scratch memory than fits in a per-CPU map.
     large_scratch: bool,
     callbacks: bool,
     /// Addresses of variables.
@@ -116,9 +122,9 @@ pub(crate) struct Emitter<'a> {
     body: &'a Body,
     name: &'a str,
     asm: Asm,
-    /// Where the program's frame is.
+    /// Register with the address of the program's frame.
     frame: Reg,
-    /// Which of r7 to r9 are taken.
+    /// Flags of r7 to r9 that are taken.
     taken: [bool; 3],
     used: i32,
     scratch_used: u32,
@@ -127,62 +133,65 @@ pub(crate) struct Emitter<'a> {
     subs: Vec<Sub>,
     turns: Vec<Turn>,
     end: Label,
-    /// How many callbacks we are in.
+    /// Number of callbacks around the current place.
     callbacks: u32,
-    /// The most bytes of stack that were used, and the most callbacks that we were in.
+    /// Greatest number of stack bytes used, and greatest nesting of callbacks.
     deepest: (i32, u32),
-    /// Whether a callback contains a `return`.
+    /// True if a callback contains a `return`.
     returns: bool,
     needs: Needs,
     needed: Needs,
-    /// The length of all callbacks, in slots.
+    /// Length of all callbacks, in slots.
     subs_slots: u32,
-    /// Why there will be no program.
+    /// Reason why there is no program.
     failed: Option<EmitError>,
     failures: &'a mut Failures,
-    /// The part of the script that is being emitted.
+    /// Part of the script that is being emitted.
     at: Span,
-    /// Words of the context that are known not to be 0, by their offsets, and where they are kept.
+    /// Offsets of context words that are known not to be 0, each with its slot in the frame.
     present: Vec<(u32, i16)>,
-    /// Whether the program may sleep: it faults in pages of memory.
+    /// True if the program may sleep, since it faults in pages of memory.
     sleepable: bool,
-    /// Whether the kernel holds a lock while it calls this code, so that it must not sleep.
+    /// True if the kernel holds a lock while it calls this code, so that it must not sleep.
     locked: bool,
-    /// Base of the event being written, if its values are only printed: bytes after a string's NUL are then left unwritten.
+    /// Base of the event being written, if its values are only printed. Bytes after a string's NUL
+    /// are then left unwritten.
     shown: Option<Base>,
 }
 
-/// Why a program can't be made.
+/// Reason why a program can't be emitted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EmitError {
-    /// Its code, or a callback's.
+    /// Invalid code of the program or of a callback.
     #[error(transparent)]
     Code(#[from] AsmError),
-    /// What is computed in one go does not fit on the stack.
+    /// Computation whose values do not fit on the stack.
     #[error("this needs more than the {WHOLE_STACK} bytes of stack that the kernel gives a program")]
     Stack(Span),
-    /// Loops in loops.
+    /// Loops nested too deep.
     #[error("loops can be nested {} deep, and these are deeper", MAX_FRAMES - 1)]
     Nesting(Span),
-    /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
+    /// Too many loops: a program has at most 256 functions (`BPF_MAX_SUBPROGS` of
+    /// `linux/bpf_verifier.h`).
     #[error("it has more than {MAX_SUBS} loops")]
     Loops,
-    /// A mistake of the compiler.
+    /// Mistake of the compiler.
     #[error(transparent)]
     Internal(#[from] Impossible),
 }
 
-/// How many callbacks a program may have.
+/// Limit on the callbacks of a program.
 const MAX_SUBS: usize = 255;
 
-/// The registers that calls keep.
+/// Registers that calls preserve.
 const KEPT: [Reg; 3] = [R7, R8, R9];
 
-/// Emits a program: again with what the attempt before it turned out to need, until that no longer changes.
+/// Emits a program. It is emitted again with the needs found by the previous attempt, until these
+/// no longer change.
 /// ```text
 /// needs = nothing
 /// repeat: emit the program with needs; stop if it needed no more; needs = what it needed
-/// shorten the code; drop callbacks that no code refers to any more
+/// shorten the code; drop callbacks that no code refers to
 /// ```
 pub(crate) fn emit(
     (inputs, tables): (&Inputs<'_>, &Tables),
@@ -252,7 +261,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The whole program.
+    /// Emits the whole program.
     /// ```text
     /// r6 = context; save it in the frame, if there are callbacks
     /// leave if this is another process, or the end of an iteration
@@ -260,7 +269,7 @@ impl<'a> Emitter<'a> {
     /// set all variables to 0
     /// the body
     /// end: give the scratch area back; return 0
-    /// busy: count a hit that was lost; return 0
+    /// busy: count a lost hit; return 0
     /// ```
     fn program(&mut self) {
         self.asm.mov(R6, Reg::R1);
@@ -289,15 +298,15 @@ impl<'a> Emitter<'a> {
         self.asm.mov(R0, 0).exit();
     }
 
-    /// Gives each variable its place. Numbers start as 0, because the verifier must see every word that a loop may read
-    /// written before.
+    /// Gives each variable its place. Numbers start as 0, because the verifier must see a write to
+    /// every word before a loop may read it.
     fn place_vars(&mut self) {
         for var in &self.body.vars {
             let size = if var.ty.is_scalar() { 8 } else { var.ty.size() };
-            // The first dozen numbers lie on the stack; temporary values need the rest.
+            // The first dozen or so numbers are on the stack; temporary values need the rest.
             let place = if size <= 8 && self.used < STACK / 2 { self.stack(8) } else { self.scratch_mem(size) };
             if var.ty.is_scalar() {
-                // Nothing but the program itself looks at it there.
+                // Only the program itself accesses this slot.
                 if place.base == Base::Frame && !self.needs.callbacks && !self.needs.addresses {
                     self.asm.mark_local_slot(place.off as i16);
                 }
@@ -307,24 +316,24 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether there will be no program, so that emitting more of it is useless.
+    /// Returns true if there is no program, so that emitting more of it is useless.
     fn is_full(&self) -> bool {
         self.failed.is_some() || self.asm.is_full()
     }
 
-    /// Records why there will be no program; the first reason is kept.
+    /// Records why there is no program; the first reason is kept.
     fn fail(&mut self, error: EmitError) {
         self.failed.get_or_insert(error);
     }
 
-    /// Records a state that an earlier pass has ruled out. There will be no program, so it does not matter what is emitted from
-    /// here on.
+    /// Records a state that an earlier pass has ruled out. There is no program then, so the code
+    /// emitted from here on does not matter.
     #[track_caller]
     fn impossible(&mut self, what: &'static str) {
         self.fail(Impossible::new(what, self.at).into());
     }
 
-    /// Runs, and then frees the memory that was taken meanwhile.
+    /// Runs `run`, and then frees the memory taken meanwhile.
     fn temporary<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let (used, scratch) = (self.used, self.scratch_used);
         let done = run(self);
@@ -338,7 +347,7 @@ impl<'a> Emitter<'a> {
         Place { base: Base::Frame, off: -self.used }
     }
 
-    /// There will be no program if the deepest callback has no room above the program's values.
+    /// Fails if the deepest callback has no room above the program's values.
     fn check_stack(&mut self) {
         let (used, callbacks) = self.deepest;
         self.deepest = (used.max(self.used), callbacks.max(self.callbacks));
@@ -360,17 +369,17 @@ impl<'a> Emitter<'a> {
         Place { base: Base::Slot(SCRATCH), off: i32::try_from(off).unwrap_or(i32::MAX) }
     }
 
-    /// Memory for a value.
+    /// Takes memory for a value.
     fn mem(&mut self, size: u32) -> Place {
         if size <= ON_STACK && self.used + size as i32 <= STACK { self.stack(size) } else { self.scratch_mem(size) }
     }
 
-    /// A slot of the frame.
+    /// Takes a slot of the frame; returns its offset.
     fn slot(&mut self) -> i16 {
         self.stack(8).off as i16
     }
 
-    /// Saves r0 where calls keep it: in r7 to r9, or in a slot of the frame.
+    /// Saves r0 where calls preserve it: in r7 to r9, or in a slot of the frame.
     fn save(&mut self) -> Saved {
         if let Some(free) = self.taken.iter().position(|taken| !taken) {
             self.taken[free] = true;
@@ -398,7 +407,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A saved address as a base to read or write at.
+    /// Returns a saved address as a base for reads and writes.
     fn as_base(saved: Saved) -> Base {
         match saved {
             Saved::Reg(reg) => Base::Reg(reg),
@@ -406,7 +415,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The context in a register: r6, or in callbacks `spare`.
+    /// Returns a register with the context: r6, or in callbacks `spare`.
     fn context_in(&mut self, spare: Reg) -> Reg {
         if self.callbacks == 0 {
             return R6;
@@ -415,7 +424,8 @@ impl<'a> Emitter<'a> {
         spare
     }
 
-    /// Whether one or two instructions load the value, without a call and without a register but the target.
+    /// Returns true if one or two instructions load the value, without a call and without any
+    /// register but the target.
     fn is_simple(&self, ex: &Expr) -> bool {
         match &ex.kind {
             super::hir::ExprKind::Int(_) => true,
@@ -425,20 +435,20 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The bytes that a value takes on its own: whole words.
+    /// Returns the bytes that a value takes on its own, in whole words.
     fn room(ty: &Ty) -> u32 {
         if ty.is_scalar() { 8 } else { ty.size().next_multiple_of(8) }
     }
 }
 
-/// The callbacks that something still refers to: the code that would call the others was left out.
+/// Returns the callbacks still referred to. The code that would call the others was left out.
 fn referenced(code: &Code, mut subs: Vec<Sub>) -> Vec<Sub> {
     let names = |code: &Code| -> Vec<String> {
         code.lines().iter().filter_map(|line| line.reference.as_ref()).map(|it| it.symbol().to_owned()).collect()
     };
     let mut wanted = names(code);
     let mut kept = Vec::new();
-    // Those that callbacks themselves call come behind them in no particular order.
+    // Callbacks called by callbacks come behind them, in no particular order.
     while let Some(name) = wanted.pop() {
         if let Some(index) = subs.iter().position(|sub| sub.name == name) {
             let sub = subs.remove(index);

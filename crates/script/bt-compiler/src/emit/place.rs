@@ -1,4 +1,4 @@
-//! Places in our own memory, and moving bytes between them.
+//! Places in our own memory, and copies between them.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, Reg, Size, SxSize};
@@ -6,25 +6,25 @@ use bpf_insn::{Helper, Reg, Size, SxSize};
 use super::Emitter;
 use crate::ty::Ty;
 
-/// What a place is counted from.
+/// Base that a place's offset is counted from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Base {
-    /// The end of the program's frame.
+    /// End of the program's frame.
     Frame,
-    /// The address in this slot of the frame.
+    /// Address in this slot of the frame.
     Slot(i16),
-    /// The address in this register, one that calls keep.
+    /// Address in this register, which calls must preserve.
     Reg(Reg),
 }
 
-/// A place in our own memory.
+/// Place in our own memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     pub(super) base: Base,
     pub(super) off: i32,
 }
 
-/// Up to this many bytes are moved by loads and stores, more by a helper.
+/// Limit on the bytes moved by loads and stores; a helper moves more.
 const INLINE: u32 = 64;
 
 impl Place {
@@ -32,13 +32,13 @@ impl Place {
         Self { off: self.off.saturating_add_unsigned(offset), ..self }
     }
 
-    /// A field of a structure at this place, by its [`offset!`](bpf_program::offset).
+    /// Returns a field of a structure at this place, by its [`offset!`](bpf_program::offset).
     pub(super) fn part(self, offset: i16) -> Self {
         Self { off: self.off.saturating_add(i32::from(offset)), ..self }
     }
 }
 
-/// The largest word that is aligned at both offsets and no longer than what is left.
+/// Returns the largest word that is aligned at both offsets and no longer than `left`.
 fn word(offsets: [i32; 2], left: u32) -> Size {
     let aligned = |size: i32| offsets.iter().all(|off| off % size == 0) && left >= size.unsigned_abs();
     match () {
@@ -59,7 +59,7 @@ pub(super) fn bytes(size: Size) -> u32 {
 }
 
 impl Emitter<'_> {
-    /// How a number of this size is loaded and stored.
+    /// Returns the access size for a number of this size in bytes.
     #[track_caller]
     pub(super) fn size_of(&mut self, bytes: u32) -> Size {
         match bytes {
@@ -74,7 +74,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The place's address in a register.
+    /// Sets a register to the place's address.
     pub(super) fn address(&mut self, place: Place, to: Reg) {
         match place.base {
             Base::Frame => self.asm.mov(to, self.frame),
@@ -86,7 +86,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register, and an offset from it, that lead to the place; `spare` is used if the place needs one.
+    /// Returns a register and an offset that lead to the place. `spare` is used if the place needs
+    /// it.
     fn base(&mut self, place: Place, spare: Reg) -> (Reg, i16) {
         let reg = match place.base {
             Base::Frame => self.frame,
@@ -99,7 +100,7 @@ impl Emitter<'_> {
         if let Ok(offset) = i16::try_from(place.off) {
             return (reg, offset);
         }
-        // An instruction's offset has 16 bits; areas of scratch memory can be larger.
+        // An instruction's offset has 16 bits, but areas of scratch memory can be larger.
         if reg != spare {
             self.asm.mov(spare, reg);
         }
@@ -113,7 +114,7 @@ impl Emitter<'_> {
         self.asm.store(size, base.at(off), value);
     }
 
-    /// Loads a number of a type. `to` may be used for the address.
+    /// Loads a number of a type. The register `to` may be used for the address.
     pub(super) fn load(&mut self, place: Place, ty: &Ty, to: Reg) {
         let (base, off) = self.base(place, to);
         self.load_at(base, off, ty, to);
@@ -133,15 +134,16 @@ impl Emitter<'_> {
             1 => self.asm.sign_extend(reg, SxSize::B),
             2 => self.asm.sign_extend(reg, SxSize::H),
             4 => self.asm.sign_extend(reg, SxSize::W),
-            // It fills the register.
+            // The number fills the register.
             _ => return,
         };
     }
 
-    /// Fills with zeros.
+    /// Fills a place with zeros.
     pub(super) fn zero(&mut self, place: Place, size: u32) {
         if size > INLINE {
-            // A read that fails fills its room with zeros (bpf_probe_read_kernel_common), and address 0 can't be read.
+            // A failed read fills its room with zeros (bpf_probe_read_kernel_common), and address 0
+            // can't be read.
             self.address(place, R1);
             self.asm.mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::PROBE_READ_KERNEL);
             return;
@@ -156,7 +158,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Copies. Uses r0 to r3.
+    /// Copies a value. Uses r0 to r3.
     pub(super) fn copy(&mut self, to: Place, from: Place, size: u32) {
         if size == 0 || to == from {
             return;
@@ -178,7 +180,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes bytes that are known, and zeros up to `size`.
+    /// Writes known bytes, and zeros up to `size`.
     /// ```text
     /// zeros behind the last word of the text
     /// for each word of the text, as large as alignment allows: store it as a constant

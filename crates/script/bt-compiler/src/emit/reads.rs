@@ -12,7 +12,7 @@ use crate::ty::{Space, Ty};
 use bpf_program::operand;
 use bt_abi::FailureKind;
 
-/// The helpers that read memory, by whose it is: bytes, and strings.
+/// Returns the helper that reads memory of a space, as bytes or as a string.
 pub(super) fn helper(space: Space, text: bool) -> Helper {
     match (space, text) {
         (Space::User, false) => Helper::PROBE_READ_USER,
@@ -23,7 +23,7 @@ pub(super) fn helper(space: Space, text: bool) -> Helper {
 }
 
 impl Emitter<'_> {
-    /// As [`Emitter::read`], for those who look at r0 themselves.
+    /// Reads as [`Emitter::read`] does, for callers that check r0 themselves.
     pub(super) fn read_quietly(&mut self, space: Space, text: bool) {
         if space != Space::Any {
             self.asm.call(helper(space, text));
@@ -34,7 +34,8 @@ impl Emitter<'_> {
         self.asm.bind(kernel).call(helper(Space::Kernel, text)).bind(done);
     }
 
-    /// Reads into r1, r2 bytes, from the address r3. What can't be read is filled with zeros, and r0 negative.
+    /// Reads r2 bytes from the address in r3 to the address in r1. If they can't be read, the room
+    /// is filled with zeros, and r0 is negative.
     pub(super) fn read(&mut self, space: Space, text: bool) {
         if space != Space::Any {
             self.call_reader(helper(space, text));
@@ -48,7 +49,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// r0 = the number at an address.
+    /// Sets r0 to the number at an address.
     pub(super) fn load_foreign(&mut self, addr: &Expr, space: Space, ty: &Ty, bits: Option<BitAccess>) {
         self.temporary(|emitter| {
             let place = emitter.stack(8);
@@ -68,7 +69,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the bits of a bit-field in r0.
+    /// Extracts a bit-field's bits from the word in r0.
     fn cut_bits(&mut self, bits: BitAccess, signed: bool) {
         let left = 64 - (bits.shift + bits.bits).min(64);
         let right = 64 - bits.bits.clamp(1, 64);
@@ -80,7 +81,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A number that is part of a value in our own memory.
+    /// Sets r0 to a number that is part of a value in our own memory.
     pub(super) fn subobject(&mut self, base: &Expr, offset: u32, bits: Option<BitAccess>, ty: &Ty) {
         self.temporary(|emitter| {
             let place = emitter.place_of(base).at(offset);
@@ -95,10 +96,11 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = an element of an array in our own memory; 0 if the index is out of bounds, which is counted.
+    /// Sets r0 to an element of an array in our own memory. An index out of bounds gives 0, and is
+    /// counted.
     /// ```text
     /// r0 = index; if r0 >= count goto none
-    /// r0 = the number at array + r0 * size      # on the stack by way of a copy: see below
+    /// r0 = the number at array + r0 * size      # on the stack through a copy: see below
     /// none: count; r0 = 0
     /// ```
     pub(super) fn element(&mut self, base: &Expr, index: &Expr, ty: &Ty) {
@@ -110,7 +112,7 @@ impl Emitter<'_> {
             let count = (whole / size.max(1)).cast_signed();
             emitter.asm.jump_if(R0, JumpOp::Ge, count, none).mul(R0, size.cast_signed());
             if matches!(place.base, Base::Frame) {
-                // The verifier allows no load from a stack offset that it does not know.
+                // The verifier allows no load from an unknown offset on the stack.
                 emitter.address(place, R3);
                 let copy = emitter.stack(8);
                 emitter.asm.add(R3, R0);
@@ -128,7 +130,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the address of something in the record that a word of it leads to.
+    /// Sets r0 to the address in the record that a word of it refers to.
     pub(super) fn data_loc(&mut self, offset: u32, relative: bool) {
         let context = self.context_in(R1);
         self.asm.load(Size::W, R0, context.at(offset as i16)).and(R0, 0xffff);
@@ -139,9 +141,9 @@ impl Emitter<'_> {
         self.asm.mov(R2, context).add(R2, R0).mov(R0, R2);
     }
 
-    /// r0 = an argument of a USDT probe.
+    /// Sets r0 to an argument of a USDT probe.
     /// ```text
-    /// registers = the context: r6, in a callback loaded into a register that calls keep
+    /// registers = the context: r6, in a callback loaded into a register that calls preserve
     /// slot = the argument by its description (a register, a constant, memory), or 0 if it can't be read
     /// r0 = slot
     /// ```
@@ -159,7 +161,7 @@ impl Emitter<'_> {
                 if let super::Saved::Reg(reg) = saved {
                     operand::store(&mut emitter.asm, reg, spec, slot, failed);
                 } else {
-                    // All are taken: one is lent.
+                    // All registers are taken, so r9 is borrowed.
                     let lent = emitter.slot();
                     emitter.asm.store(Size::DW, frame.at(lent), R9).mov(R9, R0);
                     operand::store(&mut emitter.asm, R9, spec, slot, failed);
@@ -172,7 +174,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// The place of a value in memory: where it is already, or a copy.
+    /// Returns the place of a value in memory: its own, or that of a copy.
     pub(super) fn place_of(&mut self, ex: &Expr) -> Place {
         match &ex.kind {
             ExprKind::Var(var) => self.vars[*var],
@@ -185,7 +187,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Copies a value in other memory.
+    /// Copies a value from the kernel's or a process's memory.
     pub(super) fn read_value(&mut self, addr: &Expr, space: Space, size: u32, to: Place) {
         if size == 0 {
             return;
@@ -197,7 +199,7 @@ impl Emitter<'_> {
         self.read(space, false);
     }
 
-    /// The first bytes of a value.
+    /// Writes the first bytes of a value.
     pub(super) fn write_bytes(&mut self, ex: &Expr, size: u32, to: Place) {
         match &ex.kind {
             ExprKind::MemRef { addr, space } => self.read_value(addr, *space, size, to),

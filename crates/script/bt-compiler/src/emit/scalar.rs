@@ -1,4 +1,4 @@
-//! Numbers: computed in r0.
+//! Numbers, which are computed in r0.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AluOp, JumpOp, Label, Reg, Size};
@@ -9,7 +9,7 @@ use crate::hir::{Expr, ExprKind};
 use crate::ty::Ty;
 use bt_abi::FailureKind;
 
-/// The jump for a comparison.
+/// Returns the jump for a comparison; `None` if the operator is none.
 pub(super) fn comparison(op: BinaryOp, signed: bool) -> Option<JumpOp> {
     Some(match (op, signed) {
         (BinaryOp::Eq, _) => JumpOp::Eq,
@@ -44,12 +44,12 @@ fn alu(op: BinaryOp, signed: bool) -> Option<AluOp> {
 }
 
 impl Emitter<'_> {
-    /// r0 = a number, extended to 64 bits with the sign of its type.
+    /// Sets r0 to a number, extended to 64 bits with the sign of its type.
     pub(super) fn scalar(&mut self, ex: &Expr) {
         self.within(ex.span, |emitter| emitter.number(ex));
     }
 
-    /// One arm for each form of an expression that gives a number. Those that are not computed here in full:
+    /// Computes each form of expression that gives a number. Those with code of their own here are:
     /// ```text
     /// a ? b : c     if !a goto else; r0 = b; goto done; else: r0 = c; done:
     /// a ?: b        r0 = a; if r0 goto done; r0 = b; done:
@@ -145,7 +145,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads a value for which [`Emitter::is_simple`] holds into a register; changes no other.
+    /// Loads a value into a register, if [`Emitter::is_simple`] holds for it. Changes no other
+    /// register.
     pub(super) fn simple(&mut self, ex: &Expr, to: Reg) {
         match &ex.kind {
             ExprKind::Int(value) => {
@@ -153,7 +154,7 @@ impl Emitter<'_> {
             }
             ExprKind::Var(var) => {
                 let (place, ty) = (self.vars[*var], &self.body.vars[*var].ty);
-                // Variables take 8 bytes whatever their type.
+                // Variables take 8 bytes, regardless of their type.
                 let wide = Ty::Int { size: 8, signed: ty.is_signed() };
                 self.load(place, &wide, to);
             }
@@ -169,7 +170,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes r0, a number of type `from`, one of type `to`.
+    /// Converts r0 from a number of type `from` to one of type `to`.
     pub(super) fn narrow_to(&mut self, from: &Ty, to: &Ty) {
         if *to == Ty::Bool && *from != Ty::Bool {
             let done = self.asm.label("bool");
@@ -189,7 +190,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// 1 or 0 in r0.
+    /// Sets r0 to 1 if a condition holds, else to 0.
     fn truth(&mut self, ex: &Expr) {
         if let ExprKind::MemEq { left, right, negate } = &ex.kind {
             self.mem_eq(left, right, *negate);
@@ -200,7 +201,7 @@ impl Emitter<'_> {
         self.asm.mov(R0, 1).jump(done).bind(no).mov(R0, 0).bind(done);
     }
 
-    /// r0 = the left number, r1 = the right one.
+    /// Sets r0 to the left number and r1 to the right one.
     fn pair(&mut self, left: &Expr, right: &Expr) {
         let (left, right) = self.operands(left, right);
         if right == R0 {
@@ -208,8 +209,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Computes two numbers and returns the registers that they are in, valid for the next instruction only: r0 and r1, or a
-    /// register that calls keep and r0.
+    /// Computes two numbers and returns their registers, valid for the next instruction only: r0
+    /// and r1, or a register that calls preserve and r0.
     fn operands(&mut self, left: &Expr, right: &Expr) -> (Reg, Reg) {
         self.scalar(left);
         if self.is_simple(right) {
@@ -229,7 +230,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to a label if a comparison holds.
+    /// Jumps to a label if a comparison holds.
     pub(super) fn compare(&mut self, left: &Expr, right: &Expr, op: JumpOp, to: Label) {
         self.temporary(|emitter| {
             if let Some(number) = small(right) {
@@ -242,7 +243,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = an operation on two numbers.
+    /// Sets r0 to the result of an operation on two numbers.
     /// ```text
     /// comparisons, && and ||: as conditions
     /// / and %: division
@@ -263,7 +264,8 @@ impl Emitter<'_> {
                 emitter.division(left, right, operation, signed);
                 return;
             }
-            // A shift by a constant of 64 or more is refused by the verifier; the machine takes the low six bits.
+            // The verifier refuses a shift by a constant of 64 or more; the machine takes the low
+            // six bits.
             let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
             if let Some(number) = small(right) {
                 emitter.scalar(left);
@@ -275,7 +277,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the quotient or the remainder; 1 if the divisor is 0, as in bpftrace.
+    /// Sets r0 to the quotient or the remainder; to 1 if the divisor is 0, as in bpftrace.
     /// ```text
     /// unsigned by a small constant: r0 = left; r0 op= constant
     /// r0 = left; r1 = right
@@ -308,10 +310,10 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// r0 = r0 / r1 or r0 % r1 with signs: kernels before 6.6 have division without signs only.
+    /// Sets r0 to r0 / r1 or r0 % r1 with signs. Kernels before 6.6 have only unsigned division.
     fn signed_division(&mut self, op: AluOp) {
         let (left, right, done) = (self.asm.label("left"), self.asm.label("right"), self.asm.label("divided"));
-        // r2: whether the result is negative; a remainder has the sign of what is divided.
+        // r2 is 1 if the result is negative; a remainder has the dividend's sign.
         self.asm.mov(R2, 0).jump_if(R0, JumpOp::SGe, 0, left).neg(R0).xor(R2, 1).bind(left);
         self.asm.jump_if(R1, JumpOp::SGe, 0, right).neg(R1);
         if op == AluOp::Div {
@@ -340,7 +342,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A number that fits an instruction.
+/// Returns a constant that fits an instruction.
 fn small(ex: &Expr) -> Option<i32> {
     ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok())
 }

@@ -1,8 +1,9 @@
 //! Scratch memory: values that do not fit on the stack.
 //!
-//! Each CPU has a few areas, since a program can be interrupted by another one (or by the same one for another thread) on
-//! its CPU, and these need not end in the order in which they began. So an area is taken by an exchange of its first word.
-//! Areas that are too large for a per-CPU map lie in an array of their own, one CPU's behind the other's.
+//! Each CPU has a few areas. A program can be interrupted by another one (or by the same one for
+//! another thread) on its CPU, and these need not end in the order in which they began. So a
+//! program takes an area by an exchange of its first word. Areas too large for a per-CPU map are in
+//! an array of their own, CPU after CPU.
 
 use bpf_insn::Reg::{R0, R1, R2, R7, R9, R10};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
@@ -10,21 +11,21 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 use super::{Emitter, SCRATCH};
 use bt_abi::lost::LOST;
 
-/// The scratch map's name.
+/// Name of the scratch map.
 const MAP: &str = "scratch";
-/// The name of the map of areas that are too large for it.
+/// Name of the map for areas that are too large for it.
 const LARGE_MAP: &str = "scratch_large";
-/// How many areas each CPU has.
+/// Number of areas of each CPU.
 const AREAS: u32 = 4;
-/// The word that says whether an area is taken.
+/// Size in bytes of the word that is not 0 while an area is taken.
 pub(super) const HEAD: u32 = 8;
-/// The most that an area of a per-CPU map can have: its largest value (`PCPU_MIN_UNIT_SIZE`).
+/// Limit in bytes on an area of a per-CPU map: its largest value (`PCPU_MIN_UNIT_SIZE`).
 pub(super) const PER_CPU_MOST: u32 = 32 << 10;
-/// The most that an area can have. There are [`AREAS`] of them for each CPU.
+/// Limit in bytes on an area. Each CPU has [`AREAS`] of them.
 pub(crate) const MOST: u32 = 256 << 10;
 
-/// The bytes of scratch memory that the programs of a script need at most: of those with small areas, and of those with
-/// large ones.
+/// Greatest sizes in bytes of scratch memory that a script's programs need: programs with small
+/// areas, and programs with large ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScratchSizes {
     small: u32,
@@ -32,13 +33,13 @@ pub(crate) struct ScratchSizes {
 }
 
 impl ScratchSizes {
-    /// Takes the need of one program into account.
+    /// Adds the need of one program.
     pub(crate) fn add(&mut self, size: u32) {
         let of = if size > PER_CPU_MOST { &mut self.large } else { &mut self.small };
         *of = size.next_multiple_of(8).max(*of);
     }
 
-    /// The maps, on a machine that can have this number of CPUs.
+    /// Returns the maps for a machine that can have this number of CPUs.
     pub(crate) fn maps(self, cpus: u32) -> impl Iterator<Item = MapDef> {
         let small = MapDef::new(MAP, MapKind::PercpuArray, 4, self.small, AREAS);
         let large = MapDef::new(LARGE_MAP, MapKind::Array, 4, self.large, AREAS.saturating_mul(cpus));
@@ -47,10 +48,11 @@ impl ScratchSizes {
 }
 
 impl Emitter<'_> {
-    /// Goes through the areas; the verifier follows the count of turns, which is in a register.
+    /// Takes a free area, or jumps to `busy`. The verifier follows the count of turns, which is in
+    /// a register.
     /// ```text
-    /// r7 = 0; of large areas: r9 = CPU * AREAS
-    /// area: index = r7, of large areas + r9; r0 = lookup(scratch, index); if it is 0: goto busy
+    /// r7 = 0; for large areas: r9 = CPU * AREAS
+    /// area: index = r7, for large areas + r9; r0 = lookup(scratch, index); if it is 0: goto busy
     /// if exchange([r0], 1) == 0: goto found
     /// r7 += 1; if r7 < AREAS: goto area; goto busy
     /// ```
@@ -69,8 +71,8 @@ impl Emitter<'_> {
         if self.inputs.facts.kernel().exchange {
             self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
         } else {
-            // Whoever comes between the two gives the area back before we go on: on such a kernel programs can't
-            // be preempted, only interrupted.
+            // A program that runs between the two gives the area back before we go on: on such a
+            // kernel programs can't be preempted, only interrupted.
             self.asm.load(Size::DW, R1, R0.at(0)).jump_if(R1, JumpOp::Ne, 0, taken);
             self.asm.store(Size::DW, R0.at(0), 1).jump(found);
         }
@@ -82,7 +84,8 @@ impl Emitter<'_> {
         self.asm.load(Size::DW, R1, R10.at(SCRATCH)).store(Size::DW, R1.at(0), 0);
     }
 
-    /// Adds one to the counter at this offset of [`LostCounters`](bt_abi::LostCounters). Uses r1 and r2.
+    /// Adds one to the counter at this offset of [`LostCounters`](bt_abi::LostCounters). Uses r1
+    /// and r2.
     pub(super) fn count(&mut self, counter: i16) {
         self.asm.comment("count what is lost").load_data(R1, LOST, u32::from(counter.cast_unsigned())).mov(R2, 1);
         self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);

@@ -18,7 +18,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A statement: each form has an emitter of its own.
+    /// Emits a statement; each form has its own emitter.
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Expr(ex) => self.effect(ex),
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Sets the part of the script that the instructions from here on are listed under.
+    /// Sets the part of the script under which the following instructions are listed.
     pub(super) fn set_span(&mut self, ex: &Expr) {
         self.asm.span(Some(SourceSpan { start: ex.span.start, end: ex.span.end }));
     }
@@ -72,11 +72,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// `$var = value`
+    /// Emits `$var = value`.
     /// ```text
     /// without a value: zeros
     /// a number: r0 = value; cut it to the variable's type; store it
-    /// in memory: write the value to the variable, through a copy if the value is made of the variable itself
+    /// in memory: write the value to the variable, through a copy if it uses the variable itself
     /// ```
     fn set_var(&mut self, var: usize, value: &Expr) {
         self.set_span(value);
@@ -115,7 +115,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Goes to a label if a condition does not hold.
+    /// Jumps to a label if a condition does not hold.
     /// ```text
     /// !a       goto no if a
     /// a && b   goto no unless a; goto no unless b
@@ -154,7 +154,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to a label if a condition holds.
+    /// Jumps to a label if a condition holds.
     pub(super) fn jump_if(&mut self, cond: &Expr, yes: Label) {
         let no = self.asm.label("no");
         self.jump_unless(cond, no);
@@ -173,7 +173,7 @@ impl Emitter<'_> {
         self.asm.bind(leave);
     }
 
-    /// `break` and `continue`.
+    /// Emits `break` or `continue`.
     fn turn(&mut self, leave_loop: bool) {
         match self.turns.last() {
             Some(Turn::Labels { leave, next }) => {
@@ -187,7 +187,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `return`: ends the program; from a callback, through its caller.
+    /// Emits `return`, which ends the program; a callback ends it through its caller.
     pub(super) fn leave(&mut self) {
         if self.callbacks == 0 {
             let end = self.end;
@@ -199,9 +199,10 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(RETURNED), 1).mov(R0, 1).exit();
     }
 
-    /// Leaves the program if the hit is another process's, where the kernel does not filter: see [`process`].
+    /// Leaves the program if another process hit the probe and the kernel does not filter: see
+    /// [`process`].
     /// ```text
-    /// several may count: if lookup(@followed, pid) goto mine
+    /// several are traced: if lookup(@followed, pid) goto mine
     /// in our PID namespace: if pid == PID goto mine
     /// in another one: if the pid there == PID goto mine
     /// return 0; mine:
@@ -217,7 +218,7 @@ impl Emitter<'_> {
         let mine = self.asm.label("mine");
         self.asm.comment("only what was asked for");
         let followed = self.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
-        // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
+        // This slot is not freed for variables: helpers must not access a variable's slot.
         let place = self.stack(8);
         match (traced.inside, followed) {
             (None, Some(map)) => {
@@ -239,7 +240,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A comparison's operands, and the jump that is taken where it does not hold.
+/// Returns a comparison's operands, and the jump to take if it does not hold.
 fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
     let ExprKind::Binary { op, left, right, signed } = &cond.kind else {
         return None;
@@ -247,7 +248,8 @@ fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
     Some((left, right, super::scalar::comparison(*op, *signed)?.negated()?))
 }
 
-/// Whether computing a value reads a variable, so that it must not overwrite the variable piece by piece.
+/// Returns true if computing a value reads a variable. It must then not overwrite the variable
+/// piece by piece.
 fn mentions(value: &Expr, var: usize) -> bool {
     let mut found = value.is_complex();
     value.walk(&mut |ex| found |= ex.kind == ExprKind::Var(var));

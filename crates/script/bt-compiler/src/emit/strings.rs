@@ -11,11 +11,11 @@ use crate::ty::{Space, Ty};
 use bpf_program::offset;
 use bt_abi::bytes::BufferHead;
 
-/// Where the data of a buffer begins.
+/// Offset of a buffer's data.
 const DATA: u32 = size_of::<BufferHead>() as u32;
 
 impl Emitter<'_> {
-    /// `str(addr[, limit])`
+    /// Writes `str(addr[, limit])`.
     pub(super) fn read_str(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
         let Some(addr) = self.first(args) else {
             return;
@@ -29,13 +29,13 @@ impl Emitter<'_> {
         if limit.is_some() || self.shown != Some(place.base) {
             self.zero(place, room);
         }
-        // A string that the script itself wants shorter is not counted as cut.
+        // A string that the script itself shortens is not counted as cut.
         let is_longest = room >= self.inputs.config.max_strlen && !is_fixed;
         self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
         self.release(addr);
     }
 
-    /// `buf(addr, length)`
+    /// Writes `buf(addr, length)`.
     pub(super) fn read_buf(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
         let (Some(addr), Ty::Buf(room)) = (args.first(), to) else {
             self.impossible("buf without its address, or of a type that is no buffer");
@@ -64,11 +64,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// A string or bytes of our own memory as a string or buffer of at most the room that it has.
+    /// Writes a string or bytes of our own memory as a string or buffer, cut to its room.
     /// ```text
-    /// a string with a limit that is only known at run time: see [`Emitter::cut_at`]
+    /// a string with a limit known only at run time: see [`Emitter::cut_at`]
     /// a field's text that may become a key: read up to its NUL, zeros behind
-    /// zeros behind the value; the value, cut; of a buffer its length, of a string its NUL
+    /// zeros behind the value; the value, cut; for a buffer its length, for a string its NUL
     /// ```
     pub(super) fn cut(&mut self, args: &[Expr], to: &Ty, place: Place) {
         let Some(value) = self.first(args) else {
@@ -110,8 +110,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Truncates a string to a length that is only known at run time, by copying it and reading the copy with
-    /// `bpf_probe_read_kernel_str`.
+    /// Truncates a string to a length known only at run time, by copying it and reading the copy
+    /// with `bpf_probe_read_kernel_str`.
     fn cut_at(&mut self, value: &Expr, limit: Place, room: u32, place: Place) {
         let size = value.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);
@@ -129,11 +129,11 @@ impl Emitter<'_> {
         self.release(addr);
     }
 
-    /// `str_concat(a, b)`
+    /// Writes `str_concat(a, b)`.
     /// ```text
     /// copies of both, with a NUL behind
     /// r0 = read_str(whole, the first); r1 = whole + r0 - 1         # without its NUL
-    /// read_str(r1, the second); the result is as much of it as there is room for
+    /// read_str(r1, the second); the result is cut to the destination's room
     /// ```
     pub(super) fn concat(&mut self, args: &[Expr], to: &Ty, place: Place) {
         let [left, right] = args else {
@@ -148,7 +148,7 @@ impl Emitter<'_> {
         self.address(copies[0], R3);
         self.address(whole, R1);
         self.asm.mov(R2, most[0] + 1).call(Helper::PROBE_READ_KERNEL_STR);
-        // The verifier must see how far it can be; a NUL is counted.
+        // The verifier must see a bound on the length, which includes a NUL.
         let small = self.asm.label("small");
         self.asm.sub(R0, 1).jump_if(R0, JumpOp::Le, most[0], small).mov(R0, 0).bind(small);
         self.address(whole, R1);
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         self.copy(place, whole, size);
     }
 
-    /// A copy of a string that has a NUL behind it in any case.
+    /// Copies a string; the copy always has a NUL behind it.
     fn ended_copy(&mut self, text: &Expr) -> Place {
         let size = text.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);
@@ -173,7 +173,7 @@ impl Emitter<'_> {
         copy
     }
 
-    /// `write_user(address, value, count)`: r0 = whether it worked.
+    /// Emits `write_user(address, value, count)`; r0 is 1 if it worked, else 0.
     /// ```text
     /// value in our own memory; count, at most its size; if count is 0: goto done with 1
     /// r0 = probe_write_user(address, value, count); r0 = r0 == 0
@@ -199,7 +199,7 @@ impl Emitter<'_> {
         self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
     }
 
-    /// r0 = the length of a string.
+    /// Sets r0 to the length of a string.
     pub(super) fn strlen(&mut self, text: &Expr) {
         self.temporary(|emitter| {
             let (again, done) = (emitter.asm.label("again"), emitter.asm.label("length"));

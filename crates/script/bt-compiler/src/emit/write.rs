@@ -16,12 +16,12 @@ impl Emitter<'_> {
         self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
     }
 
-    /// One arm for each form of an expression that gives a value in memory:
+    /// Writes each form of expression that gives a value in memory:
     /// ```text
     /// literal, tuple: its parts, with zeros between
     /// a ? b : c: if !a goto else; write b; goto done; else: write c; done:
     /// @map[key]: r0 = lookup(map, key); copy from r0, or zeros
-    /// memory of others: read it; a text that may become a key only up to its NUL
+    /// foreign memory: read it; a text that may become a key only up to its NUL
     /// variables and parts of values: copy, converted to the type
     /// ```
     fn write_value(&mut self, ex: &Expr, to: &Ty, place: Place) {
@@ -58,7 +58,7 @@ impl Emitter<'_> {
                 self.end_text(&ex.ty, to, place);
             }
             ExprKind::Intrinsic(fun, args) => {
-                // More room than the call has does not change how much is read.
+                // Extra room at the destination does not change the number of bytes read.
                 let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
                 let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
                 self.pad(place, own.size(), to.size());
@@ -83,12 +83,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether it is a string whose bytes behind the NUL matter: it may become a key or be compared.
+    /// Returns true for a string whose bytes behind the NUL matter, since it may become a key or be
+    /// compared.
     pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: Place) -> bool {
         matches!((from, to), (Ty::Str(1..), Ty::Str(1..))) && self.shown != Some(place.base)
     }
 
-    /// Writes the text of a field at the address in r0, with zeros behind its end.
+    /// Writes the text of a field at the address in r0, with zeros behind its NUL.
     pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: Place) {
         let addr = self.save();
         let room = from.size().min(to.size());
@@ -106,7 +107,7 @@ impl Emitter<'_> {
         }
         self.temporary(|emitter| {
             emitter.scalar(ex);
-            // A store cuts what is too wide; only a truth value is worked out anew.
+            // A store cuts a number to size; only a truth value is computed anew.
             if *to == Ty::Bool {
                 emitter.narrow_to(&ex.ty, to);
             }
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// Zeros behind the first `size` bytes.
+    /// Writes zeros behind the first `size` bytes.
     pub(super) fn pad(&mut self, place: Place, size: u32, whole: u32) {
         if size < whole {
             self.zero(place.at(size), whole - size);
@@ -134,7 +135,7 @@ impl Emitter<'_> {
     fn write_tuple(&mut self, ex: &Expr, items: &[Expr], to: &Ty, place: Place) {
         let parts = to.parts();
         self.zero_between(&parts, to.size(), place);
-        // A record's fields go by their names.
+        // A record's fields are matched by name.
         let names = ex.ty.parts();
         for (index, item) in items.iter().enumerate() {
             let name = names.get(index).and_then(|part| part.0);
@@ -149,7 +150,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Zeros between the parts of a tuple and behind the last one.
+    /// Writes zeros between the parts of a tuple and behind the last one.
     fn zero_between(&mut self, parts: &[(Option<&str>, u32, &Ty)], whole: u32, place: Place) {
         let starts = parts.iter().map(|part| part.1).skip(1).chain([whole]);
         for ((_, offset, ty), next) in parts.iter().zip(starts) {
@@ -165,7 +166,7 @@ impl Emitter<'_> {
     /// equal types: copy
     /// tuples, arrays: each element, converted; zeros between
     /// numbers: load, convert, store
-    /// else: copy what both have room for, zeros behind, NUL
+    /// else: copy the bytes that both have room for, zeros behind, NUL
     /// ```
     pub(super) fn convert_copy(&mut self, from_ty: &Ty, from: Place, to: &Ty, place: Place) {
         if from_ty == to {
@@ -210,7 +211,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An element that is itself in memory.
+    /// Writes an element that is itself in memory.
     fn write_element(&mut self, base: &Expr, index: &Expr, to: &Ty, place: Place) {
         let (none, done) = (self.asm.label("outside"), self.asm.label("element"));
         let from = self.place_of(base);

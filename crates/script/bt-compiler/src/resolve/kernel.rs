@@ -29,7 +29,7 @@ pub(super) fn tracepoints(
         let attach = Attach::Tracepoint { id: format.id, name: event };
         if used.args {
             context.args = Args::Record(format);
-            // What system calls are given points into the process.
+            // Pointer arguments of system calls point into the process.
             context.space = if category == "syscalls" { Space::User } else { Space::Kernel };
         }
         targets.push(Target { context, kind: ProgramKind::Tracepoint, btf: None, attach, name: full });
@@ -93,7 +93,7 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
         return Ok(vec![kprobe(resolver.inputs, format!("kprobe:{address}"), "", address)]);
     };
     let names = resolver.inputs.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
-        // It was not the function that was missed.
+        // The module was missing, not the function.
         Some(module) if !missing.absent => {
             let place = format!("{}:{module}:{}", point.kind.name(), function.text);
             let message = format!("specified module {module} in probe {place} is not loaded: {}", missing.message);
@@ -110,10 +110,10 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
         }
         _ => missing,
     });
-    // Unless the script says what to do without it.
+    // The setting may say what to do without the probe; then it is not tried.
     let is_tried = allows_unsafe && resolver.inputs.config.missing_probes == MissingProbes::Error;
     let names = match names {
-        // The list of functions need not be whole: who takes the risk may try.
+        // The list of functions may be incomplete: with --unsafe, a probe is tried anyway.
         Err(missing) if missing.absent && is_tried && !function.wildcard => {
             let place = point.raw.split_once(':').map_or("", |(_, place)| place);
             let name = format!("{}:{place}", point.kind.name());
@@ -155,11 +155,12 @@ pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> 
     Ok(targets)
 }
 
-/// What the kernel calls the function whose arguments an iterator's programs get (`DEFINE_BPF_ITER_FUNC` of
-/// `include/linux/bpf.h`).
+/// Name prefix of the function whose parameters an iterator's programs get (`DEFINE_BPF_ITER_FUNC`
+/// of `include/linux/bpf.h`).
 const ITERATOR: &str = "bpf_iter_";
 
-/// `iter:object`. Its programs get what `bpf_iter_OBJECT` is declared to: first the iteration itself, then the object.
+/// Resolves `iter:object`. Its programs get the parameters of `bpf_iter_OBJECT`: first the
+/// iteration itself, then the object.
 pub(super) fn iterator(
     resolver: &mut Resolver<'_, '_>,
     object: &str,
@@ -173,7 +174,7 @@ pub(super) fn iterator(
     }
     resolver.types.load_kernel_types();
     let name = format!("{ITERATOR}{object}");
-    // Only the names of iterators are those of structs, too: what `ctx` points to.
+    // Only an iterator's name also names a struct, the one that `ctx` points to.
     let is_one = resolver.types.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
     let Some((params, _, btf_id)) = typed(resolver.types, &name).filter(|_| is_one) else {
         let message = format!("the kernel has no iterator {object}");
@@ -196,7 +197,7 @@ pub(super) fn iterator(
 
 type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);
 
-/// A kernel function's parameters, returned value and number.
+/// Returns a kernel function's parameters, return type and BTF number.
 fn typed(types: &Types<'_>, function: &str) -> Option<Typed> {
     let source = types.kernel?;
     types.store.find_in(source, NameKind::Func, function).ok()??;

@@ -1,4 +1,5 @@
-//! Resolves attach points to targets: the places that a probe is attached to, and what its body is compiled for there.
+//! Resolves attach points to targets: the places that a probe is attached to, each with the context
+//! that its body is compiled for.
 
 mod kernel;
 mod timers;
@@ -18,7 +19,7 @@ use crate::facts::NotFound;
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::{Attach, MissingProbes};
 
-/// One thing to attach to, with what the body is compiled for there.
+/// Place to attach to, with the context that the body is compiled for there.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Target {
     pub(crate) context: Context,
@@ -28,7 +29,7 @@ pub(crate) struct Target {
     pub(crate) name: String,
 }
 
-/// The pass, with those parts of the context that it needs.
+/// Resolver, with the parts of the compiler's context that it needs.
 pub(crate) struct Resolver<'c, 'f> {
     inputs: &'c Inputs<'f>,
     types: &'c mut Types<'f>,
@@ -47,12 +48,14 @@ impl<'c, 'f> Resolver<'c, 'f> {
     }
 }
 
-/// The hint of a warning about a probe without any place, which the setting `missing_probes` leaves out.
+/// Hint of a warning about a probe without any place, which the setting `missing_probes` leaves
+/// out.
 pub const NOTHING_LEFT: &str = "nothing is left of this probe: it is left out, and what only it would set is not set";
-/// The most places of one probe, unless the script sets `max_probes`. A pattern that matches more is refused.
+/// Limit on the places of one probe, unless the script sets `max_probes`. A pattern that matches
+/// more is refused.
 const MAX_TARGETS: usize = 4096;
 
-/// Everything that a probe's attach points name. Reports what is wrong with them.
+/// Returns the targets of a probe's attach points, and reports mistakes in them.
 pub(crate) fn targets(
     resolver: &mut Resolver<'_, '_>,
     probe: &Probe,
@@ -74,7 +77,7 @@ pub(crate) fn targets(
                     found.push((target, point.span));
                 }
             }
-            // A pattern may fit nothing, as long as something is left of the probe.
+            // A pattern may match nothing, as long as the probe has another target.
             Err(missing) if missing.absent && is_pattern(point) => unmatched.push((point, missing)),
             Err(missing) => resolver.report_missing(point, missing),
         }
@@ -96,7 +99,8 @@ pub(crate) fn targets(
     found
 }
 
-/// Whether a point stands for all that fit, of which there may be none; raw tracepoints go by what fits as well.
+/// Returns true if a point is a pattern, which may match nothing. A raw tracepoint without a module
+/// counts as one.
 fn is_pattern(point: &AttachPoint) -> bool {
     let is = |part: &Option<Part>| part.as_ref().is_some_and(|part| part.wildcard);
     match &point.form {
@@ -109,7 +113,7 @@ fn is_pattern(point: &AttachPoint) -> bool {
     }
 }
 
-/// Leaves out of a context what the body does not ask for.
+/// Removes from a context the parts that the body does not use.
 fn forget(context: &mut Context, used: UsedBuiltins) {
     if !used.name {
         context.name.clear();
@@ -185,12 +189,12 @@ fn point_targets(
     }
 }
 
-/// Something that can't be done, and what to do in its place.
+/// Builds the error for something that can't be done, with a replacement as its hint.
 pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
     NotFound { message: message.into(), absent: false, hints: vec![hint.into()] }
 }
 
-/// A context without arguments.
+/// Builds a context without arguments.
 pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Context {
     Context {
         kind,
@@ -206,17 +210,18 @@ pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Conte
     }
 }
 
-/// Programs that we run ourselves.
+/// Builds the target of a program that we run ourselves.
 fn own_program(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
     Target { context: context(inputs, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
 }
 
-/// What compilers put behind the names of functions that they made of others, with other arguments (GCC: `-fipa-sra`,
-/// `-fipa-cp-clone`, `-fpartial-inlining`).
+/// Suffixes that compilers add to functions derived from others, with other arguments (GCC:
+/// `-fipa-sra`, `-fipa-cp-clone`, `-fpartial-inlining`).
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 impl Resolver<'_, '_> {
-    /// Warns about a function whose arguments the script reads and which the compiler derived from another.
+    /// Warns about a function that the compiler derived from another, if the script reads its
+    /// arguments.
     fn warn_changed(&mut self, point: &AttachPoint, targets: &[Target], used: UsedBuiltins) {
         let by_call = matches!(
             point.kind,
@@ -245,7 +250,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Reports a probe that is not there: an error, or what the setting `missing_probes` says.
+    /// Reports a missing probe: as an error, or as the setting `missing_probes` says.
     fn report_missing(&mut self, point: &AttachPoint, missing: NotFound) {
         let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
         let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);

@@ -1,4 +1,4 @@
-//! Timers, and events that are counted.
+//! Timers, and counted events.
 
 use bt_lang::ast::ProbeKind;
 
@@ -14,7 +14,7 @@ use uapi::perf::{TYPE_HARDWARE, TYPE_SOFTWARE};
 const UNITS: [(&str, u64); 5] =
     [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("m", 60_000_000_000)];
 
-/// `interval:s:1`, `profile:hz:99`.
+/// Resolves `interval:s:1` and `profile:hz:99`.
 pub(super) fn timer(
     inputs: &Inputs<'_>,
     kind: ProbeKind,
@@ -55,10 +55,10 @@ pub(super) fn timer(
     Ok(vec![Target { context: context(inputs, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }
 
-/// An event of perf: names, its number in `linux/perf_event.h`, and at each how many it is sampled by default.
+/// Event of perf: its names, its number in `linux/perf_event.h`, and its default sampling period.
 type Event = (&'static [&'static str], u64, u64);
 
-/// `enum perf_sw_ids`.
+/// Software events: `enum perf_sw_ids`.
 const SOFTWARE: [Event; 11] = [
     (&["cpu-clock", "cpu"], 0, 1_000_000),
     (&["task-clock"], 1, 1_000_000),
@@ -73,7 +73,7 @@ const SOFTWARE: [Event; 11] = [
     (&["bpf-output"], 10, 1),
 ];
 
-/// `enum perf_hw_id`.
+/// Hardware events: `enum perf_hw_id`.
 const HARDWARE: [Event; 10] = [
     (&["cpu-cycles", "cycles"], 0, 1_000_000),
     (&["instructions"], 1, 1_000_000),
@@ -87,7 +87,7 @@ const HARDWARE: [Event; 10] = [
     (&["ref-cycles"], 9, 1_000_000),
 ];
 
-/// `software:faults:100`
+/// Resolves `software:faults:100`.
 pub(super) fn counter(
     inputs: &Inputs<'_>,
     kind: ProbeKind,

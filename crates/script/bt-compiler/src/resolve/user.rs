@@ -17,7 +17,7 @@ use crate::ty::Space;
 use bpf_program::{ProgramKind, UprobePlace};
 use bt_abi::Attach;
 
-/// `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
+/// Resolves `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
 pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
     let PointForm::Function { target, lang, function, offset, address } = &point.form else {
         return Ok(Vec::new());
@@ -47,7 +47,7 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
             ));
         }
     }
-    // A pattern means those functions that can be probed: parts of functions have symbols, too.
+    // A pattern means only functions that can be probed: parts of functions have symbols, too.
     if is_pattern(point) && places.iter().any(|place| place.at.is_ok()) {
         places.retain(|place| place.at.is_ok());
     }
@@ -60,7 +60,8 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
     places.into_iter().map(target).collect()
 }
 
-/// Who writes `u:` may mean a static probe, as in triggers of `kernel-delay`: its provider is no file.
+/// Adds a hint that `u:` may be meant as a static probe, as in triggers of `kernel-delay`, whose
+/// provider is no file.
 fn with_static_probes(mut missing: NotFound, point: &AttachPoint, target: Option<&str>) -> NotFound {
     let is_name = target.is_some_and(|target| !target.starts_with("__") && !target.contains(['/', '*', '?']));
     if point.kind == ProbeKind::Uprobe && is_name && !missing.absent {
@@ -69,7 +70,8 @@ fn with_static_probes(mut missing: NotFound, point: &AttachPoint, target: Option
     missing
 }
 
-/// Where to attach. What can't be verified to be an instruction's first byte is refused, unless with `--unsafe`.
+/// Returns the place to attach to. It is refused if it can't be verified as an instruction's first
+/// byte, unless `--unsafe` is given.
 fn verified(
     resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
@@ -107,7 +109,7 @@ fn verified(
     Err(refused(message, format!("{instead}; --unsafe attaches all the same")))
 }
 
-/// `uprobe:file@source.c:line:column`
+/// Resolves `uprobe:file@source.c:line:column`.
 pub(super) fn line(
     resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
@@ -146,7 +148,8 @@ fn at_function(
     Target { context, kind, btf: None, attach, name }
 }
 
-/// `usdt:file:provider:name`: a program for each way in which places have their arguments.
+/// Resolves `usdt:file:provider:name` to one program for each form in which places have their
+/// arguments.
 pub(super) fn usdt(
     resolver: &mut Resolver<'_, '_>,
     target: Option<&Part>,

@@ -1,4 +1,4 @@
-//! Accesses to memory: the processor looks for them.
+//! Accesses to memory, which the processor watches.
 
 use bt_lang::ast::ProbeKind;
 
@@ -11,10 +11,10 @@ use uapi::perf::{BREAKPOINT_EXECUTE, BREAKPOINT_READ, BREAKPOINT_WRITE};
 
 /// Accesses by letter, with their bits.
 const ACCESSES: [(char, u32); 3] = [('r', BREAKPOINT_READ), ('w', BREAKPOINT_WRITE), ('x', BREAKPOINT_EXECUTE)];
-/// What a breakpoint for execution has for its length, on any machine: the size of `long` (perf_event_open(2)).
+/// Length of a breakpoint for execution, on any machine: the size of `long` (perf_event_open(2)).
 const EXECUTE_LENGTH: u64 = 8;
 
-/// `watchpoint:0x1234:8:rw`
+/// Resolves `watchpoint:0x1234:8:rw`.
 pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &str) -> Result<Vec<Target>, NotFound> {
     let address = address(inputs, place)?;
     let access = access(mode)?;
@@ -36,7 +36,7 @@ pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &s
     Ok(vec![Target { context, kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }
 
-/// An address, or a symbol of the kernel.
+/// Parses an address, or finds a symbol of the kernel.
 fn address(inputs: &Inputs<'_>, place: &str) -> Result<u64, NotFound> {
     let number = match place.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -9,17 +9,17 @@ use crate::check::literals;
 use crate::diagnostics::Diagnostics;
 use crate::{fold, headers};
 
-/// How many expressions a constant may be made of, those that `#define` gave a name to among them.
+/// Limit on the expressions that make up a constant, including those named by `#define`.
 const MAX_CONSTANT: u32 = 1000;
 
-/// Reads definitions: into the types, and what is wrong into the diagnostics.
+/// Reader of definitions: it adds types, and reports mistakes.
 pub(crate) struct Definer<'c, 'f> {
     pub(crate) types: &'c mut Types<'f>,
     pub(crate) diagnostics: &'c mut Diagnostics,
 }
 
 impl Definer<'_, '_> {
-    /// Adds a definition to the types; reports what is wrong with it.
+    /// Adds a definition to the types; reports mistakes in it.
     pub(crate) fn define_record(&mut self, record: &CRecord) -> Option<TypeRef> {
         let name = record.name.as_ref().map(|name| name.text.clone());
         let Some(fields) = &record.fields else {
@@ -80,7 +80,7 @@ impl Definer<'_, '_> {
         }
     }
 
-    /// A type within a definition.
+    /// Finds or defines a type used within a definition.
     fn c_def_type(&mut self, ty: &ast::Type) -> Option<TypeRef> {
         let found = match &ty.kind {
             AstKind::Error => return None,
@@ -92,7 +92,7 @@ impl Definer<'_, '_> {
             AstKind::Inline(record) => return self.define_record(record),
             AstKind::InlineEnum(def) => return self.define_enum(def),
             AstKind::Pointer(target) => match &target.kind {
-                // What is only pointed to may be defined later, or nowhere.
+                // A pointer's target may be defined later, or nowhere.
                 AstKind::Tagged(kind, name) => {
                     let own = self.types.store.forward(tag(*kind), &name.text).ok()?;
                     self.types.store.pointer_to(own).ok()
@@ -130,7 +130,7 @@ impl Definer<'_, '_> {
         self.types.find_type(NameKind::Typedef, name)
     }
 
-    /// A number that a definition is made with.
+    /// Computes a number that a definition uses.
     pub(crate) fn constant(&mut self, expr: &ast::Expr) -> Option<u64> {
         self.constant_with(expr, &|_| None)
     }
@@ -139,7 +139,7 @@ impl Definer<'_, '_> {
         self.constant_within(expr, known, &mut { MAX_CONSTANT })
     }
 
-    /// `left` is how many expressions may still be looked at.
+    /// Computes a number from at most `left` further expressions.
     fn constant_within(
         &mut self,
         expr: &ast::Expr,

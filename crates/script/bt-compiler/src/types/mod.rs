@@ -1,5 +1,4 @@
-//! What is known of types: those of the script, of the traced files and of the kernel, which are read when they are first
-//! asked for.
+//! Types of the script, of the traced files and of the kernel. They are read when first used.
 
 mod definitions;
 mod value_type;
@@ -18,33 +17,34 @@ use super::ty::{Space, Ty};
 
 pub(crate) use definitions::Definer;
 
-/// The largest array that is kept in one piece.
+/// Limit on the elements of an array kept in one piece.
 pub(crate) const MAX_ARRAY: u64 = 1 << 20;
 
-/// All types, and constants, which have types.
+/// All types, and the constants.
 pub(crate) struct Types<'f> {
     facts: &'f dyn TargetFacts,
     pub(crate) store: TypeStore<'f>,
-    /// The kernel's, once they are read.
+    /// Types of the kernel, once read.
     pub(crate) kernel: Option<SourceId>,
     pub(crate) kernel_asked: bool,
-    /// Files whose debug information was asked for, and where it is.
+    /// Files whose debug information was requested, each with its source of types, if it has one.
     debug_asked: Vec<(String, Option<SourceId>)>,
-    /// Whether the script includes a file, so that it has the constants of C's headers.
+    /// True if the script includes a file, so that it has the constants of C's headers.
     pub(crate) includes: bool,
-    /// `#define` constants.
+    /// Constants of `#define`.
     pub(crate) defines: HashMap<String, Expr>,
     cache: TypeCache,
-    /// Enums' names by type.
+    /// Names of enumerations, by type.
     enums: RefCell<HashMap<TypeRef, Arc<EnumNames>>>,
-    /// Structs' layouts for the runtime, by type and how deep they are described.
+    /// Layouts of structs for the runtime, by type and depth of the description.
     layouts: RefCell<HashMap<(TypeRef, u32), ShownLayout>>,
 }
 
-/// A layout, and how many fields it shows, those of its own structs included.
+/// Layout, and number of fields that it shows, those of nested structs included.
 type ShownLayout = (Arc<Layout>, usize);
 
-/// Results of look-ups by name, misses included: the kernel has many types, and a script can use a name many times.
+/// Results of look-ups by name, misses included. The kernel has many types, and a script can use a
+/// name many times.
 #[derive(Debug, Default)]
 struct TypeCache {
     types: HashMap<(NameKind, String), Option<TypeRef>>,
@@ -52,7 +52,7 @@ struct TypeCache {
 }
 
 impl TypeCache {
-    /// There are new types.
+    /// Forgets all results, since new types were added.
     fn clear(&mut self) {
         self.types.clear();
         self.enumerators.clear();
@@ -60,7 +60,7 @@ impl TypeCache {
 }
 
 impl<'f> Types<'f> {
-    /// None yet.
+    /// Creates an empty set of types.
     pub(crate) fn new(facts: &'f dyn TargetFacts, includes: bool) -> Self {
         Self {
             facts,
@@ -78,7 +78,7 @@ impl<'f> Types<'f> {
 }
 
 impl Types<'_> {
-    /// Has the kernel's types read, if they were not yet.
+    /// Reads the kernel's types, if they have not been read yet.
     pub(crate) fn load_kernel_types(&mut self) {
         if self.kernel_asked {
             return;
@@ -90,7 +90,8 @@ impl Types<'_> {
         }
     }
 
-    /// A type by its tag or name: the script's own, then those of the target and the kernel.
+    /// Finds a type by its tag or name: the script's own first, then those of the target and the
+    /// kernel.
     pub(crate) fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
         let found = self.known_type(kind, name);
         if found.is_some() || self.kernel_asked {
@@ -100,7 +101,7 @@ impl Types<'_> {
         self.known_type(kind, name)
     }
 
-    /// A type of those that are read so far.
+    /// Finds a type among those read so far.
     pub(crate) fn known_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
         let key = (kind, name.to_owned());
         if let Some(known) = self.cache.types.get(&key) {
@@ -111,12 +112,12 @@ impl Types<'_> {
         found
     }
 
-    /// A name of an enumeration, of those that are read so far.
+    /// Finds an enumerator among the types read so far.
     pub(crate) fn find_enumerator(&mut self, name: &str) -> Option<(TypeRef, i64)> {
         if let Some(known) = self.cache.enumerators.get(name) {
             return *known;
         }
-        // Each name that is nowhere is a mistake, and no more than this many are kept.
+        // Each unknown name is a mistake, and the number of mistakes kept is limited to this.
         if self.cache.enumerators.values().filter(|found| found.is_none()).count() >= MAX_DIAGNOSTICS {
             return None;
         }
@@ -125,7 +126,7 @@ impl Types<'_> {
         found
     }
 
-    /// The compiler's type for one of C; pointers in it point to `space`.
+    /// Returns the compiler's type for one of C; its pointers point to `space`.
     pub(crate) fn ty_in(&self, ty: TypeRef, space: Space) -> Ty {
         let Ok(stripped) = self.store.strip(ty) else {
             return Ty::Unknown;
@@ -168,7 +169,7 @@ impl Types<'_> {
         Ty::Array { elem: Box::new(self.ty_in(element, space)), count: count as u32 }
     }
 
-    /// Whether the kernel's source marks what a pointer points to as the process's (`__user`).
+    /// Returns true if the kernel's source marks a pointer's target as the process's (`__user`).
     fn is_user(&self, target: TypeRef) -> bool {
         let found = self.store.get(target);
         matches!(
@@ -178,7 +179,7 @@ impl Types<'_> {
     }
 }
 
-/// The tag that a kind of record is looked up by.
+/// Returns the tag that a kind of record is looked up by.
 pub(crate) fn tag(kind: RecordKind) -> Tag {
     match kind {
         RecordKind::Struct => Tag::Struct,
@@ -188,14 +189,14 @@ pub(crate) fn tag(kind: RecordKind) -> Tag {
 }
 
 impl Types<'_> {
-    /// A user function's parameters by its debug information.
+    /// Returns a user function's parameters from its debug information.
     pub(crate) fn user_params(&mut self, path: &str, function: &str) -> Option<Vec<(String, TypeRef)>> {
         let source = self.load_debug(path)?;
         let found = self.store.function(source, function).ok().flatten()?;
         Some(found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect())
     }
 
-    /// Has a file's debug information read, if it was not yet.
+    /// Reads a file's debug information, if it has not been read yet.
     pub(crate) fn load_debug(&mut self, path: &str) -> Option<SourceId> {
         if !self.debug_asked.iter().any(|(known, _)| known == path) {
             let source = self.facts.debug_elf(path).and_then(|elf| {

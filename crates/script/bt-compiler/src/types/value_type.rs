@@ -1,4 +1,4 @@
-//! The compiler's types as the runtime's.
+//! Conversion of the compiler's types to the runtime's.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use super::{ShownLayout, Types};
 use crate::ty::{Space, Ty};
 use bt_abi::{EnumNames, Field, Layout, LayoutKind, ValueType};
 
-/// How deep structs within structs are described.
+/// Limit on the depth to which nested structs are described.
 const MAX_NESTING: u32 = 8;
-/// Of structs with more fields, those of their own structs included, nothing is shown.
+/// Limit on the fields of a struct, those of nested structs included. A struct with more shows
+/// none.
 const MAX_SHOWN: usize = 1 << 16;
 
 impl Types<'_> {
-    /// The same type for the runtime.
+    /// Returns the same type for the runtime.
     pub(crate) fn value_type(&self, ty: &Ty) -> ValueType {
         self.value_type_within(ty, MAX_NESTING)
     }
@@ -53,8 +54,8 @@ impl Types<'_> {
         Arc::clone(names)
     }
 
-    /// A struct's layout, and how many fields are shown of it. Each is made once: structs within structs would double and
-    /// double.
+    /// Returns a struct's layout, and the number of fields shown. Each layout is built once;
+    /// otherwise nested structs would double again and again.
     fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> ShownLayout {
         let known = self.layouts.borrow().get(&(ty, depth)).cloned();
         known.unwrap_or_else(|| {
@@ -88,7 +89,7 @@ impl Types<'_> {
         (Arc::new(Layout { kind: LayoutKind::Struct, size, fields }), shown.min(MAX_SHOWN))
     }
 
-    /// How many values are shown for one of a type.
+    /// Returns the number of values shown for one value of the type.
     fn shown(&self, ty: &Ty, depth: u32) -> usize {
         match ty {
             Ty::C { ty, size } => self.layout(*ty, *size, depth).1,

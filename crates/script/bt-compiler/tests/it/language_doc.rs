@@ -1,13 +1,14 @@
-//! `docs/language.md` says what the compiler's tables say.
+//! Comparison of `docs/language.md` with the compiler's tables.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use bt_compiler::language::{Word, WordKind, words};
 
-/// Set to 1 it has the test write the document's tables instead of comparing them.
+/// Environment variable; if it is 1, the test writes the document's tables instead of comparing
+/// them.
 const UPDATE: &str = "DPTRACE_UPDATE_DOCS";
-/// What the tables begin behind.
+/// Line that the tables follow.
 const MARK: &str =
     "<!-- From here on: made from the compiler's tables, by crates/script/bt-compiler/tests/it/language_doc.rs. -->\n";
 

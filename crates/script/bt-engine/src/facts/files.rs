@@ -24,38 +24,39 @@ use super::targets::{Found, Targets};
 use super::{missing, missing_in_groups, pattern};
 use crate::observe::{Notice, SharedObserver, printable};
 
-/// What a script calls the process's own program.
+/// Name of the process's own program in scripts.
 const OWN: &str = "__EXE__";
-/// How many files' debug information is kept.
+/// Limit on files whose debug information is kept.
 const MAX_DEBUG: usize = 32;
-/// How many files a pattern may mean.
+/// Limit on files that a pattern may mean.
 const MAX_FILES: usize = 4096;
 
-/// The files.
+/// Files of the target and of probes.
 pub(crate) struct UserFiles {
     subject: Subject,
-    /// The program and the libraries of each of the target's processes.
+    /// Program and libraries of each of the target's processes.
     own: Vec<Vec<Found>>,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
-    /// Where debug information is looked for as well.
+    /// Further directories of debug files.
     debug_folders: DebugFolders,
     observer: SharedObserver,
     debug: [OnceCell<(String, Option<DebugFile>)>; MAX_DEBUG],
-    /// Why a file could not be read, if this user may not.
+    /// Reason why a file could not be read, if this user may not.
     refused: RefCell<Option<String>>,
-    /// The USDT probes of files, and where each file was opened.
+    /// USDT probes of files, and the path under which each was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
 }
 
 /// A file that has debug information.
 struct DebugFile {
     file: ElfFile,
-    /// The same with its compressed sections inflated, if it has any.
+    /// Contents with the compressed sections inflated, if there are any.
     plain: Option<Vec<u8>>,
 }
 
 impl DebugFile {
-    /// Where a section can't be inflated, that is reported, and the file has no debug information that is of use.
+    /// Inflates the sections. If one can't be inflated, that is reported, and the file has no
+    /// usable debug information.
     fn new(file: ElfFile, observer: &SharedObserver) -> Option<Self> {
         let plain = match typeinfo::inflated(file.image().ok()?.data()) {
             Ok(Cow::Borrowed(_)) => None,
@@ -94,12 +95,12 @@ impl UserFiles {
         &self.debug_folders
     }
 
-    /// The files of the process, as they are shown.
+    /// Returns the files of the process, as they are shown.
     pub(crate) fn names(&self) -> Vec<String> {
         self.of_subject().into_iter().map(|found| found.shown).collect()
     }
 
-    /// The files of several processes, to be held as long as their names are of use.
+    /// Returns the files of several processes, to be held as long as their names are used.
     pub(crate) fn held(&self) -> Vec<FilePlace> {
         if self.own.len() < 2 { Vec::new() } else { self.of_subject().into_iter().map(|found| found.place).collect() }
     }
@@ -108,7 +109,7 @@ impl UserFiles {
         &self.subject
     }
 
-    /// The programs and the libraries of the processes, each once.
+    /// Returns the programs and the libraries of the processes, each once.
     fn of_subject(&self) -> Vec<Found> {
         if let [only] = self.own.as_slice() {
             return only.clone();
@@ -132,7 +133,7 @@ impl UserFiles {
             None | Some("" | "*") if !own.is_empty() => all_own(false),
             None | Some("" | OWN) => all_own(target == Some(OWN)),
             Some(text) if text.contains(['*', '?']) => {
-                // Which libraries a command will map is not known before it runs.
+                // The libraries of a command are not known before it runs.
                 let maps_more = matches!(self.subject, Subject::All | Subject::Command { .. });
                 by_pattern(text, &own, maps_more)
             }
@@ -148,7 +149,8 @@ impl UserFiles {
         }
     }
 
-    /// Why a file could not be read, if this user may not: that is no mistake of whoever names it.
+    /// Returns the reason why a file could not be read, if this user may not: that is no mistake of
+    /// the script.
     pub(crate) fn refused(&self) -> Option<String> {
         self.refused.borrow().clone()
     }
@@ -260,7 +262,7 @@ impl UserFiles {
         found.into_iter().next().ok_or_else(|| NotFound { message: message(), absent: false, hints: Vec::new() })
     }
 
-    /// The place of a line of the source.
+    /// Returns the place of a line of the source.
     pub(super) fn source_line(&self, target: &str, wanted: &SourceLine<'_>) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(Some(target))?;
         for found in &targets.files {
@@ -317,7 +319,8 @@ impl UserFiles {
         Ok(all)
     }
 
-    /// A file's probes, of which only the notes are read: scripts name many probes of one large file.
+    /// Returns a file's probes. Only the notes are read: scripts name many probes of one large
+    /// file.
     fn usdt_of(&self, found: &Found) -> Result<Rc<(UsdtProbes, PathBuf)>, NotFound> {
         let key = found.place.path();
         if let Some(known) = self.usdt.borrow().get(key) {
@@ -347,7 +350,8 @@ impl UserFiles {
         found.ok()?.into_iter().next()
     }
 
-    /// The file that has a file's debug information: itself, or the one that it was moved to.
+    /// Returns the file that has a file's debug information: itself, or the one that it was moved
+    /// to.
     pub(super) fn debug(&self, path: &str) -> Option<&[u8]> {
         let open = |path: &str| self.debug_file(path).and_then(|file| DebugFile::new(file, &self.observer));
         for slot in &self.debug {
@@ -359,7 +363,7 @@ impl UserFiles {
         None
     }
 
-    /// The names and values of an enumeration, if the program's debug information has it.
+    /// Returns the names and values of an enumeration, if the program's debug information has it.
     pub(crate) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
         let program = self.of_subject().into_iter().next()?;
         let bytes = self.debug(program.place.path().to_str()?)?;
@@ -390,10 +394,11 @@ impl UserFiles {
     }
 }
 
-/// The files of a process that fit, and all that fit where `maps_more` says that it may come to have them.
+/// Returns the files of a process that fit; with `maps_more`, all files that fit, since it may come
+/// to map them.
 fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
-    // Where /lib is a link to /usr/lib, a process has the latter mapped.
+    // If /lib is a link to /usr/lib, a process has the latter mapped.
     let is_merged = Path::new("/lib").is_symlink();
     let without_usr = |found: &&Found| found.shown.strip_prefix("/usr").is_some_and(|rest| fits.matches(rest));
     let inside = |found: &&Found| found.place.path_inside().is_some_and(|path| fits.matches(&path.to_string_lossy()));
@@ -402,10 +407,10 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
     let mut files: Vec<Found> = fitting.cloned().collect();
     if maps_more {
         let paths = glob::glob(text).into_iter().flatten().flatten();
-        // The crate leaves it out.
+        // The crate `glob` leaves it out.
         let prefix = if text.starts_with("./") { "./" } else { "" };
-        // One file may have several names: links to a library, and the program as its command has it. A probe in each would count a
-        // hit several times.
+        // One file may have several names: links to a library, and the program as in its command. A
+        // probe in each would count a hit several times.
         let identity =
             |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
         let own = own.iter().filter_map(|found| Some((identity(found.place.path())?, found)));
@@ -425,7 +430,7 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
     }
 }
 
-/// A path, a library of the process or of the machine, or a program of PATH.
+/// Finds a path, a library of the process or of the machine, or a program of PATH.
 fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     let found = |path: &Path| Found { shown: printable(path), place: FilePlace::at(path) };
     if text.contains('/') {
@@ -457,7 +462,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     })
 }
 
-/// A hint for who looks for a function in a file that has no names of its own functions.
+/// Returns a hint for users who look for a function in a file without names of its own functions.
 fn stripped_hint(file: &str) -> String {
     format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
 }

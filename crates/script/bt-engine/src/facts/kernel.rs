@@ -15,25 +15,26 @@ use text::patterns::NamePattern;
 use super::{missing, missing_in_groups, pattern};
 use crate::observe::printable;
 
-/// The most that is read of a list of the kernel's functions, in bytes.
+/// Limit on the list of the kernel's functions, in bytes.
 const FUNCTIONS: u64 = 64 << 20;
-/// What a raw tracepoint's type is called in BTF (`include/trace/bpf_probe.h`).
+/// Prefix of a raw tracepoint's type in BTF (`include/trace/bpf_probe.h`).
 const RAW_PREFIX: &[u8] = b"btf_trace_";
 
-/// The kernel's facts.
+/// Facts about the kernel.
 #[derive(Default)]
 pub(crate) struct Kernel {
     symbols: Rc<OnceCell<KernelSymbols>>,
     btf: OnceCell<Option<Vec<u8>>>,
     tracefs: OnceCell<Result<Tracefs, String>>,
-    /// Why no tracepoint could be looked for.
+    /// Reason why no tracepoint could be looked up.
     refused: RefCell<Option<String>>,
     formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
-    /// The file that lists the functions which can be probed, where one was given.
+    /// File that lists the functions that can be probed, if one was given.
     traceable_functions: Option<PathBuf>,
 }
 
-/// The machine's tracefs, or, where none is mounted, one of our own, which leaves the machine's mounts as they are.
+/// Returns the machine's tracefs, or, if none is mounted, one of our own, which leaves the
+/// machine's mounts as they are.
 fn find_tracefs() -> Result<Tracefs, String> {
     match Tracefs::find() {
         Err(error @ HostError::NoTracefs { .. }) => {
@@ -61,7 +62,7 @@ impl Kernel {
         found.map_err(|message| self.no_tracefs(message.clone()))
     }
 
-    /// Tracepoints whose names fit.
+    /// Returns the tracepoints whose names fit.
     pub(crate) fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
         let (categories, names) = (pattern(category)?, pattern(name)?);
         if categories.is_plain() && names.is_plain() {
@@ -81,18 +82,19 @@ impl Kernel {
         self.tracefs()?.names().map_err(|error| self.no_tracefs(error.to_string()))
     }
 
-    /// Tracefs is not there, or not for this user. That is no mistake of whoever asks for a tracepoint.
+    /// Returns the error if tracefs does not exist, or not for this user. That is no mistake of a
+    /// script with tracepoints.
     fn no_tracefs(&self, message: String) -> NotFound {
         self.refused.borrow_mut().get_or_insert_with(|| message.clone());
         NotFound { message, absent: false, hints: Vec::new() }
     }
 
-    /// Why no tracepoint could be looked for, if so.
+    /// Returns the reason why no tracepoint could be looked up, if so.
     pub(crate) fn tracepoints_refused(&self) -> Option<String> {
         self.refused.borrow().clone()
     }
 
-    /// A tracepoint's record.
+    /// Returns the format of a tracepoint's record.
     pub(crate) fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
         let key = TracepointName { category: category.to_owned(), name: name.to_owned() };
         if let Some(known) = self.formats.borrow().get(&key) {
@@ -109,8 +111,9 @@ impl Kernel {
         Ok(format)
     }
 
-    /// Raw tracepoints whose names fit: those of BTF, or else the names of tracepoints, which are mostly the same.
-    /// Those of modules are not looked for: the kernel's BTF has its own only.
+    /// Returns the raw tracepoints whose names fit: those of BTF, or else the names of tracepoints,
+    /// which are mostly the same. Those of modules are not looked for: the kernel's BTF has its own
+    /// only.
     pub(crate) fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         if let Some(module) = module
@@ -136,9 +139,10 @@ impl Kernel {
         Err(missing(format!("the kernel has no raw tracepoint {name}"), name, all.iter().map(String::as_str)))
     }
 
-    /// The functions of the file that lists those which can be probed, if there is one. Its lines are those of tracefs's
-    /// `available_filter_functions`, which a pattern is held against where no other is given: a name, and a module's in
-    /// brackets. The kernel's symbols have functions, too, that are gone since it started or must not be probed.
+    /// Returns the functions of the file that lists those that can be probed; `None` if there is
+    /// none. Its lines are those of tracefs's `available_filter_functions`, which is used for a
+    /// pattern if no other file is given: a name, and a module's in brackets. The kernel's symbols
+    /// also have functions that are gone since it started or must not be probed.
     fn traceable(&self, is_pattern: bool) -> Result<Option<HashSet<String>>, NotFound> {
         let text = match &self.traceable_functions {
             Some(path) => {
@@ -150,7 +154,7 @@ impl Kernel {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
             None if is_pattern => {
-                // Without it, too, functions can be looked for.
+                // Functions can be looked up without it, too.
                 let found = self.tracefs.get_or_init(find_tracefs).as_ref().ok();
                 let Some(text) = found.and_then(Tracefs::traceable_functions) else { return Ok(None) };
                 text
@@ -160,7 +164,7 @@ impl Kernel {
         Ok(Some(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()))
     }
 
-    /// Functions whose names fit.
+    /// Returns the functions whose names fit.
     pub(crate) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         let modules = module.map(pattern).transpose()?;
@@ -193,7 +197,7 @@ fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound
     missing_in_groups("the kernel has none of that name".to_owned(), Some(category), name, known)
 }
 
-/// The raw tracepoints that BTF's strings name: all, or one if it is there.
+/// Returns the raw tracepoints in BTF's strings: all, or one if it is there.
 fn raw_names(btf: &[u8], only: Option<&str>) -> Vec<String> {
     let strings = btf.split(|&byte| byte == 0).filter_map(|text| text.strip_prefix(RAW_PREFIX));
     let names = strings.filter_map(|name| std::str::from_utf8(name).ok());
@@ -203,8 +207,8 @@ fn raw_names(btf: &[u8], only: Option<&str>) -> Vec<String> {
     }
 }
 
-/// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
-/// distributions take features back.
+/// Returns all features if the kernel is new enough for them: no trial is needed then. An older
+/// number proves nothing, since distributions port features back.
 pub(super) fn known_features() -> Option<Features> {
     (host::system::kernel_version() >= Some((6, 10))).then_some(Features::ALL)
 }

@@ -1,4 +1,4 @@
-//! What the compiler asks of the machine and the target, read when it is first asked for.
+//! Facts about the machine and the target for the compiler, read on first use.
 
 mod files;
 mod kernel;
@@ -26,16 +26,17 @@ pub(crate) use kernel::Kernel;
 pub use subject::Target;
 pub(crate) use subject::{Subject, all_ended};
 
-/// What the machine and the target have: functions, probes, types. Nothing is read before it is asked for, and nothing twice.
+/// Facts about the machine and the target: functions, probes, types. Each is read on first use, and
+/// only once.
 ///
-/// A script's own facts are made by [`Builder`](crate::Builder); tools that list what can be attached to make one by
-/// [`Builder::facts`](crate::Builder::facts) and ask it through [`TargetFacts`].
+/// [`Builder`](crate::Builder) makes a script's own facts; tools that list possible probes make
+/// some by [`Builder::facts`](crate::Builder::facts) and query them through [`TargetFacts`].
 pub struct Facts {
     pub(crate) kernel: Kernel,
     pub(crate) files: UserFiles,
     features: OnceCell<Features>,
     options: Options,
-    /// Whether programs must not wait for pages of memory, whatever the kernel can do.
+    /// True if programs must not wait for pages of memory, even if the kernel supports it.
     sleepable_forbidden: Cell<bool>,
     start: u64,
 }
@@ -49,42 +50,45 @@ impl Facts {
         Self { kernel, files, features, options, sleepable_forbidden, start }
     }
 
-    /// Why no tracepoint could be looked for, if some were asked for and tracefs could not be read.
+    /// Returns the reason why no tracepoint could be looked up, if some were asked for and tracefs
+    /// could not be read.
     pub fn tracepoints_refused(&self) -> Option<String> {
         self.kernel.tracepoints_refused()
     }
 
-    /// Why a file could not be looked into, if this user may not read one.
+    /// Returns the reason why a file could not be looked into, if this user may not read one.
     pub fn file_refused(&self) -> Option<String> {
         self.files.refused()
     }
 
-    /// The program and the libraries of the target's process, escaped; nothing where the target is all processes.
+    /// Returns the program and the libraries of the target's process, escaped; empty if the target
+    /// is all processes.
     pub fn file_names(&self) -> Vec<String> {
         self.files.names()
     }
 
-    /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
+    /// Forbids programs to wait for pages of memory from now on: this kernel did not take such a
+    /// program.
     pub(crate) fn forbid_sleepable(&self) {
         self.sleepable_forbidden.set(true);
     }
 
-    /// The target's processes, unless it is a command that waits.
+    /// Returns the target's processes; none for a command that waits.
     pub(crate) fn running(&self) -> Vec<u32> {
         let subject = self.files.subject();
         if subject.child().is_some() { Vec::new() } else { subject.pids() }
     }
 
-    /// What links may use.
+    /// Returns the features that links may use.
     pub(crate) fn features(&self) -> Features {
-        // Where nothing can be tried, loading says why.
+        // If nothing can be tried, loading reports the reason.
         *self.features.get_or_init(|| {
             let all = kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
             all.for_process(self.files.subject().pid().filter(|_| self.traced().is_none_or(|it| !it.is_set())))
         })
     }
 
-    /// The kernel's symbols, to share.
+    /// Returns the kernel's symbols, to share.
     pub(crate) fn kernel_symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
         self.kernel.symbols()
     }
@@ -221,12 +225,12 @@ impl TargetFacts for Facts {
     }
 }
 
-/// A pattern, or what is wrong with it.
+/// Parses a pattern.
 fn pattern(text: &str) -> Result<NamePattern, NotFound> {
     NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
 }
 
-/// That a name of a group is not there, with the nearest that are.
+/// Returns the error for a missing name of a group, with the nearest ones that exist.
 fn missing_in_groups<'a>(
     message: String,
     group: Option<&str>,
@@ -238,7 +242,7 @@ fn missing_in_groups<'a>(
     NotFound { message, absent: true, hints }
 }
 
-/// That something is not there, with the nearest names that are.
+/// Returns the error for a missing name, with the nearest ones that exist.
 fn missing<'a>(message: String, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> NotFound {
     let plain = wanted.replace(['*', '?'], "");
     let near = nearest(&plain, known, 3);

@@ -1,4 +1,4 @@
-//! Whose events count: processes that run, a command that waits to run, or everybody.
+//! Traced processes: running ones, a command that waits to run, or all.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -11,33 +11,33 @@ use sys::process::HeldChild;
 use crate::Error;
 use crate::observe::printable;
 
-/// How many files of several processes are held open: programs that fork share theirs, and a process may have few descriptors
-/// (1024, by default).
+/// Limit on the files of several processes that are held open: programs that fork share theirs, and
+/// a process may have few descriptors (1024, by default).
 const MOST_HELD: usize = 128;
 
-/// Whose events count.
+/// Traced processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Target {
-    /// Those of all processes.
+    /// All processes.
     #[default]
     All,
-    /// Those of a process that runs, by its number.
+    /// A running process, by its number.
     Pid(u32),
-    /// Those of several processes that run, by their numbers. Those that have ended are left out, unless all have. Only in the
-    /// kernel's first PID namespace.
+    /// Several running processes, by their numbers. Those that have ended are left out, unless all
+    /// have. Only in the kernel's first PID namespace.
     Pids(Vec<u32>),
-    /// Those of a program that the engine starts. It waits before its first instruction until the session is polled for the
-    /// first time, and is ended with the session.
+    /// A program that the engine starts. It waits before its first instruction until the session is
+    /// polled for the first time, and is ended with the session.
     Command {
-        /// A path, or a name that is looked for in `PATH`.
+        /// Path, or a name that is looked up in `PATH`.
         program: OsString,
-        /// Its arguments, without its name.
+        /// Arguments, without the name.
         arguments: Vec<OsString>,
     },
 }
 
-/// Those of the processes that have not ended, of which there must be one.
+/// Opens the processes that have not ended; returns an error if all have.
 fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
     let mut processes = Vec::new();
     for pid in pids {
@@ -50,14 +50,15 @@ fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
     if processes.is_empty() { Err(Error::Ended { pids: pids.to_vec() }) } else { Ok(processes) }
 }
 
-/// The error for processes all of which have ended; nothing while one lives, or where there are none.
+/// Returns the error if all processes have ended; `None` while one lives, or if there are none.
 pub(crate) fn all_ended(pids: &[u32]) -> Option<Error> {
     let has_ended = |pid: &u32| proc::start_of_living(Pid(*pid)).is_none();
     (!pids.is_empty() && pids.iter().all(has_ended)).then(|| Error::Ended { pids: pids.to_vec() })
 }
 
-/// The files of processes that may run the same ones, each held open: a process may end while it is read. Two files can have one
-/// path, in containers, or after an update: the second then has a name by which it is found through its process.
+/// Returns the files of processes that may run the same ones, each held open: a process may end
+/// while it is read. Two files can have one path, in containers, or after an update: the second
+/// then has a name by which it is found through its process.
 fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
     let mut known: HashMap<(Device, u64), FilePlace> = HashMap::new();
     let mut paths: HashSet<PathBuf> = HashSet::new();
@@ -76,7 +77,7 @@ fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
             } else {
                 place
             };
-            // Of a process that has ended meanwhile nothing is traced; others may have the same file.
+            // An ended process is not traced; others may have the same file.
             let Some(place) = held_while_alive(process.pid(), place, known.len()) else { break };
             paths.insert(place.path().to_owned());
             known.insert(file, place.clone());
@@ -87,11 +88,12 @@ fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
     processes.iter().map(&mut of_process).collect()
 }
 
-/// The file, held open if it can be; nothing if the process has ended. `held` is how many are.
+/// Returns the file, held open if it can be; `None` if the process has ended. `held` is the number
+/// of held files.
 fn held_while_alive(pid: Pid, place: FilePlace, held: usize) -> Option<FilePlace> {
     match if held < MOST_HELD { place.hold().ok() } else { None } {
         Some(place) => Some(place),
-        // Why it can't be read is reported when it is.
+        // The reason why it can't be read is reported when it is read.
         None => proc::start_of_living(pid).map(|_| place),
     }
 }
@@ -123,12 +125,12 @@ impl Subject {
         }
     }
 
-    /// The process, or the first of several.
+    /// Returns the process, or the first of several.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.pids().first().copied()
     }
 
-    /// The processes; none where everybody's events count.
+    /// Returns the processes; none if all processes are traced.
     pub(crate) fn pids(&self) -> Vec<u32> {
         match self {
             Self::All => Vec::new(),
@@ -137,7 +139,8 @@ impl Subject {
         }
     }
 
-    /// The program and the libraries of each process, the program first. Processes share the files that they share.
+    /// Returns the program and the libraries of each process, the program first. Processes share
+    /// the places of their common files.
     pub(crate) fn files(&self) -> Vec<Vec<FilePlace>> {
         match self {
             Self::All => Vec::new(),

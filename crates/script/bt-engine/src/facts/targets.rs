@@ -10,14 +10,14 @@ use host::FilePlace;
 #[derive(Clone)]
 pub(super) struct Found {
     pub(super) place: FilePlace,
-    /// As it is shown.
+    /// Name for display.
     pub(super) shown: String,
 }
 
 /// The files that a target means.
 pub(super) struct Targets {
     pub(super) files: Vec<Found>,
-    /// Where only the first that has what is looked for counts: each process's files, or else nothing.
+    /// Files of each process, if only the first with a match counts; else nothing.
     pub(super) first_of: Vec<Vec<Found>>,
 }
 
@@ -28,7 +28,7 @@ impl From<Vec<Found>> for Targets {
 }
 
 impl Targets {
-    /// Looks into each file, once; errors count only where there is one file.
+    /// Looks into each file, once; errors count only if there is one file.
     pub(super) fn each<T>(&self, mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>) -> Result<Vec<T>, NotFound> {
         let mut all = Vec::new();
         let mut into = |found: &Found| -> Result<bool, NotFound> {

@@ -1,4 +1,4 @@
-//! Events whose turn it is, made when they are asked for: a map is read after what was printed before it.
+//! Events that are due, made on request: a map is read after the output before it was printed.
 
 use bt_abi::wire::WrongSize;
 use bt_abi::{Action, ActionKind};
@@ -9,15 +9,15 @@ use super::Session;
 use crate::event::{DecodedEvent, Event, joined, number};
 use crate::maps;
 
-/// The most of a file that `cat` shows.
+/// Limit on the bytes of a file that `cat` shows.
 const MAX_CAT: u64 = 10 * 1024;
 
-/// Events whose turn it is. Each is made when it is asked for; what is not asked for stays.
+/// Events that are due. Each is made on request; events that are not requested stay.
 pub struct Events<'a> {
     session: &'a mut Session,
     /// True if events stay that earlier ones may still overtake.
     only_due: bool,
-    /// Whether failures are looked for behind the last one.
+    /// True if failures are looked for behind the last one.
     looks_at_end: bool,
 }
 
@@ -30,12 +30,12 @@ impl<'a> Events<'a> {
         Self { session, only_due: false, looks_at_end: false }
     }
 
-    /// The last ones of a session.
+    /// Returns the last events of a session.
     pub(super) fn last(session: &'a mut Session) -> Self {
         Self { session, only_due: false, looks_at_end: true }
     }
 
-    /// Drops those that are left, and gives their number.
+    /// Drops the remaining events; returns their number.
     pub fn skip_rest(self) -> u64 {
         let mut count = 0;
         while pop(self.session, self.only_due).is_some() {
@@ -65,7 +65,7 @@ impl Iterator for Events<'_> {
                 self.session.keep(looked);
                 continue;
             };
-            // Behind an `exit` nothing counts.
+            // Events behind an `exit` do not count.
             if self.session.exit.is_none()
                 && let Some(event) = self.session.event(decoded)
             {
@@ -76,17 +76,17 @@ impl Iterator for Events<'_> {
 }
 
 impl Session {
-    /// Looks for what has failed for the first time.
+    /// Looks for failures that happened for the first time.
     pub(super) fn look_for_failures(&mut self) -> Result<(), WrongSize> {
         self.failures.look(&self.bpf, &self.machine)
     }
 
-    /// Keeps the first error of what had a wrong form, for the next call that can fail.
+    /// Keeps the first error about data of a wrong form, for the next call that can fail.
     pub(super) fn keep<T>(&mut self, result: Result<T, WrongSize>) -> Option<T> {
         result.map_err(|error| self.wrong.get_or_insert(error).clone()).ok()
     }
 
-    /// What an event asks for; nothing for what is done here.
+    /// Returns the event for the caller; `None` for actions that are done here.
     fn event(&mut self, event: DecodedEvent) -> Option<Event> {
         let action = self.script.actions.get(event.action)?;
         let values = event.values.as_slice();

@@ -1,5 +1,5 @@
-//! What failed while a script ran: programs count it at its place, here it is read. The first time at a place is an event,
-//! how often it was is known at the end.
+//! Failures while a script runs: programs count them at their places, and here the counts are read.
+//! The first failure at a place is an event; the number of failures is known at the end.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
@@ -14,31 +14,32 @@ use bt_runtime::Lookups as _;
 use super::Session;
 use crate::lookups::Machine;
 
-/// How often failures are looked for while a script runs.
+/// Interval between reads of failures while a script runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The helper by which keys come into maps.
+/// Helper that inserts keys into maps.
 const MAP_UPDATE: &str = "map_update_elem";
-/// `ENOMEM`, negated as helpers give it.
+/// `ENOMEM`, negated as helpers return it.
 const NO_MEMORY: i64 = -12;
-/// `EBUSY`, `EDEADLK` and `ETIMEDOUT`, likewise: whoever was interrupted holds the lock that is needed.
+/// `EBUSY`, `EDEADLK` and `ETIMEDOUT`, likewise: the interrupted program holds the needed lock.
 const BUSY: [i64; 3] = [-16, -35, -110];
 
-/// Something that failed at a place of the script for the first time. Its text is what the failure means.
+/// A failure that happened at a place of the script for the first time. Its text is the meaning of
+/// the failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RuntimeFailure {
-    /// What failed.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// Where in the script.
+    /// Place in the script.
     pub span: Span,
-    /// What a helper of the kernel's returned, an error number negated; 0 for what is no helper's.
+    /// Result of a helper of the kernel, a negated error number; 0 for other failures.
     pub code: i64,
-    /// The text of that error number, as `strerror(3)` has it.
+    /// Text of that error number, as `strerror(3)` returns it.
     pub error: String,
 }
 
 impl RuntimeFailure {
-    /// The helper of the kernel's that failed, if it was one.
+    /// Returns the helper of the kernel that failed, if it was one.
     pub fn helper(&self) -> Option<&'static str> {
         match self.kind {
             FailureKind::Helper(helper) => Some(helper),
@@ -55,25 +56,25 @@ impl Display for RuntimeFailure {
     }
 }
 
-/// How often something failed at a place of the script.
+/// Number of failures at a place of the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FailureCount {
-    /// What failed.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// Where in the script.
+    /// Place in the script.
     pub span: Span,
-    /// How often, at least once.
+    /// Number of failures, at least one.
     pub count: u64,
 }
 
-/// What was seen so far.
+/// Failures that were seen so far.
 pub(super) struct Failures {
     places: Vec<Failure>,
-    /// How often each failure was.
+    /// Number of each failure.
     counts: Vec<u64>,
     last_read: Instant,
-    /// Those that were not handed out yet.
+    /// First failures that were not handed out yet.
     new: VecDeque<RuntimeFailure>,
 }
 
@@ -84,17 +85,17 @@ impl Failures {
         Self { places, counts, last_read: Instant::now(), new: VecDeque::new() }
     }
 
-    /// Whether they were last read a while ago.
+    /// Returns true if they were last read a while ago.
     pub(super) fn is_due(&self) -> bool {
         self.last_read.elapsed() >= POLL_INTERVAL
     }
 
-    /// The next one that was not handed out.
+    /// Returns the next one that was not handed out.
     pub(super) fn next(&mut self) -> Option<RuntimeFailure> {
         self.new.pop_front()
     }
 
-    /// Reads what was counted. What is only counted, as strings that were cut, is none that is handed out.
+    /// Reads the counts. Failures that are only counted, such as cut strings, are not handed out.
     pub(super) fn look(&mut self, session: &bpf_session::Session, machine: &Machine) -> Result<(), WrongSize> {
         self.last_read = Instant::now();
         if self.counts.is_empty() {
@@ -122,13 +123,14 @@ impl Failures {
 }
 
 impl Session {
-    /// How often things failed, at each place where they did, as it was when it was last read: while polling, and at the end.
+    /// Returns the number of failures at each place that has some, as of the last read: while
+    /// polling, and at the end.
     pub fn failure_counts(&self) -> Vec<FailureCount> {
         self.failures.counts().collect()
     }
 }
 
-/// What a helper's failure means, where it is not the error's text.
+/// Returns the meaning of a helper's failure, if it is not the error's text.
 fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     match (helper, code) {
         (MAP_UPDATE, NO_MEMORY) => {
@@ -140,7 +142,7 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     }
 }
 
-/// What a failure means; nothing of those that are only counted, and of helpers'.
+/// Returns the meaning of a failure; `None` for those that are only counted, and for helpers'.
 fn words(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
         FailureKind::MapFull => {

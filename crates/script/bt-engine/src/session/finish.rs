@@ -1,4 +1,5 @@
-//! The end of a session: detached, `end` probes, maps, what was lost. And benchmarks, which attach nothing.
+//! The end of a session: detaching, `end` probes, maps, losses. And benchmarks, which attach
+//! nothing.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use super::{Events, Session};
 use crate::event::{Event, RawEvent};
 use crate::{Error, maps};
 
-/// What was lost in a session.
+/// Losses in a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Totals {
@@ -26,29 +27,29 @@ pub struct Totals {
     pub late: u64,
 }
 
-/// What a session came to.
+/// Results of a session.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Finished {
-    /// The events that had not been handed out, with those of `end` probes.
+    /// Events that had not been handed out, with those of `end` probes.
     pub events: Vec<Event>,
-    /// The script's maps, by name.
+    /// Maps of the script, by name.
     pub maps: Vec<Table>,
-    /// What was lost.
+    /// Losses.
     pub totals: Totals,
-    /// The status that the script gave to `exit()`; 0 if it gave none.
+    /// Status that the script gave to `exit()`; 0 if it gave none.
     pub exit_status: u8,
 }
 
-/// How long a `bench:` probe took.
+/// Result of a `bench:` probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Benchmark {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
-    /// Nanoseconds of a run, on average. A run is a system call of ours, which is counted.
+    /// Average time of a run in nanoseconds. A run is a system call of ours, which is counted.
     pub average: u64,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
 }
 
@@ -62,22 +63,24 @@ pub struct TestResult {
     pub passed: bool,
     /// Time of the run with its system call, in nanoseconds.
     pub nanos: u64,
-    /// Events that it sent, with all that it printed.
+    /// Events that it sent, with all its output.
     pub events: Vec<Event>,
 }
 
 impl Session {
-    /// Has the probes run no more for which the kernel makes nobody wait: those of perf events and raw tracepoints. A script
-    /// that calls `system()` keeps all of them, since its commands may want to see the programs. Takes no time.
+    /// Stops the probes that the kernel can stop without a wait: those of perf events and raw
+    /// tracepoints. A script that calls `system()` keeps all of them, since its commands may want
+    /// to see the programs. Takes no time.
     pub fn disable(&mut self) {
         if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
             self.bpf.disable();
         }
     }
 
-    /// Detaches what `end` probes and maps must not be disturbed by, and takes the last events, which are then
-    /// [pending](Self::pending). In a script without `end` probes, uprobes and kprobes stay until the session is dropped:
-    /// nobody sees the difference, and detaching them takes the kernel a while.
+    /// Detaches the probes that could disturb `end` probes and maps, and takes the last events,
+    /// which are then [pending](Self::pending). In a script without `end` probes, uprobes and
+    /// kprobes stay until the session is dropped: nobody sees the difference, and detaching them
+    /// takes the kernel a while.
     pub fn detach(&mut self) {
         if !self.bpf.disable() && self.has_end() {
             self.bpf.close();
@@ -91,7 +94,7 @@ impl Session {
         self.is_over = true;
     }
 
-    /// Runs `end` probes, and hands out what they print. Once, after [`detach`](Self::detach).
+    /// Runs `end` probes, and hands out their output. Once, after [`detach`](Self::detach).
     pub fn end(&mut self) -> Result<Events<'_>, Error> {
         self.first_exit = self.exit.take();
         if self.has_end() {
@@ -102,15 +105,16 @@ impl Session {
         Ok(Events::last(self))
     }
 
-    /// Whether the script's maps are to be printed at the end, as its settings say.
+    /// Returns true if the settings ask for the script's maps to be printed at the end.
     pub fn prints_maps(&self) -> bool {
         self.script.config.print_maps_on_exit
     }
 
-    /// The script's maps as they are now, by name. Each is read when it is asked for; what can't be read is not there.
+    /// Returns the script's maps as they are now, by name. Each is read on request; unreadable
+    /// elements are left out.
     ///
     /// # Errors
-    /// [`Error::WrongSize`].
+    /// Returns [`Error::WrongSize`] for data of a wrong form.
     pub fn maps(&self) -> impl Iterator<Item = Result<Table, Error>> {
         let mut maps: Vec<_> = self.script.maps.iter().collect();
         maps.sort_by(|one, other| one.name.cmp(&other.name));
@@ -120,10 +124,11 @@ impl Session {
         })
     }
 
-    /// What was lost so far.
+    /// Returns the losses so far.
     ///
     /// # Errors
-    /// [`Error::WrongSize`], also of what was found while the last events were handed out.
+    /// Returns [`Error::WrongSize`] for data of a wrong form, also if it was found while the last
+    /// events were handed out.
     pub fn totals(&self) -> Result<Totals, Error> {
         self.check()?;
         let LostCounters { ring_full, no_scratch } = self.lost()?;
@@ -131,7 +136,7 @@ impl Session {
         Ok(Totals { lost: ring_full, too_deep: no_scratch, skipped, late })
     }
 
-    /// The status that the script gave to `exit()`; 0 if it gave none.
+    /// Returns the status that the script gave to `exit()`; 0 if it gave none.
     pub fn exit_status(&self) -> u8 {
         self.exit.or(self.first_exit).unwrap_or_default()
     }
@@ -152,8 +157,8 @@ impl Session {
         Ok(Finished { events, maps, totals: self.totals()?, exit_status: self.exit_status() })
     }
 
-    /// Runs each `test:` probe once, in the order of the script. One passes if it returns or exits with 0, and
-    /// nothing fails in it: neither a helper of the kernel, nor by `errorf`.
+    /// Runs each `test:` probe once, in the order of the script. A test passes if it returns or
+    /// exits with 0, and nothing fails in it: neither a helper of the kernel, nor by `errorf`.
     pub fn test(&mut self) -> Result<Vec<TestResult>, Error> {
         let tests = self.script.probes.iter().filter_map(|probe| match &probe.attach {
             Attach::Manual { name, is_test: true } => Some((name.clone(), probe.program)),
@@ -171,14 +176,14 @@ impl Session {
             let is_error =
                 |event: &Event| matches!(event, Event::Failure(_) | Event::Printf { to: PrintTo::Error, .. });
             let passed = self.exit_status() == 0 && !events.iter().any(is_error);
-            // Each begins anew.
+            // Each test begins anew.
             (self.exit, self.exit_requested) = (None, false);
             results.push(TestResult { name, passed, nanos, events });
         }
         Ok(results)
     }
 
-    /// Runs each `bench:` probe until it has taken this long.
+    /// Runs each `bench:` probe until it has taken `least`.
     pub fn benchmark(&self, least: Duration) -> Result<Vec<Benchmark>, Error> {
         let mut benchmarks = Vec::new();
         for probe in &self.script.probes {
@@ -190,7 +195,7 @@ impl Session {
                     self.bpf.run(probe.program, &[])?;
                 }
                 let took = start.elapsed();
-                // What it prints is not wanted here, and must not fill the ring.
+                // Its output is not wanted here, and must not fill the ring.
                 self.bpf.drain_now(RING, RawEvent::copy)?;
                 if took >= least {
                     break took;
@@ -203,7 +208,7 @@ impl Session {
         Ok(benchmarks)
     }
 
-    /// What programs counted as lost.
+    /// Reads the programs' counters of losses.
     fn lost(&self) -> Result<LostCounters, WrongSize> {
         let counted =
             self.bpf.map(LOST).and_then(|map| map.lookup(&ArrayIndex::default().to_ne_bytes()).ok().flatten());

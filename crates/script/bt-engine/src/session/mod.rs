@@ -30,7 +30,8 @@ use failures::Failures;
 pub use failures::{FailureCount, RuntimeFailure};
 pub use finish::{Benchmark, Finished, TestResult, Totals};
 
-/// A script whose programs are in the kernel. Dropping it detaches all and ends a command that it started.
+/// A script whose programs are in the kernel. Dropping it detaches everything and ends a command
+/// that it started.
 pub struct Session {
     script: Script,
     bpf: bpf_session::Session,
@@ -40,35 +41,36 @@ pub struct Session {
     failures: Failures,
     observer: SharedObserver,
     is_ordered: bool,
-    /// The target's command, which waits.
+    /// Command of the target, while it waits.
     held: Option<HeldChild>,
-    /// The same once it runs.
+    /// Command of the target, once it runs.
     child: Option<Command>,
-    /// The processes whose end is the end.
+    /// Processes whose end is the session's end.
     processes: Vec<PidFd>,
-    /// Their numbers; none for a command.
+    /// Numbers of these processes; none for a command.
     pids: Vec<u32>,
-    /// The files that probes are attached to by their descriptors, and that symbols are read of.
+    /// Files that probes are attached to by their descriptors, and that symbols are read from.
     _files: Vec<FilePlace>,
-    /// Whether an event that asks for the end has come; it may wait for its turn.
+    /// True if an event that asks for the end has come; it may wait for its turn.
     exit_requested: bool,
-    /// What had a wrong form while events were handed out: [`Events`] can't fail.
+    /// Error about data of a wrong form while events were handed out: [`Events`] can't fail.
     wrong: Option<WrongSize>,
-    /// The status of an `exit` that was handed out.
+    /// Status of an `exit` that was handed out.
     exit: Option<u8>,
-    /// The status of one before `end` probes ran.
+    /// Status of an `exit` before `end` probes ran.
     first_exit: Option<u8>,
-    /// Whether there is nothing left to wait for.
+    /// True if there is nothing left to wait for.
     is_over: bool,
 }
 
-/// What was attached.
+/// Result of attaching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Attached {
-    /// How many probes, with those that are run rather than attached (`begin`, `end`).
+    /// Number of probes, including those that are run rather than attached (`begin`, `end`).
     pub probes: usize,
-    /// Whether anything may still come. If not, `begin` and `end` probes are all there is, or `begin` has asked for the end.
+    /// True if anything may still come. If not, there are only `begin` and `end` probes, or `begin`
+    /// has asked for the end.
     pub is_live: bool,
 }
 
@@ -109,8 +111,8 @@ impl Session {
         }
     }
 
-    /// The signals that run probes of the script (`self:signal:SIGUSR1`). The engine catches none: who does calls
-    /// [`run_signal`](Self::run_signal) when one comes.
+    /// Returns the signals that run probes of the script (`self:signal:SIGUSR1`). The engine
+    /// catches none: a caller that catches one calls [`run_signal`](Self::run_signal).
     pub fn signals(&self) -> Vec<i32> {
         let signal = |probe: &ScriptProbe| match probe.attach {
             Attach::Signal { signal } => Some(signal),
@@ -124,7 +126,8 @@ impl Session {
         self.run_all(|attach| matches!(attach, Attach::Signal { signal: own } if *own == signal))
     }
 
-    /// Runs `begin` probes, then attaches all others. What `begin` probes print is then [pending](Self::pending).
+    /// Runs `begin` probes, then attaches all others. The output of `begin` probes is then
+    /// [pending](Self::pending).
     pub fn attach(&mut self) -> Result<Attached, Error> {
         self.watch_processes()?;
         self.run_all(|attach| matches!(attach, Attach::Begin))?;
@@ -144,15 +147,17 @@ impl Session {
         Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
     }
 
-    /// Attaches the probes, runs none and receives no events: to find out whether that works. Gives their number.
+    /// Attaches the probes, runs none and receives no events: to find out whether that works.
+    /// Returns their number.
     pub fn attach_only(&mut self) -> Result<usize, Error> {
         let attached = attach::all(&self.script, &mut self.bpf, &*self.observer);
         // A process may end at any moment.
         attached.map_err(|error| all_ended(&self.pids).unwrap_or(error))
     }
 
-    /// Waits for events, at most this long, and hands out those whose turn it is: where events are ordered, each waits until
-    /// none that is earlier can come. The first call lets a [`Target::Command`](crate::Target::Command) run.
+    /// Waits for events, at most `timeout`, and hands out those that are due: an ordered event
+    /// waits until no earlier one can come. The first call lets a
+    /// [`Target::Command`](crate::Target::Command) run.
     pub fn poll(&mut self, timeout: Duration) -> Result<Events<'_>, Error> {
         self.start_command()?;
         if self.failures.is_due() {
@@ -170,23 +175,25 @@ impl Session {
         Ok(if self.is_ordered { Events::due(self) } else { Events::all(self) })
     }
 
-    /// All events that have come, in order, without a wait for earlier ones.
+    /// Returns all events that have come, in order, without a wait for earlier ones.
     pub fn pending(&mut self) -> Events<'_> {
         Events::all(self)
     }
 
-    /// Whether there is nothing left to wait for: the script has asked for the end, its process has ended, or nothing more
-    /// can come. Events that are held back for their order may still be there: [`Session::finish`] returns them.
+    /// Returns true if there is nothing left to wait for: the script has asked for the end, its
+    /// process has ended, or nothing more can come. Events that are held back for their order may
+    /// still be there: [`Session::finish`] returns them.
     pub fn is_over(&self) -> bool {
         self.is_over || self.exit_requested
     }
 
-    /// What the kernel makes its closer wait for, for who ends with the session open.
+    /// Returns the descriptors whose closing takes the kernel a while, for a caller that ends with
+    /// the session open.
     pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
         self.bpf.slow_to_close()
     }
 
-    /// Whether something is still attached, or to be closed.
+    /// Returns true if something is still attached, or to be closed.
     pub fn has_links(&self) -> bool {
         self.bpf.has_links()
     }
@@ -200,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Holds the processes whose end is the end. Of several, some may have ended by now.
+    /// Holds the processes whose end is the session's end. Some of several may have ended by now.
     fn watch_processes(&mut self) -> Result<(), Error> {
         let mut gone = None;
         for &pid in &self.pids {
@@ -215,8 +222,9 @@ impl Session {
         }
     }
 
-    /// Has the events of these processes count, too, from now on: those that a process of the target has started before its forks
-    /// were followed. Only where forks are followed, or several processes count; else nothing happens.
+    /// Traces these processes, too, from now on: ones that a process of the target started before
+    /// its forks were followed. Does nothing unless forks are followed, or several processes are
+    /// traced.
     pub fn also_trace(&self, pids: &[u32]) -> Result<(), Error> {
         let Some(map) = self.script.followed.as_ref().and_then(|name| self.bpf.map(name)) else { return Ok(()) };
         for pid in pids {
@@ -229,7 +237,7 @@ impl Session {
     /// Lets the command run, once.
     fn start_command(&mut self) -> Result<(), Error> {
         if let Some(held) = self.held.take() {
-            // Where that is not permitted, its symbols are known as long as it lives.
+            // If that is not permitted, its symbols are known as long as it lives.
             let log = sys::CodeLog::begin(held.pid(), &host::cpus::online());
             let _ = log.map(|log| self.machine.read_log(log));
             let child = held.go().map_err(|source| Error::Run { source })?;
@@ -246,20 +254,21 @@ impl Session {
         attach::goes_on(&self.script) || self.child.is_some()
     }
 
-    /// Whether the processes that all is about have ended. A child of ours is asked for its status, or it would never be gone.
+    /// Returns true if the target's processes have ended. A child of ours is asked for its status,
+    /// or it would never be gone.
     fn has_ended(&mut self) -> bool {
         let child_ended = self.child.as_mut().is_some_and(Command::has_ended);
         let have_ended = || self.processes.iter().all(|process| process.has_ended().unwrap_or(true));
         child_ended || !self.processes.is_empty() && have_ended()
     }
 
-    /// Whether anything runs at the end. Where nothing does, probes may still be there then, and what they send is no
-    /// longer wanted.
+    /// Returns true if anything runs at the end. If nothing does, probes may still be attached
+    /// then, and their events are no longer wanted.
     fn has_end(&self) -> bool {
         self.script.probes.iter().any(|probe| probe.attach == Attach::End)
     }
 
-    /// Decodes events, which wait for their turn.
+    /// Decodes events, which then wait for their turn.
     fn take(&mut self, events: Vec<RawEvent>) -> Result<(), WrongSize> {
         let decoder = Decoder::new(&self.machine, &self.script.config.str_trunc_trailer);
         for RawEvent(bytes) in events {
@@ -277,7 +286,7 @@ impl Session {
         Ok(())
     }
 
-    /// The error of what had a wrong form while events were handed out, which can't fail.
+    /// Returns the error about data of a wrong form, from handing out events, which can't fail.
     fn check(&self) -> Result<(), WrongSize> {
         self.wrong.clone().map_or(Ok(()), Err)
     }

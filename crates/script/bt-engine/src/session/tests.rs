@@ -1,4 +1,4 @@
-//! Scripts made by hand, on this kernel: what a session does does not depend on the compiler.
+//! Hand-made scripts, on this kernel: a session does not depend on the compiler.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R10};
 use bpf_insn::{Asm, Helper, JumpOp, MapDef, MapKind, Size};
@@ -22,7 +22,7 @@ use bt_runtime::Cell;
 
 const U64: ValueType = ValueType::Int { size: 8, signed: false };
 
-/// A program that sends an event of this action, whose one field is `value`.
+/// Makes a program that sends an event of this action, whose one field is `value`.
 fn sends(action: i32, value: i32) -> bpf_insn::Code {
     let mut asm = Asm::new();
     let full = asm.label("full");
@@ -34,7 +34,7 @@ fn sends(action: i32, value: i32) -> bpf_insn::Code {
     asm.finish().unwrap()
 }
 
-/// A program that adds one to the only element of the map `m`.
+/// Makes a program that adds one to the only element of the map `m`.
 fn counts() -> bpf_insn::Code {
     let mut asm = Asm::new();
     let new = asm.label("new");
@@ -69,7 +69,7 @@ fn printf(text: &str) -> Action {
     action(ActionKind::Printf { format, to: PrintTo::Output })
 }
 
-/// `begin` prints 1, `interval:ms:20` counts and exits with 3, `end` prints 2.
+/// Makes a script: `begin` prints 1, `interval:ms:20` counts and exits with 3, `end` prints 2.
 fn script() -> Script {
     let raw = ProgramKind::RawTracepoint;
     let programs = vec![
@@ -102,7 +102,7 @@ fn script() -> Script {
     }
 }
 
-/// What a script comes to; nothing where this user may not load programs.
+/// Runs a script to its end; `None` if this user may not load programs.
 fn finished(script: &Script, builder: &Builder) -> Option<Finished> {
     let _turn = testkit::kernel::may_run("a session")?;
     if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {

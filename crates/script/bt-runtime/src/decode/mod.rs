@@ -1,4 +1,4 @@
-//! Decodes a value from its type and its bytes.
+//! Decoding of a value from its type and its bytes.
 
 use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
 use bt_abi::wire::WrongSize;
@@ -9,14 +9,14 @@ use crate::lookups::{Frame, Lookups, timestamp};
 use crate::stack;
 use crate::value::Value;
 
-/// Decodes values.
+/// Decoder of values.
 pub struct Decoder<'a> {
     lookups: &'a dyn Lookups,
     trailer: &'a str,
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder; `trailer` is what cut strings end with.
+    /// Creates a decoder that ends cut strings with `trailer`.
     pub fn new(lookups: &'a dyn Lookups, trailer: &'a str) -> Self {
         Self { lookups, trailer }
     }
@@ -25,10 +25,10 @@ impl<'a> Decoder<'a> {
         self.lookups
     }
 
-    /// The values of an event's fields; `bytes` is the event.
+    /// Decodes the fields of an event; `bytes` is the event.
     ///
     /// # Errors
-    /// [`WrongSize`] if the event has another size than its action's events have.
+    /// [`WrongSize`] if the event's size differs from that of its action's events.
     pub fn event(&self, action: &Action, bytes: &[u8]) -> Result<Vec<Value>, WrongSize> {
         if bytes.len() != action.size as usize {
             return Err(WrongSize::event(bytes.len(), action.size as usize));
@@ -36,7 +36,7 @@ impl<'a> Decoder<'a> {
         action.fields.iter().map(|field| self.field(field, bytes)).collect()
     }
 
-    /// The value of a field of `bytes`.
+    /// Decodes a field of `bytes`.
     fn field(&self, field: &Field, bytes: &[u8]) -> Result<Value, WrongSize> {
         let start = field.offset as usize;
         let end = start.saturating_add(field.ty.size() as usize);
@@ -49,7 +49,7 @@ impl<'a> Decoder<'a> {
         Ok(numeral(&field.ty, kept))
     }
 
-    /// The value that these bytes are.
+    /// Decodes a value that fills `bytes`.
     ///
     /// # Errors
     /// [`WrongSize`] if a value of the type has another size.
@@ -71,7 +71,7 @@ impl<'a> Decoder<'a> {
             ValueType::Str { .. } => self.string(sized(ty, bytes)?),
             ValueType::Buffer { size } => {
                 let (head, room): (BufferHead, _) = head(ty, bytes)?;
-                // A length that can't be is cut to the room.
+                // A length out of range is cut to the room.
                 Value::Buffer(room[..(head.length.min(*size) as usize).min(room.len())].to_vec())
             }
             ValueType::Array { element, .. } => self.array(element, sized(ty, bytes)?)?,
@@ -119,7 +119,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// What an address of the kernel is in.
+    /// Returns the frame at an address of the kernel.
     fn kernel(&self, address: u64) -> Frame {
         match self.lookups.kernel(address) {
             functions if functions.is_empty() => Frame::Unnamed(format!("{address:#x}")),
@@ -131,12 +131,12 @@ impl<'a> Decoder<'a> {
         if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
             return Value::Text(bytes[..end].to_vec());
         }
-        // There is no end in all its room, so what followed did not fit.
+        // No NUL in all the room: the rest did not fit.
         Value::Text([bytes, self.trailer.as_bytes()].concat())
     }
 
     fn array(&self, element: &ValueType, bytes: &[u8]) -> Result<Value, WrongSize> {
-        // Elements of no bytes, which C may have, are as good as none.
+        // C allows elements of no bytes; they count as none.
         let elements = bytes.chunks((element.size() as usize).max(1));
         Ok(Value::Array(elements.map(|bytes| self.value(element, bytes)).collect::<Result<_, _>>()?))
     }
@@ -152,28 +152,28 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The error of bytes that are no value of a type.
+/// Builds the error for bytes that are no value of a type.
 fn wrong(ty: &ValueType, found: usize, wanted: usize) -> WrongSize {
     WrongSize::new("a value of the type", format!("{ty:?}"), found, wanted)
 }
 
-/// The bytes, if they are as many as a value of the type has.
+/// Returns the bytes if they have the size of the type's values.
 fn sized<'b>(ty: &ValueType, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
     let wanted = ty.size() as usize;
     if bytes.len() == wanted { Ok(bytes) } else { Err(wrong(ty, bytes.len(), wanted)) }
 }
 
-/// The structure that a value of the type is.
+/// Reads a value of the type as a structure.
 fn read<T: FromBytes>(ty: &ValueType, bytes: &[u8]) -> Result<T, WrongSize> {
     T::read_from_bytes(bytes).map_err(|_| wrong(ty, bytes.len(), size_of::<T>()))
 }
 
-/// The structure that a value of the type begins with, and what is behind it.
+/// Reads the structure at the start of a value of the type; returns it and the rest.
 fn head<'b, T: FromBytes>(ty: &ValueType, bytes: &'b [u8]) -> Result<(T, &'b [u8]), WrongSize> {
     T::read_from_prefix(sized(ty, bytes)?).map_err(|_| wrong(ty, bytes.len(), size_of::<T>()))
 }
 
-/// The number of 1, 2, 4 or 8 bytes, without its sign.
+/// Reads a number of 1, 2, 4 or 8 bytes, without sign extension.
 fn unsigned(ty: &ValueType, bytes: &[u8]) -> Result<u64, WrongSize> {
     Ok(match ty.size() {
         1 => u64::from(read::<u8>(ty, bytes)?),
@@ -183,12 +183,12 @@ fn unsigned(ty: &ValueType, bytes: &[u8]) -> Result<u64, WrongSize> {
     })
 }
 
-/// Whether numbers of a type can be negative.
+/// Returns true if numbers of the type can be negative.
 fn is_signed(ty: &ValueType) -> bool {
     matches!(ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. })
 }
 
-/// The value of a type of number, its sign extended to 64 bits.
+/// Builds a value of a number type from its bits, sign-extended to 64.
 fn numeral(ty: &ValueType, bits: u64) -> Value {
     match ty {
         ValueType::Bool => Value::Bool(bits != 0),
@@ -204,7 +204,7 @@ fn enumerator(raw: i64, signed: bool, names: &EnumNames) -> Value {
     Value::Symbol { text, number }
 }
 
-/// A stack as text. One that could not be read has an error in the place of its length, and no frames.
+/// Formats a stack. One that could not be read has an error in place of its length, and no frames.
 fn stack_text(
     head: StackHead,
     frames: &[u8],
@@ -220,12 +220,12 @@ fn stack_text(
     Value::text(stack::text(whole(frames).skip_while(|&address| is_left_out(address)), mode, frame))
 }
 
-/// The structures that are there as a whole.
+/// Reads structures one behind the other; a partial one at the end is skipped.
 fn whole<T: FromBytes>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
     bytes.chunks_exact(size_of::<T>()).filter_map(|part| T::read_from_bytes(part).ok())
 }
 
-/// The name of the function at an address, or where in which module it is, or the address.
+/// Formats an address as its function's name, or as an offset in its module, or as a number.
 fn symbol(address: u64, found: Frame) -> Value {
     let plain = || format!("{address:#x}");
     Value::text(match found {

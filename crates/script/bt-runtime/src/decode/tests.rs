@@ -44,7 +44,7 @@ fn strings_end_at_their_zero_and_say_when_they_were_cut() {
     assert_eq!(decoder.value(&ValueType::Str { size: 3 }, b"abc"), Ok(Value::text("abc..")));
     assert_eq!(shown(&ValueType::Str { size: 8 }, b"a\x1b[31m\xff\0"), "a\\x1b[31m\\xff");
     assert_eq!(shown(&ValueType::Buffer { size: 4 }, &[2, 0, 0, 0, 0, b'a', b'b', 0]), "\\x00a");
-    // A length that can't be is cut to the room.
+    // A length out of range is cut to the room.
     assert_eq!(shown(&ValueType::Buffer { size: 1 }, &[0xff, 0xff, 0xff, 0xff, b'a', b'b', 0, 0]), "a");
 }
 
@@ -94,7 +94,7 @@ fn symbols_and_stacks() {
         shown(&ValueType::UserSymbol, &[&0x1004_u64.to_ne_bytes()[..], &[9, 0, 0, 0, 9, 0, 0, 0]].concat()),
         "own9"
     );
-    // An error and no length.
+    // A negative length is an error.
     let decoder = Decoder::new(&Nowhere, "");
     let bytes = [(-14_i64).to_ne_bytes(), [0; 8], [0; 8]].concat();
     let missing = decoder.value(&ValueType::KernelStack { mode: StackMode::Raw, depth: 2 }, &bytes);
@@ -110,7 +110,7 @@ fn a_stack_of_a_process_ends_where_there_is_no_code() {
         bytes.extend(addresses.iter().flat_map(|address| address.to_ne_bytes()));
         shown(&ValueType::UserStack { mode, depth: addresses.len() as u32 }, &bytes)
     };
-    // The second one is looked up at its call, which no function has.
+    // The second address is looked up at its call, one byte lower, which is in no function.
     assert_eq!(
         stack(&addresses, StackMode::Bpftrace),
         "\n        own9+4\n        a+0x1000\n        a+0x2001\n        ... (no code here: built without frame pointers?)\n"
@@ -121,7 +121,7 @@ fn a_stack_of_a_process_ends_where_there_is_no_code() {
          \t7 ... (no code here: built without frame pointers?) ([unknown])\n"
     );
     assert_eq!(stack(&addresses, StackMode::Raw), "\n1004\n1000\n2001\n7\n1004\n");
-    // Where the thread itself was, there was code.
+    // The innermost frame is always code: the thread ran there.
     assert_eq!(stack(&[7, 0x1004], StackMode::Bpftrace), "\n        0x7\n        own9+3\n");
 }
 

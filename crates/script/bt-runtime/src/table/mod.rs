@@ -1,4 +1,4 @@
-//! A map's elements: the values of all CPUs merged, sorted, limited to the top, divided.
+//! Elements of a map: the values of all CPUs merged, sorted, limited to the top, divided.
 
 use bt_abi::map::{Average, Extreme, SeriesSlot};
 use bt_abi::wire::{self, WrongSize};
@@ -10,13 +10,13 @@ use crate::histogram::Histogram;
 use crate::series::{Series, Slot};
 use crate::value::Value;
 
-/// A map's elements as the kernel has them: each key with its value, or its values, one a CPU.
+/// Elements of a map as the kernel has them: each key with its value, or with one value per CPU.
 pub type Elements = [(Vec<u8>, Vec<Vec<u8>>)];
 
-/// What kind of map it is, for those who must know (JSON).
+/// Kind of a map, for JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Values.
+    /// Map of values.
     Map,
     /// `avg` and `stats`.
     Stats,
@@ -26,7 +26,7 @@ pub enum Kind {
     Series,
 }
 
-/// What an element holds.
+/// Contents of an element.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
     /// A value.
@@ -37,44 +37,44 @@ pub enum Cell {
     Series(Series),
 }
 
-/// A map as it is shown.
+/// Map as it is shown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// The map's name.
+    /// Name of the map.
     pub name: String,
-    /// Its kind.
+    /// Kind of the map.
     pub kind: Kind,
-    /// Whether it has no keys.
+    /// True if the map has no keys.
     pub is_scalar: bool,
-    /// The elements in the order in which they are shown.
+    /// Elements in the order in which they are shown.
     pub rows: Vec<(Value, Cell)>,
 }
 
-/// The arguments of `print(@map, top, div)`. 0 stands for one that was not given.
+/// Arguments of `print(@map, top, div)`. 0 stands for a missing argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrintArgs {
-    /// Print at most this number of elements, the greatest.
+    /// Limit on the number of elements; the greatest are printed.
     pub top: u64,
-    /// Divide values by this.
+    /// Divisor of values.
     pub div: u64,
 }
 
-/// The values of all CPUs as one.
+/// Values of all CPUs merged into one.
 enum Sum<'a> {
-    /// A value's bytes. It is decoded where it is printed: looking symbols up takes time.
+    /// Bytes of a value. They are decoded only when printed, since symbol lookups take time.
     Scalar(&'a ValueType, &'a [u8]),
     /// A number.
     Number { number: i128, signed: bool },
     /// Total and count.
     Average { total: i128, count: u64, signed: bool },
-    /// The counts of buckets.
+    /// Counts of buckets.
     Buckets(Vec<u64>),
-    /// All CPUs' slots that are not empty.
+    /// Non-empty slots of all CPUs.
     Slots(Vec<Slot>),
 }
 
 impl std::fmt::Display for Cell {
-    /// As a script prints it: a value in its line, histograms and series in lines of their own.
+    /// Formats the contents as a script prints them. Histograms and series span several lines.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Value(value) => value.fmt(f),
@@ -85,10 +85,10 @@ impl std::fmt::Display for Cell {
 }
 
 impl Table {
-    /// Makes a table of a map's elements.
+    /// Builds a table of a map's elements.
     ///
     /// # Errors
-    /// [`WrongSize`] if a key or a value has another size than the map's.
+    /// [`WrongSize`] if a key's or value's size differs from the map's.
     pub fn of(map: &ScriptMap, elements: &Elements, args: PrintArgs, decoder: &Decoder<'_>) -> Result<Self, WrongSize> {
         let mut rows = Vec::with_capacity(elements.len());
         for (key, values) in elements {
@@ -106,10 +106,11 @@ impl Table {
         Ok(Self { name: map.name.clone(), kind: kind(&map.value), is_scalar, rows: rows.collect::<Result<_, _>>()? })
     }
 
-    /// As [`Table::of`]; a map without keys that was never written is printed as its 0, as `print` does.
+    /// Builds a table like [`Table::of`]. As with `print`, a map without keys that was never
+    /// written shows a 0.
     ///
     /// # Errors
-    /// As [`Table::of`].
+    /// The same as those of [`Table::of`].
     pub fn printed(
         map: &ScriptMap,
         elements: &Elements,
@@ -124,10 +125,10 @@ impl Table {
     }
 }
 
-/// What one element of a map is printed as, on its own.
+/// Returns the contents of one element as `print` shows it.
 ///
 /// # Errors
-/// As [`Table::of`].
+/// The same as those of [`Table::of`].
 pub fn element(map: &ScriptMap, values: &[Vec<u8>], decoder: &Decoder<'_>) -> Result<Cell, WrongSize> {
     let sum = Sum::of(map, values)?;
     sum.cell(&map.value, 1, newest_epoch(std::iter::once(&sum)), decoder)
@@ -148,22 +149,22 @@ fn key_of(map: &ScriptMap, bytes: &[u8], decoder: &Decoder<'_>) -> Result<Value,
     if bytes.len() != map.key_size as usize {
         return Err(wrong(map.key_size));
     }
-    // The bytes behind the key's own are 0.
+    // The padding behind the key is 0.
     let own = bytes.get(..map.key.size() as usize).ok_or_else(|| wrong(map.key.size()))?;
     decoder.value(&map.key, own)
 }
 
-/// All CPUs' values of a map, each as the structure that it is.
+/// Reads each CPU's value of a map as a structure.
 fn each<T: FromBytes>(map: &ScriptMap, values: &[Vec<u8>]) -> Result<Vec<T>, WrongSize> {
     values.iter().map(|bytes| wire::read_value(&map.name, bytes)).collect()
 }
 
-/// All CPUs' values of a map, each as the structures that lie one behind the other in it.
+/// Reads each CPU's value of a map as a sequence of structures.
 fn each_list<T: FromBytes>(map: &ScriptMap, values: &[Vec<u8>]) -> Result<Vec<Vec<T>>, WrongSize> {
     values.iter().map(|bytes| wire::read_values(&map.name, whole(map, bytes)?)).collect()
 }
 
-/// A value's bytes, if they are as many as the map's values have.
+/// Returns a value's bytes if they have the size of the map's values.
 fn whole<'b>(map: &ScriptMap, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
     let wanted = map.value.size() as usize;
     if bytes.len() == wanted { Ok(bytes) } else { Err(WrongSize::value(map.name.clone(), bytes.len(), wanted)) }
@@ -174,7 +175,7 @@ impl<'a> Sum<'a> {
         match &map.value {
             MapValue::Scalar(ty) => {
                 let bytes = whole(map, values.first().map_or(&[][..], Vec::as_slice))?;
-                // The bytes behind the value's own are 0.
+                // The padding behind the value is 0.
                 Ok(Self::Scalar(ty, &bytes[..(ty.size() as usize).min(bytes.len())]))
             }
             MapValue::Aggregation(aggregation) => Self::of_cpus(map, aggregation, values),
@@ -185,7 +186,7 @@ impl<'a> Sum<'a> {
         let number = |number: i128, signed: bool| Self::Number { number, signed };
         Ok(match aggregation {
             Aggregation::Count => number(each::<u64>(map, values)?.into_iter().map(i128::from).sum(), false),
-            // All CPUs' sums wrap as one sum would.
+            // The sum over all CPUs wraps as a single sum would.
             Aggregation::Sum { signed } => {
                 let sum = each::<u64>(map, values)?.into_iter().fold(0_u64, u64::wrapping_add);
                 number(widened(sum, *signed), *signed)
@@ -207,8 +208,8 @@ impl<'a> Sum<'a> {
         })
     }
 
-    /// By what elements are sorted before their keys: numbers by their size, histograms by how much they count. All else is
-    /// sorted by its key alone.
+    /// Returns the rank that elements are sorted by before their keys. Numbers rank by size,
+    /// histograms by their total count. Everything else is sorted by key alone.
     fn rank(&self, decoder: &Decoder<'_>) -> Result<i128, WrongSize> {
         Ok(match self {
             Self::Scalar(ty @ (ValueType::Int { .. } | ValueType::Enum { .. }), bytes) => {
@@ -221,7 +222,8 @@ impl<'a> Sum<'a> {
         })
     }
 
-    /// What is printed. `newest` is the newest epoch of all the map's time series.
+    /// Builds the contents that are printed. `newest` is the newest epoch of all the map's time
+    /// series.
     fn cell(&self, value: &MapValue, div: u64, newest: u64, decoder: &Decoder<'_>) -> Result<Cell, WrongSize> {
         let divided = |number: i128, signed: bool| number_of(number / i128::from(div), signed);
         let aggregation = if let MapValue::Aggregation(aggregation) = value { Some(aggregation) } else { None };
@@ -268,13 +270,13 @@ fn quotient(total: i128, count: u64) -> i128 {
     if count == 0 { 0 } else { total / i128::from(count) }
 }
 
-/// The values of those CPUs that have one.
+/// Returns the values of the CPUs that have one.
 fn extremes(map: &ScriptMap, values: &[Vec<u8>], signed: bool) -> Result<impl Iterator<Item = i128>, WrongSize> {
     let cpus = each::<Extreme>(map, values)?.into_iter();
     Ok(cpus.filter(|cpu| cpu.is_set != 0).map(move |cpu| widened(cpu.value, signed)))
 }
 
-/// The counts of all CPUs, added bucket by bucket.
+/// Adds the counts of all CPUs, bucket by bucket.
 fn added(cpus: &[Vec<u64>]) -> Vec<u64> {
     let mut sums = vec![0_u64; cpus.first().map_or(0, Vec::len)];
     for counts in cpus {

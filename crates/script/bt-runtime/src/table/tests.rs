@@ -47,7 +47,7 @@ fn json(map: &ScriptMap, elements: &Elements) -> String {
     show(map, elements, PrintArgs::default(), Form::Json)
 }
 
-/// The key of a map without keys.
+/// Returns the key of a map without keys.
 fn no_key() -> Vec<u8> {
     words(&[0])
 }
@@ -181,12 +181,13 @@ fn time_series() {
     assert_eq!(json(&scalar, &elements), expected);
 }
 
-/// The first epoch of a machine is number 0. A slot is empty because nothing was counted in it, not because of its epoch.
+/// Epoch 0 is a machine's first. A slot is empty because nothing was counted in it, not because of
+/// its epoch.
 #[test]
 fn a_time_series_has_its_first_epoch() {
     let value = Aggregation::Series { interval: 1_000_000_000, buckets: 3, op: SeriesOp::Last, signed: false };
     let scalar = map(ValueType::None, value);
-    // `last` of the moment 0 in epoch 0, and nothing in the others.
+    // `last` at moment 0 of epoch 0; the other slots are empty.
     let elements = [(no_key(), vec![words(&[5, 1, 0, 0, 0, 0, 0, 0, 0])])];
     let expected = "{\"type\": \"tseries\", \"data\": {\"@\": [{\"interval_start\":\"1970-01-01 \
                     00:00:00.000000000\",\"value\":5}]}}\n";
@@ -233,6 +234,6 @@ fn values_that_are_no_elements() {
     );
     let tuple = Value::Tuple(vec![Value::Bool(true), Value::Tuple(vec![Value::Uint(4), Value::text("s")])]);
     assert_eq!(printer.value(&tuple), "{\"type\": \"value\", \"data\": [true,[4,\"s\"]]}\n");
-    // A reader with floating point only would make 2^53 + 1 another number.
+    // A reader with only floating point would change 2^53 + 1.
     assert_eq!(printer.value(&Value::Uint((1 << 53) + 1)), "{\"type\": \"value\", \"data\": \"9007199254740993\"}\n");
 }

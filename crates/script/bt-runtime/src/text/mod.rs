@@ -8,17 +8,17 @@ use crate::histogram::Histogram;
 use crate::series::Series;
 use crate::value::Value;
 
-/// How wide a histogram's bars are.
+/// Width of a histogram's bars in characters.
 const BAR: usize = 52;
 
-/// A value.
+/// Formats a value.
 pub fn value(value: &Value) -> String {
     let mut out = String::new();
     push(&mut out, value);
     out
 }
 
-/// A value, behind what is there.
+/// Appends a value.
 pub fn push(out: &mut String, value: &Value) {
     // SANITY: writing to a string doesn't fail, here and below.
     let _ = match value {
@@ -26,7 +26,7 @@ pub fn push(out: &mut String, value: &Value) {
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Uint(number) => write!(out, "{number}"),
-        // A name of the program's, as the names of fields below.
+        // The name comes from the traced program, as field names below do.
         Value::Symbol { text, .. } => {
             push_bytes(out, text.as_bytes());
             Ok(())
@@ -77,8 +77,8 @@ fn record(out: &mut String, fields: &[(String, Value)]) {
     out.push_str(" }");
 }
 
-/// A string of a traced program's: control characters (but a tab and a line's end) and what is not UTF-8 become `\xNN`,
-/// so that it can do nothing to a terminal.
+/// Appends a traced program's string. Control characters (except tabs and newlines) and bytes that
+/// are not UTF-8 become `\xNN`, so that they can't control the terminal.
 pub fn push_bytes(out: &mut String, bytes: &[u8]) {
     out.push_str(&printable::lines(bytes));
 }
@@ -89,7 +89,7 @@ fn hex(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// A buffer: printable ASCII as it is, all else as `\xNN`.
+/// Formats a buffer: printable ASCII as it is, everything else as `\xNN`.
 pub fn escaped(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
@@ -98,7 +98,7 @@ pub fn escaped(bytes: &[u8]) -> String {
     out
 }
 
-/// A map's key as it stands between the brackets: of a tuple, without its parentheses.
+/// Formats a map's key for its brackets; a tuple loses its parentheses.
 pub fn key(key: &Value) -> String {
     match key {
         Value::Tuple(values) => values.iter().map(value).collect::<Vec<_>>().join(", "),
@@ -106,12 +106,12 @@ pub fn key(key: &Value) -> String {
     }
 }
 
-/// A histogram's lines.
+/// Formats a histogram's lines.
 pub fn histogram(histogram: &Histogram) -> String {
     let mut out = String::new();
     let most = histogram.buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     for bucket in &histogram.buckets {
-        // As bpftrace divides, so that no bar differs by one.
+        // bpftrace divides this way; any other would change some bars by one.
         let width = (bucket.count as f32 / most as f32 * BAR as f32) as usize;
         let bar = "@".repeat(width.min(BAR));
         let _ = writeln!(out, "{:<16}{:>8} |{bar:<BAR$}|", bucket.label(), bucket.count);
@@ -119,12 +119,12 @@ pub fn histogram(histogram: &Histogram) -> String {
     out
 }
 
-/// How wide a time series' graph is, its borders included.
+/// Width of a time series' graph in characters, its borders included.
 const GRAPH: usize = 53;
-/// How much of the line of bounds the lower one takes.
+/// Width of the lower bound in the line of bounds, in characters.
 const LOWER: usize = 21;
 
-/// A time series' lines.
+/// Formats a time series' lines.
 pub fn series(series: &Series) -> String {
     let Some((least, most)) = series.bounds() else { return "<no data>".into() };
     let (unit, digits) = series.unit();

@@ -10,7 +10,7 @@ use crate::eval::dynamic::Dynamic;
 use crate::eval::error::{EvalError, Fault};
 
 impl Compiler<'_, '_> {
-    /// The text of a value: itself, or what it points to.
+    /// Compiles the text of a value: the value itself, or the text that it points to.
     pub(crate) fn text(&self, compiled: Compiled) -> Result<Code, EvalError> {
         let compiled = self.value(compiled)?;
         let span = compiled.span;
@@ -26,7 +26,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// A call.
+    /// Compiles a call.
     pub(super) fn call(&self, func: &Name, args: &[Expr], expr: &Expr) -> Result<Node, EvalError> {
         if self.scope.is_some() {
             return self.call_of_spec(func, args);
@@ -70,7 +70,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The functions of object specs.
+    /// Compiles a call of a function of object specs.
     fn call_of_spec(&self, func: &Name, args: &[Expr]) -> Result<Node, EvalError> {
         match (func.text.as_str(), args) {
             ("uaddr", [Expr { kind: ExprKind::Str(name), span }]) => {

@@ -1,5 +1,6 @@
-//! Expressions compiled once: names and members are looked up, and what is known of the types becomes [`Code`]. What depends on
-//! values (variables without a type, floating-point numbers, tuples, lists) becomes [`Dynamic`].
+//! Compiles expressions once: names and members are looked up, and parts with known types become
+//! [`Code`]. Parts that depend on values (variables without a type, floating-point numbers, tuples,
+//! lists) become [`Dynamic`].
 
 mod functions;
 mod operators;
@@ -22,14 +23,14 @@ pub(crate) struct Compiled {
     pub(crate) span: Span,
 }
 
-/// What an expression is.
+/// Compiled form of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Node {
-    /// Something in memory.
+    /// An object in memory.
     Place {
         at: Code,
         ty: TypeRef,
-        /// Of a bit-field: its first bit behind the address, and how many.
+        /// First bit behind the address, and number of bits, for a bit-field.
         bits: Option<(u32, u32)>,
     },
     /// A number, a truth value, an enumerator or a pointer.
@@ -38,12 +39,12 @@ pub(crate) enum Node {
         ty: TypeRef,
     },
     Text(Code),
-    /// What only its values show.
+    /// An expression that depends on values.
     Dynamic(Box<Dynamic>),
 }
 
 impl Node {
-    /// A value that is known.
+    /// Makes a node of a known value.
     fn constant(value: &Value) -> Self {
         match value {
             Value::Int { value, ty } => Self::Number { code: Code::Int(*value), ty: *ty },
@@ -57,13 +58,13 @@ impl Node {
     }
 }
 
-/// Compiles expressions.
+/// Compiler of expressions.
 #[derive(Clone, Copy)]
 pub(crate) struct Compiler<'c, 'a> {
     pub(crate) evaluator: &'c Evaluator<'a>,
-    /// The variables, if all types must be known.
+    /// Variables, if all types must be known.
     pub(crate) scope: Option<&'c Scope>,
-    /// Whether an expression whose type is asked for may be run for that.
+    /// True if an expression whose type is wanted may be run for that.
     pub(crate) late: bool,
 }
 
@@ -86,7 +87,7 @@ impl Compiler<'_, '_> {
                 self.binary(*op, self.compile(left)?, self.compile(right)?, span)
             }
             ExprKind::Ternary { cond, then, otherwise } => {
-                // What is wrong in one of the arms counts only if it is reached.
+                // An error in one of the arms counts only if that arm is reached.
                 let arm = |expr: &Expr| {
                     let failed = |error| Compiled { node: Node::dynamic(Dynamic::Fail(error)), span: expr.span };
                     self.compile(expr).unwrap_or_else(failed)
@@ -133,13 +134,13 @@ impl Compiler<'_, '_> {
         self.pointer(Code::Var(index), scope.vars[index].1, span)
     }
 
-    /// A pointer to something of this type.
+    /// Returns a pointer to something of this type.
     pub(crate) fn pointer(&self, code: Code, target: TypeRef, span: Span) -> Result<Node, EvalError> {
         let ty = self.evaluator.types.pointer_to(target).map_err(|error| EvalError::new(span, error))?;
         Ok(Node::Number { code, ty })
     }
 
-    /// A question about a type that an expression names or has.
+    /// Compiles a query about a type that an expression names or has.
     fn of_type(
         &self,
         of: &TypeOrExpr,
@@ -151,7 +152,7 @@ impl Compiler<'_, '_> {
         Ok(Node::Number { code: Code::Int(value.into()), ty: self.evaluator.types.u64 })
     }
 
-    /// The type that `sizeof` and the like are asked about; none if it depends on values.
+    /// Returns the type in `sizeof` and the like; `None` if it depends on values.
     pub(crate) fn type_of(&self, of: &TypeOrExpr) -> Result<Option<TypeRef>, EvalError> {
         let expr = match of {
             TypeOrExpr::Type(ty) => return self.written(ty).map(Some),
@@ -182,8 +183,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// A type as it is written. Where all types must be known, a name that is missing has no near ones: for these, all names of a
-    /// large program would be read.
+    /// Returns a type as it is written. If all types must be known, the error for a missing name
+    /// has no near names: for these, all names of a large program would be read.
     pub(crate) fn written(&self, ty: &ast::Type) -> Result<TypeRef, EvalError> {
         if self.scope.is_some() {
             self.check_named(ty)?;
@@ -199,13 +200,13 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type of this name.
     pub(crate) fn named(&self, kind: NameKind, name: &str, span: Span) -> Result<TypeRef, EvalError> {
         let found = self.evaluator.types.find(kind, name).map_err(|error| EvalError::new(span, error))?;
         found.ok_or_else(|| EvalError::other(span, format!("the program has no struct or union {name}")))
     }
 
-    /// What a pointer points to; none for other types.
+    /// Returns the type that a pointer points to; `None` for other types.
     pub(crate) fn target(&self, ty: TypeRef, span: Span) -> Result<Option<TypeRef>, EvalError> {
         match self.evaluator.kind(ty, span)? {
             TypeKind::Pointer { target, .. } => Ok(Some(target)),
@@ -213,7 +214,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// What is in memory, as a number or a text, if it is one.
+    /// Loads an object in memory as a number or a text, if it is one.
     pub(crate) fn value(&self, compiled: Compiled) -> Result<Compiled, EvalError> {
         let span = compiled.span;
         let Node::Place { at, ty, bits } = compiled.node else { return Ok(compiled) };
@@ -243,13 +244,13 @@ impl Compiler<'_, '_> {
         Ok(Compiled { node, span })
     }
 
-    /// Whether texts are made of these: for object specs, also of bytes without a sign.
+    /// Returns true if texts are made of this type: for object specs, any integer of one byte.
     fn is_char(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
         let kind = self.evaluator.kind(ty, span)?;
         Ok(matches!(kind, TypeKind::Int { size: 1, class, .. } if self.scope.is_some() || class == IntClass::Char))
     }
 
-    /// A member of a struct, or of the struct that a pointer points to.
+    /// Compiles a member of a struct, or of the struct that a pointer points to.
     fn field(&self, base: Compiled, name: &Name) -> Result<Node, EvalError> {
         let span = base.span;
         if matches!(base.node, Node::Dynamic(_)) {
@@ -290,7 +291,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// How a number is read: how far behind its address, bytes, its first bit in these, and how many. None if it can't be.
+/// Returns the load of a number: byte offset from its address, size in bytes, first bit, number of
+/// bits. `None` if it can't be loaded.
 fn access(ty: TypeRef, bits: Option<(u32, u32)>, size: u8) -> Option<(u64, u8, u32, u32)> {
     let Some((first, bits)) = bits else { return Some((0, size, 0, u32::from(size) * 8)) };
     let access = Field { ty, bit_offset: first.into(), bit_size: Some(bits) }.bit_access()?;

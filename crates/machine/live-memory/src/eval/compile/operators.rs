@@ -1,5 +1,5 @@
-//! Operators, elements and casts. As in scripts, numbers are computed in 64 bits, signed if one of both is; pointers move by what
-//! they point to.
+//! Operators, elements and casts. As in scripts, numbers are computed in 64 bits, signed if one of
+//! both is; pointers move by the size of their target.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, Expr, UnaryOp};
@@ -11,7 +11,7 @@ use crate::eval::dynamic::Dynamic;
 use crate::eval::error::EvalError;
 use crate::eval::load::{extend, is_signed};
 
-/// Where elements begin, their type, and how many there are if that is known.
+/// Address of the elements, their type, and their number if that is known.
 pub(super) type Elements = (Code, TypeRef, Option<u64>);
 
 impl Compiler<'_, '_> {
@@ -34,14 +34,14 @@ impl Compiler<'_, '_> {
             Node::Number { code, .. } => {
                 Code::Element(Box::new(Element { base: at, index: code, size, count, span: index.span }))
             }
-            // What is no number was left to the run.
+            // An index that is not a number was left to the run.
             _ => at,
         };
         Ok(Node::Place { at, ty: element, bits: None })
     }
 
-    /// Where the elements of an array or behind a pointer begin, their type, and how many there are if that is known; or the
-    /// operand, if it is neither or only its value shows.
+    /// Returns the elements of an array or behind a pointer. Returns the operand if it is neither,
+    /// or if its type is known only once it has a value.
     pub(super) fn elements(&self, base: Compiled) -> Result<Result<Elements, Compiled>, EvalError> {
         let span = base.span;
         if let Node::Place { ty, .. } = &base.node
@@ -60,7 +60,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// The array, or the pointer, of which these are the elements.
+    /// Returns the array, or the pointer, that has these elements.
     fn array(&self, at: Code, element: TypeRef, count: Option<u64>, span: Span) -> Result<Node, EvalError> {
         if count.is_none() {
             return self.pointer(at, element, span);
@@ -101,7 +101,7 @@ impl Compiler<'_, '_> {
         let span = operand.span;
         match self.elements(operand)? {
             Ok((at, ty, _)) => Ok(Node::Place { at, ty, bits: None }),
-            // Functions and what has no type are decided when it runs.
+            // Functions and objects without a type are decided at run time.
             Err(operand) if matches!(operand.node, Node::Place { .. } | Node::Dynamic(_)) => {
                 Ok(Node::dynamic(Dynamic::Deref(operand)))
             }
@@ -138,7 +138,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// An operation on two numbers. Pointers move by what they point to.
+    /// Compiles an operation on two numbers. Pointers move by the size of their target.
     fn numbers(
         &self,
         op: BinaryOp,
@@ -172,7 +172,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// `(type)operand`.
+    /// Compiles `(type)operand`.
     pub(super) fn cast(&self, ty: &ast::Type, operand: &Expr, span: Span) -> Result<Node, EvalError> {
         let target = self.written(ty).map_err(|error| match &ty.kind {
             ast::TypeKind::Name(name) if self.evaluator.global(name, ty.span).is_ok_and(|found| found.is_some()) => {

@@ -1,8 +1,9 @@
-//! Streams of bits: forward for the descriptions of tables, backward for all else (RFC 8878, section 4.1).
+//! Bit streams: forward for the descriptions of tables, backward for all else (RFC 8878, section
+//! 4.1).
 
 use super::Broken;
 
-/// Bits from the first byte on, the lowest of a byte first.
+/// Reader of bits from the first byte on, the lowest bit of a byte first.
 pub(super) struct Forward<'data> {
     bytes: &'data [u8],
     at: usize,
@@ -13,7 +14,7 @@ impl<'data> Forward<'data> {
         Self { bytes, at: 0 }
     }
 
-    /// Up to 32 bits, without going on; beyond the end there are zeros.
+    /// Returns up to 32 bits without consuming them; zeros beyond the end.
     pub(super) fn peek(&self, count: u32) -> u32 {
         (word(self.bytes, self.at / 8) >> (self.at % 8)) as u32 & mask(count) as u32
     }
@@ -28,21 +29,22 @@ impl<'data> Forward<'data> {
         bits
     }
 
-    /// Whether more was read than there is.
+    /// Returns true if more bits were read than there are.
     pub(super) fn is_over(&self) -> bool {
         self.at > self.bytes.len() * 8
     }
 
-    /// The bytes behind the one that was read last.
+    /// Returns the bytes behind the last one that was read.
     pub(super) fn rest(&self) -> Result<&'data [u8], Broken> {
         self.bytes.get(self.at.div_ceil(8)..).ok_or(Broken("all of a table's description"))
     }
 }
 
-/// Bits from the last byte to the first, the highest first; the highest bit that is set in the last byte ends the stream.
+/// Reader of bits from the last byte to the first, the highest first. The highest set bit of the
+/// last byte ends the stream.
 pub(super) struct Backward<'data> {
     bytes: &'data [u8],
-    /// How many bits are left; less than 0 where more were read than there are.
+    /// Number of bits left; negative if more were read than there are.
     left: i64,
 }
 
@@ -53,7 +55,7 @@ impl<'data> Backward<'data> {
         Ok(Self { bytes, left })
     }
 
-    /// Up to 32 bits, without going on; beyond the end there are zeros.
+    /// Returns up to 32 bits without consuming them; zeros beyond the end.
     pub(super) fn peek(&self, count: u32) -> u32 {
         let at = self.left - i64::from(count);
         let bits = if at >= 0 {
@@ -74,7 +76,7 @@ impl<'data> Backward<'data> {
         bits
     }
 
-    /// How many bits are left; less than 0 where more were read than there are.
+    /// Returns the number of bits left; negative if more were read than there are.
     pub(super) fn left(&self) -> i64 {
         self.left
     }
@@ -84,7 +86,7 @@ fn mask(count: u32) -> u64 {
     (1 << count) - 1
 }
 
-/// The eight bytes here, zeros behind the end.
+/// Returns the eight bytes at this offset, with zeros beyond the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     if let Some(word) = rest.first_chunk() {

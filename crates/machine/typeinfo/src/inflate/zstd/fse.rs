@@ -1,15 +1,16 @@
-//! Tables of finite state entropy (RFC 8878, section 4.1.1): a state is a symbol, and how the next state is read.
+//! Tables of finite state entropy (RFC 8878, section 4.1.1): a state has a symbol, and the way to
+//! read the next state.
 
 use super::Broken;
 use super::bits::{Backward, Forward};
 
-/// What a state stands for.
+/// Entry of a table: a symbol, and the way to read the next state.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     symbol: u8,
-    /// How many bits are read for the next state.
+    /// Number of bits to read for the next state.
     bits: u8,
-    /// What they are added to.
+    /// Number that those bits are added to.
     base: u16,
 }
 
@@ -21,12 +22,13 @@ pub(super) struct FseTable {
 }
 
 impl FseTable {
-    /// A table that has one symbol and needs no bits.
+    /// Builds a table that has one symbol and needs no bits.
     pub(super) fn single(symbol: u8) -> Self {
         Self { log: 0, states: vec![State { symbol, bits: 0, base: 0 }] }
     }
 
-    /// A table by how often each symbol is expected; -1 is less than once. The sum of all is `1 << log`.
+    /// Builds a table from the expected count of each symbol; -1 is less than once. The absolute
+    /// counts add up to `1 << log`.
     pub(super) fn new(counts: &[i16], log: u32) -> Self {
         let size = 1_usize << log;
         let mut states = vec![State::default(); size];
@@ -57,7 +59,7 @@ impl FseTable {
         Self { log, states }
     }
 
-    /// A table by its description, and what is behind it.
+    /// Reads a table from its description; returns it with the bytes behind it.
     pub(super) fn read(data: &[u8], max_log: u32, max_symbol: usize) -> Result<(Self, &[u8]), Broken> {
         let mut bits = Forward::new(data);
         let log = bits.read(4) + 5;
@@ -86,7 +88,7 @@ impl FseTable {
         Ok((Self::new(&counts, log), rest))
     }
 
-    /// The state that a stream begins with.
+    /// Reads the first state of a stream.
     pub(super) fn first(&self, bits: &mut Backward<'_>) -> usize {
         bits.read(self.log) as usize
     }
@@ -95,14 +97,15 @@ impl FseTable {
         self.states.get(state).map_or(0, |state| state.symbol)
     }
 
-    /// The state behind this one.
+    /// Reads the state behind this one.
     pub(super) fn next(&self, state: usize, bits: &mut Backward<'_>) -> usize {
         let State { bits: count, base, .. } = self.states.get(state).copied().unwrap_or_default();
         usize::from(base) + bits.read(u32::from(count)) as usize
     }
 }
 
-/// How often a symbol is expected: a number of as few bits as what is left needs, of which small ones are a bit shorter.
+/// Reads the expected count of a symbol, in as few bits as `left` needs; small counts take one bit
+/// less.
 fn count(bits: &mut Forward<'_>, left: u32) -> i16 {
     let wide = (left + 1).ilog2() + 1;
     let short = (1_u32 << wide) - 1 - (left + 1);

@@ -4,23 +4,23 @@ use super::Broken;
 use super::bits::Backward;
 use super::fse::FseTable;
 
-/// The longest code (section 4.2.1).
+/// Length of the longest code in bits (section 4.2.1).
 const MAX_BITS: u32 = 11;
-/// The most symbols whose weights are written: the last one's follows from the others.
+/// Limit on written weights: the last symbol's weight follows from the others.
 const MAX_WEIGHTS: usize = 255;
-/// The largest table of states for weights (section 4.2.1.2).
+/// Binary logarithm of the largest table of states for weights (section 4.2.1.2).
 const MAX_WEIGHT_LOG: u32 = 6;
 
-/// Which symbol begins with which bits.
+/// Decoding table from code bits to symbols.
 #[derive(Clone, Debug)]
 pub(super) struct HuffmanTable {
     bits: u32,
-    /// The symbol and the length of its code, by as many bits as the longest code has.
+    /// Symbol and length of its code, indexed by the bits of the longest code.
     codes: Vec<(u8, u8)>,
 }
 
 impl HuffmanTable {
-    /// A table by its description, and what is behind it.
+    /// Reads a table from its description; returns it with the bytes behind it.
     pub(super) fn read(data: &[u8]) -> Result<(Self, &[u8]), Broken> {
         let cut = Broken("all of a Huffman table");
         let (&first, data) = data.split_first().ok_or(cut)?;
@@ -57,11 +57,11 @@ impl HuffmanTable {
                 codes.extend(std::iter::repeat_n(code, 1 << (weight - 1)));
             }
         }
-        // A last weight that is larger than any code may be would have left entries without a symbol.
+        // A last weight beyond the longest code would leave entries without a symbol.
         if codes.len() == 1 << bits { Ok(Self { bits, codes }) } else { Err(broken) }
     }
 
-    /// Appends this many symbols of a stream, which must then be at its end.
+    /// Appends `count` symbols of a stream, which must then be at its end.
     pub(super) fn decode(&self, data: &[u8], count: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         let mut stream = Backward::new(data)?;
         for _ in 0..count {
@@ -73,7 +73,8 @@ impl HuffmanTable {
     }
 }
 
-/// Weights that are compressed themselves: two states take turns until the bits are used up (section 4.2.1.2).
+/// Decodes weights that are compressed themselves: two states take turns until the bits are used up
+/// (section 4.2.1.2).
 fn weights(data: &[u8]) -> Result<Vec<u8>, Broken> {
     let (table, stream) = FseTable::read(data, MAX_WEIGHT_LOG, MAX_BITS as usize)?;
     let mut bits = Backward::new(stream)?;

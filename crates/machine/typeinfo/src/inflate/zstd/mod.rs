@@ -18,13 +18,13 @@ use huffman::HuffmanTable;
 const MAGIC: u32 = 0xfd2f_b528;
 /// The first bytes of a frame to skip, without the lowest four bits (section 3.1.2).
 const MAGIC_SKIPPED: u32 = 0x184d_2a50;
-/// The most that a block holds, compressed or not (section 3.1.1.2.3).
+/// Limit on the bytes of a block, compressed or not (section 3.1.1.2.3).
 const MAX_BLOCK: usize = 128 << 10;
-/// How many frames and blocks there may be, besides one for every KiB of the result: a block of a few bytes can have tables to
-/// build of some thousand entries. Encoders fill their blocks with 128 KiB.
+/// Number of blocks allowed beyond one per KiB of the result: a block of a few bytes can have
+/// tables of some thousand entries to build. Encoders fill their blocks with 128 KiB.
 const FREE_BLOCKS: usize = 1024;
 
-/// What a stream contradicts.
+/// Error for a malformed stream: the expectation that it breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Broken(pub(super) &'static str);
 
@@ -34,14 +34,14 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The output, which can't grow beyond what was allowed.
+/// Output, which can't grow beyond its limit.
 struct Out<'out> {
     bytes: &'out mut Vec<u8>,
-    /// Where the frame began: matches don't reach before.
+    /// Start of the frame: matches do not reach before it.
     frame: usize,
-    /// Where the block must end.
+    /// Limit on the end of the block.
     block_end: usize,
-    /// Where everything must end.
+    /// Limit on the end of the output.
     end: usize,
 }
 
@@ -63,7 +63,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    /// Repeats what was written `offset` bytes ago; it may run into what it writes.
+    /// Repeats the bytes written `offset` bytes ago; the copy may read bytes that it has written.
     fn repeat(&mut self, offset: usize, count: usize) -> Result<(), Broken> {
         self.room(count)?;
         let written = self.bytes.len() - self.frame;
@@ -81,7 +81,7 @@ impl Out<'_> {
     }
 }
 
-/// What a block may take over from the block before.
+/// Tables that a block may take over from the block before.
 #[derive(Default)]
 struct Tables {
     huffman: Option<HuffmanTable>,
@@ -90,7 +90,7 @@ struct Tables {
     match_lengths: Option<FseTable>,
 }
 
-/// Appends all frames' contents, no more than `size` bytes.
+/// Appends the contents of all frames, at most `size` bytes.
 pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
     let end = out.len().saturating_add(size);
     let mut blocks = FREE_BLOCKS.saturating_add(size / 1024);
@@ -111,7 +111,7 @@ pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Gives what is behind the frame.
+/// Decodes a frame; returns the bytes behind it.
 fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) -> Result<&'data [u8], Broken> {
     let (mut data, checksum) = skip_header(data)?;
     let mut tables = Tables::default();
@@ -142,7 +142,8 @@ fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) 
     }
 }
 
-/// Gives what is behind the frame's header, and whether a checksum ends the frame (section 3.1.1.1).
+/// Skips the frame's header; returns the bytes behind it, and true if a checksum ends the frame
+/// (section 3.1.1.1).
 fn skip_header(data: &[u8]) -> Result<(&[u8], bool), Broken> {
     let (&descriptor, data) = data.split_first().ok_or(Broken("a frame's descriptor"))?;
     let single = descriptor & 0x20 != 0;

@@ -9,7 +9,8 @@ use super::{Broken, MAX_BLOCK, Out, Tables};
 /// The offsets that a frame begins with (section 3.1.1.5).
 pub(super) const FIRST_OFFSETS: [usize; 3] = [1, 4, 8];
 
-/// The least length of each code of literals, and how many bits more it has (section 3.1.1.3.2.1.1).
+/// Least length of each literal length code from 16 on, and its number of extra bits (section
+/// 3.1.1.3.2.1.1).
 const LITERAL_LENGTHS: [(u32, u8); 20] = [
     (16, 1),
     (18, 1),
@@ -32,7 +33,7 @@ const LITERAL_LENGTHS: [(u32, u8); 20] = [
     (32768, 15),
     (65536, 16),
 ];
-/// The same of matches, from code 32 on.
+/// Least length of each match length code from 32 on, and its number of extra bits.
 const MATCH_LENGTHS: [(u32, u8); 21] = [
     (35, 1),
     (37, 1),
@@ -57,7 +58,8 @@ const MATCH_LENGTHS: [(u32, u8); 21] = [
     (65539, 16),
 ];
 
-/// A kind of code: what is expected where a block does not say (section 3.1.1.3.2.2), and its limits.
+/// A kind of code: the expected counts if a block states none (section 3.1.1.3.2.2), and its
+/// limits.
 struct Codes {
     counts: &'static [i16],
     log: u32,
@@ -89,7 +91,7 @@ const MATCH_CODES: Codes = Codes {
     max_symbol: 52,
 };
 
-/// Appends what a compressed block holds.
+/// Appends the contents of a compressed block.
 pub(super) fn decode_block(
     data: &[u8],
     tables: &mut Tables,
@@ -143,7 +145,7 @@ pub(super) fn decode_block(
     out.push(literals)
 }
 
-/// The offset that a number means: one of the last three, or a new one (section 3.1.1.5).
+/// Returns the offset for its number: one of the last three, or a new one (section 3.1.1.5).
 fn resolve(number: usize, no_literals: bool, history: &mut [usize; 3]) -> usize {
     let offset = match number {
         4.. => number - 3,
@@ -170,7 +172,7 @@ fn value(code: u8, from: u8, least: u32, table: &[(u32, u8)], bits: &mut Backwar
     Ok(base as usize + bits.read(u32::from(more)) as usize)
 }
 
-/// Makes the table that a block is read with; gives what is behind its description.
+/// Makes the table that a block is read with; returns the bytes behind its description.
 fn update<'data>(
     slot: &mut Option<FseTable>,
     codes: &Codes,
@@ -192,7 +194,7 @@ fn update<'data>(
             *slot = Some(table);
             return Ok(rest);
         }
-        // As in the block before.
+        // Keep the table of the block before.
         _ => {}
     }
     Ok(data)
@@ -207,7 +209,7 @@ fn sequence_count(data: &[u8]) -> Result<(usize, &[u8]), Broken> {
     }
 }
 
-/// A block's literals, and what is behind them (section 3.1.1.3.1).
+/// Decodes a block's literals; returns them with the bytes behind them (section 3.1.1.3.1).
 fn literals<'data>(data: &'data [u8], known: &mut Option<HuffmanTable>) -> Result<(Vec<u8>, &'data [u8]), Broken> {
     let cut = Broken("all of a block's literals");
     let first = *data.first().ok_or(cut)?;
@@ -248,7 +250,8 @@ fn checked_size(size: u64) -> Result<usize, Broken> {
     usize::try_from(size).ok().filter(|size| *size <= MAX_BLOCK).ok_or(Broken("a block of at most 128 KiB"))
 }
 
-/// Literals in four parts, the lengths of three of which come first (section 3.1.1.3.1.6).
+/// Decodes literals in four parts; the lengths of the first three precede them (section
+/// 3.1.1.3.1.6).
 fn four_streams(table: &HuffmanTable, data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
     let cut = Broken("four streams of literals");
     let (lengths, mut data) = data.split_at_checked(6).ok_or(cut)?;

@@ -1,11 +1,11 @@
-//! Frames of the format's own tool, frames made by hand, and damaged ones.
+//! Frames of the format's own tool, hand-made frames, and damaged ones.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use super::*;
 
-/// Bytes in which much repeats, and some are random.
+/// Returns bytes with much repetition and some random parts.
 fn mixed(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(len + 300);
@@ -26,7 +26,7 @@ fn mixed(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the format's own tool makes of it; nothing where it is not installed.
+/// Compresses bytes with the format's own tool; `None` if it is not installed.
 fn compressed(bytes: &[u8], options: &[&str]) -> Option<Vec<u8>> {
     let mut tool = testkit::command("zstd");
     let tool = tool.args(["-q", "-c"]).args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -57,7 +57,7 @@ fn what_the_tool_makes() {
             assert!(decoded(&data, len) == Ok(bytes), "{len} {options:?}");
         }
     }
-    // Code of a machine, with other statistics than text.
+    // Machine code, with other statistics than text.
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let own = &own[..own.len().min(1 << 20)];
     let Some(data) = compressed(own, &["-9"]) else { return };
@@ -74,7 +74,7 @@ fn several_frames_and_skipped_ones() {
     assert!(decoded(&[&all[..], b"rest"].concat(), 9003).is_err());
 }
 
-/// A frame of blocks: kind, length, content.
+/// Builds a frame of blocks: kind, length, content.
 fn frame(blocks: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let mut frame = [&MAGIC.to_le_bytes()[..], &[0, 0x50]].concat();
     for (index, (kind, length, content)) in blocks.iter().enumerate() {
@@ -94,7 +94,8 @@ fn nothing_is_written_beyond_what_is_allowed() {
     assert_eq!(decoded(&frame(&[(1, 70, b"x"), (0, 3, b"abc")]), 73).unwrap(), [&[b'x'; 70][..], b"abc"].concat());
 }
 
-/// One block of which a sequence repeats its literal 131,074 times; a stream of 128 KiB could do that 60,000 times.
+/// A block whose only sequence repeats its literal 131,074 times; a stream of 128 KiB could do that
+/// 60,000 times.
 #[test]
 fn a_block_gives_no_more_than_the_format_allows() {
     // One raw literal; one sequence, all three codes stated once: 1 literal, the last offset, 65,539 bytes and 16 bits more.

@@ -1,13 +1,13 @@
-//! What several tests need.
+//! Helpers for several tests.
 
 use typeinfo::{NameKind, SourceId, TypeRef, TypeStore};
 
-/// What GCC makes of a program; none, and a word about it, where there is no GCC.
+/// Compiles a program with GCC; prints a note and returns `None` without GCC.
 pub(crate) fn gcc(source: &str, options: &[&str]) -> Option<Vec<u8>> {
     gcc_of_files(&[source.to_owned()], options)
 }
 
-/// The same of a program of several files.
+/// Compiles a program of several files.
 pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let output = dir.path().join("a.out");
@@ -27,7 +27,7 @@ pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u
     Some(std::fs::read(&output).unwrap())
 }
 
-/// Asks all that can be asked of a source's named types; only panics and hangs count.
+/// Runs all queries on a source's named types; only panics and hangs count.
 pub(crate) fn ask_everything(types: &TypeStore<'_>, source: SourceId) {
     let mut all: Vec<TypeRef> = Vec::new();
     for kind in NameKind::ALL {

@@ -1,11 +1,12 @@
-//! What scripts become on aarch64, whichever machine compiles them: where the registers are in `struct user_pt_regs`
-//! (`arch/arm64/include/uapi/asm/ptrace.h`: `regs[31]`, `sp`, `pc`, `pstate`), and the calling convention (AAPCS64, 6.4).
+//! Code of scripts for aarch64, on any compiling machine: offsets of registers in `struct
+//! user_pt_regs` (`arch/arm64/include/uapi/asm/ptrace.h`: `regs[31]`, `sp`, `pc`, `pstate`), and
+//! the calling convention (AAPCS64, 6.4).
 
 use bpf_insn::Listing;
 use compiler_testkit::{FakeTarget, compile};
 use uapi::Arch;
 
-/// The instructions of a script's first program, as `llvm-objdump -d` would show them.
+/// Returns the instructions of a script's first program, as `llvm-objdump -d` would show them.
 #[track_caller]
 fn compiled(script: &str, args: &str) -> String {
     let target = FakeTarget::new(Arch::Aarch64).with_function("/bin/it", "f", 64);
@@ -16,7 +17,7 @@ fn compiled(script: &str, args: &str) -> String {
     text.lines().map(|line| line.split(';').next().unwrap_or(line).trim_end().to_owned() + "\n").collect()
 }
 
-/// Whether the script's program loads N bytes from this place of its context.
+/// Checks that the script's program loads `width` bytes from this offset of its context.
 #[track_caller]
 fn assert_looks_at(script: &str, args: &str, width: u8, offset: u16) {
     let text = compiled(script, args);
@@ -44,7 +45,8 @@ fn registers_by_name() {
 #[test]
 fn arguments_of_probes() {
     let probe = "usdt:/bin/it:it:p { @ = arg1; }";
-    // As gcc and clang write them for aarch64: a register, a value on the stack, and one behind a pointer.
+    // As gcc and clang write them for aarch64: a register, a value on the stack, and one behind a
+    // pointer.
     assert_looks_at(probe, "8@x0 -4@w21", 8, 21 * 8);
     for (args, base) in [("8@x0 8@[sp, 24]", 248), ("8@x0 4@[x19, -8]", 19 * 8)] {
         assert_looks_at(probe, args, 8, base);

@@ -1,9 +1,10 @@
-//! What bpftrace takes, and what it means here: maps and variables whose types are found out late, and forms of C.
+//! Scripts that bpftrace accepts, and their meaning here: maps and variables whose types are found
+//! late, and forms of C.
 
 use bt_abi::{ActionKind, FormatPiece};
 use compiler_testkit::{FakeTarget, Session, compile, diagnostics, sample};
 
-/// What a script without targets prints.
+/// Returns the output of a script without targets.
 fn printed(script: &str) -> Vec<String> {
     Session::new(script, &FakeTarget { params: Vec::new(), ..sample::target() }).begin_and_end()
 }
@@ -32,7 +33,7 @@ fn a_map_of_a_probe_that_is_not_there_is_empty() {
         printed(&format!("{head} begin {{ clear(@at); @other = @at[4] + @n; print(@other + 0); }}")),
         ["clear @at", "0"]
     );
-    // What the others say of a map counts.
+    // The type that other statements give a map counts.
     assert_eq!(printed(&format!("{head} begin {{ @at[\"a\"] = \"b\"; printf(\"%s\", @at[\"a\"]); }}")), ["b"]);
 }
 

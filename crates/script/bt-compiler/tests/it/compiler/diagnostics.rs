@@ -1,7 +1,8 @@
-//! What the compiler says of scripts that it refuses: `diagnostics.txt` has a script for every text.
+//! Messages about scripts that the compiler refuses: `diagnostics.txt` has a script for each text.
 //!
-//! A case there is lines that begin with `> ` (the script), lines that begin with `@ ` before them (what is other than on the
-//! machine of `compiler_testkit::sample`), and what is said. With `UPDATE_EXPECT=1` the test writes what is said anew.
+//! A case consists of lines that begin with `> ` (the script), of lines before them that begin with
+//! `@ ` (differences from the machine of `compiler_testkit::sample`), and of the messages. With
+//! `UPDATE_EXPECT=1` the test rewrites the messages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ use uapi::Arch;
 
 use crate::compiler::expect;
 
-/// The texts that no script can bring about here, and why.
+/// Texts that no script can produce here, each with the reason.
 const OUT_OF_REACH: &[(&str, &str)] = &[
     ("what a cut string ends with", "any text is a value of that setting"),
     ("++ and -- can be used on variables and maps only", PARSER),
@@ -39,12 +40,12 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
     ("unsigned char", "a type of C, not a text"),
 ];
 
-/// See [`OUT_OF_REACH`].
+/// Reason used in [`OUT_OF_REACH`].
 const PARSER: &str = "the parser finds it first";
 
-/// A case of the file.
+/// Case of the file.
 struct Case {
-    /// What comes before the script, as it stands there.
+    /// Lines before the script, as in the file.
     options: Vec<String>,
     script: String,
 }
@@ -67,7 +68,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The machine, with what a case wants.
+/// Returns the machine, with the differences of a case.
 fn target(options: &[String]) -> FakeTarget {
     let mut target = FakeTarget { params: Vec::new(), ..sample::target() };
     for option in options {
@@ -102,13 +103,13 @@ fn target(options: &[String]) -> FakeTarget {
     target
 }
 
-/// Without how long a program is, which changes with the emitter.
+/// Removes the length of a program, which changes with the emitter.
 fn without_lengths(said: &str) -> String {
     let Some((before, after)) = said.split_once(" instructions away") else { return said.to_owned() };
     format!("{}N instructions away{after}", before.trim_end_matches(|c: char| c.is_ascii_digit()))
 }
 
-/// All cases as the file has them, with what is said now.
+/// Returns all cases in the file's format, with the current messages.
 fn said() -> String {
     let head = "Scripts that the compiler refuses or warns about, and what it says: see diagnostics.rs.\n";
     let mut text = head.to_owned();
@@ -137,18 +138,19 @@ fn one_line_is_enough_for_a_case() {
     check("begin { print($a); }", "undefined or undeclared variable: $a");
 }
 
-/// The string literals of a source file that have words in them, but for those of attributes and of its tests.
+/// Returns the string literals of a source file that contain several words, except those of
+/// attributes and of its tests.
 fn literals(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let mut found = Vec::new();
     for line in joined(source).lines() {
         let code = line.trim_start();
-        // No script brings about what the compiler itself does wrong.
+        // No script can trigger mistakes of the compiler itself.
         let is_internal = code.contains("impossible(");
         if is_internal || code.starts_with("//") || code.starts_with("#[") || code.starts_with("#![") {
             continue;
         }
-        // Quotes in a literal are escaped, which nothing else here is.
+        // Quotes in a literal are escaped; nothing else here is.
         let hidden = code.replace("\\\"", "\u{1}").replace("'\"'", "");
         for (index, part) in hidden.split('"').enumerate() {
             if index % 2 == 1 && part.trim().contains(' ') {
@@ -159,7 +161,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// A source without the ends of lines within its literals.
+/// Joins the lines within a source's literals.
 fn joined(source: &str) -> String {
     let mut text = String::new();
     let mut goes_on = false;
@@ -175,7 +177,7 @@ fn joined(source: &str) -> String {
     text
 }
 
-/// Whether a line is what a format makes.
+/// Returns true if a line can be the output of a format.
 fn made_by(format: &str, line: &str) -> bool {
     let mut rest = line;
     pieces(format).iter().all(|piece| match rest.find(piece.as_str()) {
@@ -187,7 +189,7 @@ fn made_by(format: &str, line: &str) -> bool {
     })
 }
 
-/// What a format has beside its values.
+/// Returns the parts of a format between its values.
 fn pieces(format: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut chars =
@@ -218,7 +220,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a source has texts for people.
+/// Returns true if a source contains messages for users.
 fn speaks(path: &Path) -> bool {
     let place = path.strip_prefix(own("src")).unwrap().to_string_lossy().into_owned();
     place.starts_with("check/")
@@ -230,7 +232,7 @@ fn speaks(path: &Path) -> bool {
 
 #[test]
 fn every_text_of_the_compiler_is_in_a_case() {
-    // What tables say of functions is in docs/language.md.
+    // The tables' texts on functions are in docs/language.md.
     let documented: BTreeSet<&str> = words().into_iter().flat_map(|word| [word.form, word.doc]).collect();
     let is_documented = |text: &str| documented.iter().any(|known| known.contains(text));
     let mut files = Vec::new();

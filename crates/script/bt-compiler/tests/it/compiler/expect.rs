@@ -1,8 +1,8 @@
-//! What is expected, in files that `UPDATE_EXPECT=1` has the tests write.
+//! Expected results in files, which the tests write with `UPDATE_EXPECT=1`.
 
 use std::path::Path;
 
-/// The variable.
+/// Name of the environment variable.
 const UPDATE: &str = "UPDATE_EXPECT";
 
 /// Compares a text with a file.

@@ -1,7 +1,8 @@
-//! What small programs are made of, instruction by instruction, after the peephole pass: a change of one of these files is to
-//! be looked at. With `UPDATE_EXPECT=1` the test writes them anew.
+//! Listings of small programs, instruction by instruction, after the peephole pass. Each change of
+//! these files must be reviewed. With `UPDATE_EXPECT=1` the test rewrites them.
 //!
-//! They are small so that a difference says what changed; what programs do is tested by running them.
+//! The programs are small so that a difference shows the change. Other tests run programs and check
+//! what they do.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +13,7 @@ use uapi::Arch;
 
 use crate::compiler::expect;
 
-/// The programs: the name of the file, the script.
+/// Programs, each with its file name and its script.
 const PROGRAMS: [(&str, &str); 22] = [
     ("print_number", "begin { print(1); }"),
     ("printf_string", r#"begin { printf("%d %s\n", pid, comm); }"#),
@@ -38,7 +39,7 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("kernel_stack", "kprobe:vfs_read { @[kstack(3)] = 1; }"),
 ];
 
-/// A script's programs and their callbacks on a machine.
+/// Lists a script's programs and their callbacks for a machine.
 fn listing(script: &str, arch: Arch) -> String {
     let target = FakeTarget { params: Vec::new(), cpus: (2, 2), ..sample::on(arch) };
     let compiled = compile(script, &target).unwrap_or_else(|wrong| panic!("{script}\n{wrong}"));

@@ -1,4 +1,5 @@
-//! What programs read of their contexts, of a process and of the kernel, on both machines.
+//! Values that programs read from their contexts, from a process and from the kernel, on both
+//! machines.
 
 use bt_abi::{Attach, FailureKind};
 use compiler_testkit::{FakeTarget, Session, compile, registers, sample};
@@ -6,15 +7,16 @@ use uapi::Arch;
 
 use crate::compiler::MACHINES;
 
-/// Where a text of the process is.
+/// Address of a text in the process.
 const TEXT: u64 = 0x7f00_1000;
-/// Where an array of the process is.
+/// Address of an array in the process.
 const LIST: u64 = 0x7f00_2000;
-/// The stack pointer.
+/// Value of the stack pointer.
 const STACK: u64 = 0x7fff_0000;
 
-/// Where a machine's calling convention puts arguments, the result, the stack and instruction pointers: `struct pt_regs`
-/// (`arch/x86/include/asm/ptrace.h`) and `struct user_pt_regs` (`arch/arm64/include/uapi/asm/ptrace.h`).
+/// Offsets of arguments, result, stack pointer and instruction pointer in a machine's calling
+/// convention: `struct pt_regs` (`arch/x86/include/asm/ptrace.h`) and `struct user_pt_regs`
+/// (`arch/arm64/include/uapi/asm/ptrace.h`).
 struct Convention {
     args: &'static [u32],
     result: u32,
@@ -29,7 +31,7 @@ fn convention(arch: Arch) -> Convention {
     }
 }
 
-/// A context in which the arguments are these.
+/// Builds a context with these arguments.
 fn called(arch: Arch, args: &[u64]) -> Vec<u8> {
     let known = convention(arch);
     let mut all: Vec<(u32, u64)> = known.args.iter().copied().zip(args.iter().copied()).collect();
@@ -37,7 +39,7 @@ fn called(arch: Arch, args: &[u64]) -> Vec<u8> {
     registers(arch, &all)
 }
 
-/// What a script prints when `begin` has run and its other probe is hit.
+/// Returns the output of a script when `begin` has run and its other probe is hit.
 #[track_caller]
 fn hit(script: &str, target: &FakeTarget, context: &[u8]) -> Vec<String> {
     let mut session = Session::new(script, target);
@@ -48,7 +50,7 @@ fn hit(script: &str, target: &FakeTarget, context: &[u8]) -> Vec<String> {
 fn prepare(session: &mut Session) {
     session.machine.put(TEXT, b"a text of the process\0");
     session.machine.put(LIST, &[TEXT, TEXT + 2, 0].map(u64::to_le_bytes).concat());
-    // What is behind the return address, on both machines.
+    // Words behind the return address, on both machines.
     session.machine.put(STACK - 64, &(0..32_u64).flat_map(u64::to_le_bytes).collect::<Vec<_>>());
 }
 
@@ -59,7 +61,7 @@ fn hit_in(session: &mut Session, context: &[u8]) -> Vec<String> {
     session.events()
 }
 
-/// Checks what a probe at a function prints on both machines.
+/// Checks the output of a probe at a function on both machines.
 #[track_caller]
 fn function(body: &str, args: &[u64], expected: &[&str]) {
     for arch in MACHINES {
@@ -113,7 +115,7 @@ fn whether_a_sample_is_of_a_process() {
 fn records_of_tracepoints() {
     let mut record = vec![0; 64];
     record[8..16].copy_from_slice(b"swapper\0");
-    // What an earlier record left behind the name's end.
+    // An earlier record left bytes behind the name's NUL.
     record[16..24].copy_from_slice(b"leftover");
     record[24..28].copy_from_slice(&(-3_i32).to_le_bytes());
     record[32..40].copy_from_slice(&2_u64.to_le_bytes());
@@ -126,7 +128,8 @@ fn records_of_tracepoints() {
         record[16..24].copy_from_slice(b"anything");
         hit_in(&mut session, &record);
         assert_eq!(session.map("@"), ["[swapper]: 1"], "{arch}");
-        // A text whose place is in the record, one counted from behind that word, and small fields.
+        // A text whose offset is in the record, one with an offset relative to that word's end, and
+        // small fields.
         let mut odd = vec![0; 64];
         odd[8..12].copy_from_slice(&(0x6_0028_u32).to_le_bytes());
         odd[12..16].copy_from_slice(&(0x2_0020_u32).to_le_bytes());
@@ -160,7 +163,7 @@ fn strings_and_buffers_of_a_process() {
         &[TEXT],
         &["@[a text of the process]: 1", "true"],
     );
-    // What lies behind a string's end is no part of it: each hit finds other bytes there.
+    // Bytes behind a string's NUL are no part of it: each hit finds other bytes there.
     for arch in MACHINES {
         let keys = "@a[str(arg0)] = 1; $s = str(arg0, 40); @b[$s, comm] = 1; @c[(comm, str(arg0, 30))] = 1;";
         let mut session = Session::new(&format!("uprobe:/bin/a:f {{ {keys} }}"), &sample::on(arch));
@@ -196,7 +199,7 @@ fn memory_that_is_not_there_is_waited_for_where_that_is_allowed() {
     }
 }
 
-/// What failed, and how often.
+/// Returns the kinds of failures, each with its count.
 fn failures(session: &Session) -> Vec<(FailureKind, u64)> {
     let value = session.machine.values("failures", &0_u32.to_le_bytes());
     let Some(value) = value.first() else { return Vec::new() };
@@ -247,7 +250,7 @@ fn what_fails_is_counted() {
     }
 }
 
-/// Where the kernel has no memory for the values of all CPUs, these share one, and nothing is lost.
+/// If the kernel has no memory for the values of all CPUs, the CPUs share one, and nothing is lost.
 #[test]
 fn a_key_without_memory_is_kept() {
     let script = "let @full = count(); let @n = hash(3);

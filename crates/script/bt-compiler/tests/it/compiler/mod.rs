@@ -1,4 +1,5 @@
-//! The compiler, without a kernel and without root: what it refuses, what it makes, and what programs do on the interpreter.
+//! Tests of the compiler without a kernel and without root: refused scripts, emitted code, and
+//! programs run on the interpreter.
 
 mod aarch64;
 mod accepted;
@@ -19,10 +20,10 @@ use compiler_testkit::{FakeTarget, Session, sample};
 use facts::live;
 use uapi::Arch;
 
-/// The machines that scripts are compiled for.
+/// Machines that scripts are compiled for.
 const MACHINES: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
 
-/// In the place of the kernel, for the files that run there, too.
+/// Replacement for the kernel, for the files that also run there.
 mod facts {
     use compiler_testkit::{FakeTarget, sample};
 
@@ -31,12 +32,12 @@ mod facts {
     }
 }
 
-/// What a script sent.
+/// Events that a script sent.
 pub(crate) struct Outcome {
     pub(crate) events: Vec<String>,
 }
 
-/// Tests may always run.
+/// Allows every test to run.
 #[expect(clippy::unnecessary_wraps, reason = "the kernel's has nothing where a test may not run")]
 fn allowed() -> Option<()> {
     Some(())
@@ -49,13 +50,13 @@ fn run_with(source: &str, target: &FakeTarget) -> Option<Outcome> {
     Some(Outcome { events: Session::new(source, target).begin_and_end() })
 }
 
-/// What a script's `begin` and `end` print.
+/// Returns the output of a script's `begin` and `end` probes.
 #[track_caller]
 fn printed(source: &str, arch: Arch) -> Vec<String> {
     Session::new(source, &FakeTarget { arch, ..live() }).begin_and_end()
 }
 
-/// Checks what a script prints on both machines, each event a line.
+/// Checks a script's output on both machines, one event a line.
 #[track_caller]
 fn prints(source: &str, expected: &[&str]) {
     for arch in MACHINES {
@@ -63,7 +64,7 @@ fn prints(source: &str, expected: &[&str]) {
     }
 }
 
-/// Checks what a script's map holds in the end.
+/// Checks the contents of a script's map at the end.
 #[track_caller]
 fn holds(source: &str, name: &str, expected: &[&str]) {
     for arch in MACHINES {

@@ -1,4 +1,5 @@
-//! Random scripts: all that the compiler accepts run to their end, on both machines, without a fault.
+//! Random scripts: each one that the compiler accepts runs to its end, on both machines, without a
+//! fault.
 
 use bt_abi::Attach;
 use compiler_testkit::{FakeTarget, Session, registers, try_compile};
@@ -6,13 +7,13 @@ use testkit::script::Generator;
 
 use crate::compiler::MACHINES;
 
-/// How many are tried, where not said otherwise.
+/// Number of scripts, unless [`VARIABLE`] sets another.
 const SCRIPTS: u64 = 250;
-/// Says how many instead.
+/// Environment variable with the number of scripts.
 const VARIABLE: &str = "DPTRACE_TEST_SCRIPTS";
 const PROBES: [&str; 5] =
     ["interval:s:1", "profile:hz:99", "end", "uprobe:/bin/program:function", "uretprobe:/bin/program:function"];
-/// Strings of the process: one that is there, one that has to be waited for.
+/// Addresses of strings in the process: one present, one that has to be faulted in.
 const TEXTS: [u64; 2] = [0x7000_0000, 0x7100_0000];
 
 #[test]
@@ -24,7 +25,8 @@ fn what_the_compiler_accepts_runs_to_its_end() {
         let arch = MACHINES[seed as usize / 2 % 2];
         let target = FakeTarget { reports_reads: seed % 2 == 0, ..FakeTarget::new(arch) };
         let target = target.with_function("/bin/program", "function", 64);
-        // What the compiler refuses is no matter here: most is valid, and that most is, is looked at below.
+        // Scripts that the compiler refuses don't matter here. Most are valid, which is checked
+        // below.
         let Ok(script) = try_compile(&source, &target) else { continue };
         accepted += 1;
         let mut session = Session::of(script, &target);

@@ -1,12 +1,13 @@
-//! Random expressions and statements: what programs print is what the language's rules, written a second time, say.
+//! Random expressions and statements: programs must print the results of a second implementation of
+//! the language's rules.
 
 use compiler_testkit::truth::{Kind, Truth};
 
 use crate::compiler::{MACHINES, printed};
 
-/// How many programs of each kind, where not said otherwise.
+/// Number of programs of each kind, unless [`VARIABLE`] sets another.
 const PROGRAMS: u64 = 100;
-/// Says how many instead.
+/// Environment variable with the number of programs.
 const VARIABLE: &str = "DPTRACE_TEST_TRUTHS";
 
 fn compare(kind: Kind) {
@@ -15,7 +16,7 @@ fn compare(kind: Kind) {
     for seed in 1..=count {
         let truth = Truth::new(kind, seed);
         lines += truth.lines.len() as u64;
-        // What these print does not depend on the machine, so each has half of them.
+        // The output does not depend on the machine, so each runs half of the programs.
         let arch = MACHINES[seed as usize % MACHINES.len()];
         wrong.extend(truth.difference(&printed(&truth.script(), arch)));
     }

@@ -1,10 +1,10 @@
-//! The places of a USDT probe.
+//! Places of a USDT probe.
 
 use bt_abi::Attach;
 use compiler_testkit::{FakeTarget, compile};
 use uapi::Arch;
 
-/// A compiler writes the same place in two ways where its options differ between two files.
+/// A compiler can write the same place in two ways, if its options differ between two files.
 #[test]
 fn places_with_equal_arguments_share_a_program() {
     let places = ["8@16(%rbp)", "8@0x10(%rbp)", "8@24(%rbp)"];
