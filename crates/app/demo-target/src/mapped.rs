@@ -1,4 +1,5 @@
-//! The trace file in memory, as SPDK has it: a record is a few stores, and no system call that a kernel's events would show.
+//! The trace file in memory, as in SPDK: a record takes a few stores, and no system call that would
+//! be among the kernel's events.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use spdk_trace_writer::era::SLOT_SIZE;
 use spdk_trace_writer::{Image, Record};
 
-/// One reactor's mapping of the file, and what it holds.
+/// Mapping of the file for one reactor, with its content.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     image: Image,
@@ -37,7 +38,7 @@ impl Mapped {
         Ok(Self { image, memory, lcore })
     }
 
-    /// Records: the count, the slots, and last `next_entry`.
+    /// Writes a record: the count, the slots, and last `next_entry`.
     pub(crate) fn record(&mut self, record: &Record) {
         let written = self.image.record(self.lcore, record);
         let layout = &self.image.file.layout;
