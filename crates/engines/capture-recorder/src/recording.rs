@@ -32,6 +32,7 @@ const ALIVE: Duration = Duration::from_millis(100);
 /// Time between the first two readings of its threads while a ring's writer is unknown; it doubles
 /// up to [`THREADS_LAST`].
 const THREADS: Duration = Duration::from_millis(500);
+/// Limit of that time.
 const THREADS_LAST: Duration = Duration::from_secs(30);
 /// Divisor of `--max-bytes`: this part is reserved for the end.
 const RESERVED: u64 = 16;

@@ -11,14 +11,17 @@ use timeline::words;
 
 use super::build::Axis;
 
-/// Limit on the columns of a lane; all lanes together have at most `ALL_COLUMNS`.
+/// Limit on the columns of a lane.
 const COLUMNS: u64 = 360;
+/// Limit on the columns of all lanes together.
 const ALL_COLUMNS: u64 = 2_160;
-/// Limit on the threads with a lane; `MOST_BUDGETS` limits those with a bar.
+/// Limit on the threads with a lane.
 const MOST_LANES: usize = 16;
+/// Limit on the threads with a bar.
 const MOST_BUDGETS: usize = 24;
-/// Limit on the absences kept; `MOST_INTRUDERS` limits the rows of the table of intruders.
+/// Limit on the absences kept.
 const MOST_TAKEN: usize = 1_200;
+/// Limit on the rows of the table of intruders.
 const MOST_INTRUDERS: usize = 20;
 /// Limit on the intruders collected, by thread and CPU.
 const MOST_RIVALS: usize = 65_536;

@@ -11,9 +11,9 @@ use timeline::words;
 
 use super::threads::kind;
 
-/// Limit on the intervals drawn of each thread, the longest. Requests after the first `FIRST` have
-/// `FEW_SPANS`.
+/// Limit on the intervals drawn of each thread, the longest, for the first requests.
 const MOST_SPANS: usize = 80;
+/// Limit on the intervals drawn of each thread for later requests.
 const FEW_SPANS: usize = 32;
 /// Number of requests drawn with `MOST_SPANS` intervals.
 const FIRST: usize = 5;
