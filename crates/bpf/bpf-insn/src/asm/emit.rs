@@ -1,4 +1,5 @@
-//! The assembler's methods for instructions, named after the operations; the 64-bit form has the short name.
+//! The assembler's methods for instructions, named after the operations; the 64-bit form has the
+//! short name.
 
 use super::{Asm, Label, Reference};
 use crate::helpers::Helper;
@@ -6,7 +7,7 @@ use crate::insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SwapBits, SxSize, Width,
 };
 
-/// One method for each arithmetic operation at 64 bits.
+/// Defines one method for each arithmetic operation at 64 bits.
 macro_rules! alu64 {
     ($($(#[$meta:meta])* $method:ident = $op:ident;)*) => {
         $(
@@ -82,7 +83,7 @@ impl Asm {
         self.insn(Insn::Neg { width: Width::W64, dst })
     }
 
-    /// Turns the low bytes of `dst` and clears the rest.
+    /// Swaps the low bytes of `dst` and clears the rest.
     pub fn swap(&mut self, order: ByteOrder, bits: SwapBits, dst: Reg) -> &mut Self {
         self.insn(Insn::Swap { order, bits, dst })
     }
@@ -105,7 +106,7 @@ impl Asm {
         self.insn(Insn::Store { size, addr, src: src.into() })
     }
 
-    /// An atomic operation on the word at `addr`.
+    /// Emits an atomic operation on the word at `addr`.
     pub fn atomic(&mut self, op: AtomicOp, width: Width, addr: Addr, src: Reg) -> &mut Self {
         self.insn(Insn::Atomic { op, width, addr, src })
     }
@@ -113,7 +114,7 @@ impl Asm {
 
 /// 64-bit constants and addresses.
 impl Asm {
-    /// `dst = value`, in one slot where the value is a sign-extended 32-bit one and two otherwise.
+    /// `dst = value`, in one slot if the value is a sign-extended 32-bit one, otherwise in two.
     pub fn constant(&mut self, dst: Reg, value: u64) -> &mut Self {
         match i32::try_from(value.cast_signed()) {
             Ok(small) => self.mov(dst, small),
@@ -148,22 +149,22 @@ impl Asm {
 
 /// Jumps and calls.
 impl Asm {
-    /// Goes on at the label.
+    /// Jumps to the label.
     pub fn jump(&mut self, label: Label) -> &mut Self {
         self.push(Insn::Jump { off: 0 }, Some(label), None)
     }
 
-    /// Goes on at the label, however far it is. Since Linux 6.6.
+    /// Jumps to the label at any distance. Since Linux 6.6.
     pub fn jump_long(&mut self, label: Label) -> &mut Self {
         self.push(Insn::JumpLong { off: 0 }, Some(label), None)
     }
 
-    /// Goes on at the label if `dst op src` at 64 bits.
+    /// Jumps to the label if `dst op src` at 64 bits.
     pub fn jump_if(&mut self, dst: Reg, op: JumpOp, src: impl Into<Src>, label: Label) -> &mut Self {
         self.compare(Width::W64, dst, op, src.into(), label)
     }
 
-    /// Goes on at the label if `dst op src` at 32 bits. Since Linux 5.1.
+    /// Jumps to the label if `dst op src` at 32 bits. Since Linux 5.1.
     pub fn jump_if32(&mut self, dst: Reg, op: JumpOp, src: impl Into<Src>, label: Label) -> &mut Self {
         self.compare(Width::W32, dst, op, src.into(), label)
     }
@@ -177,15 +178,16 @@ impl Asm {
         self.insn(Insn::Call(Callee::Helper(helper)))
     }
 
-    /// Calls a kernel function of the kernel's own BTF. Since Linux 5.13.
+    /// Calls a function of the kernel, by its id in the kernel's own BTF. Since Linux 5.13.
     pub fn call_kfunc(&mut self, btf_id: i32) -> &mut Self {
         self.insn(Insn::Call(Callee::Kfunc { btf_id, module: 0 }))
     }
 
     /// Calls the subprogram of this name. Since Linux 4.16.
     pub fn call_subprogram(&mut self, name: &str) -> &mut Self {
-        // The constant that compilers write in front of an R_BPF_64_32 relocation to a function's own symbol: the
-        // loader adds the symbol's slot and one (linux/Documentation/bpf/llvm_reloc.rst).
+        // The constant that compilers write before an R_BPF_64_32 relocation to a function's own
+        // symbol: the loader adds the symbol's slot and one
+        // (linux/Documentation/bpf/llvm_reloc.rst).
         let call = Insn::Call(Callee::Subprogram(-1));
         self.push(call, None, Some(Reference::Call(name.to_owned())))
     }
