@@ -1,4 +1,5 @@
-//! Functions with plain names, for uprobes and uretprobes, and for the probes that pass a function's address.
+//! Functions with plain names, for uprobes and uretprobes, and for the probes that pass a
+//! function's address.
 //!
 //! Each body is opaque to the optimizer and differs from the others, so that none is inlined,
 //! merged or loses an argument.

@@ -62,8 +62,8 @@ impl Mapped {
     #[expect(unsafe_code, reason = "memory of a file is mapped")]
     fn store(&self, at: usize, size: usize) {
         let bytes = &self.image.file.bytes[at..at + size];
-        // SAFETY: the range lies within the mapping, which is as long as the image. No reference to it exists: readers are
-        // other processes, which expect it to change.
+        // SAFETY: the range lies within the mapping, which is as long as the image. No reference to
+        // it exists: readers are other processes, which expect it to change.
         unsafe { self.memory.add(at).copy_from_nonoverlapping(NonNull::from(bytes).cast(), size) };
     }
 }
@@ -71,7 +71,8 @@ impl Mapped {
 impl Drop for Mapped {
     #[expect(unsafe_code, reason = "memory of a file is mapped")]
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nobody uses it any more. If it stays, it costs nothing.
+        // SAFETY: it was mapped with this length, and nobody uses it any more. If it stays, it
+        // costs nothing.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.image.file.bytes.len()) };
     }
 }

@@ -39,7 +39,7 @@ impl Names {
     }
 }
 
-/// Returns a text padded with numbers, so that a cut is recognizable.
+/// Returns a text padded with numbers, which shows where it was cut.
 fn filled(start: &str, size: usize) -> String {
     let mut text = start.to_owned();
     let mut number = 0;

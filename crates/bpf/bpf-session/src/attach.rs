@@ -36,8 +36,8 @@ pub struct Uprobes<'a> {
 }
 
 impl Session {
-    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link if the kernel
-    /// supports it, otherwise with one link for each place.
+    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link
+    /// if the kernel supports it, otherwise with one link for each place.
     pub fn attach_uprobes(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
         if to.places.is_empty() {
             return Ok(());

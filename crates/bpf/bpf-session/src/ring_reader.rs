@@ -46,8 +46,8 @@ impl EventClock {
 pub enum Delivery<T> {
     /// Next events, in the order of the ring.
     Events(Vec<T>),
-    /// Time up to which all events have been delivered, since none arrived during the wait: nanoseconds of the reader's
-    /// [`EventClock`]; 0 if the ring has not been read to its end yet.
+    /// Time up to which all events have been delivered, since none arrived during the wait:
+    /// nanoseconds of the reader's [`EventClock`]; 0 if the ring has not been read to its end yet.
     Idle(u64),
 }
 
@@ -81,7 +81,8 @@ impl Drop for ReaderThread {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // SANITY: the thread panics only if `convert` does, and the panic's message has been printed.
+            // SANITY: the thread panics only if `convert` does, and the panic's message has been
+            // printed.
             let _ = thread.join();
         }
     }

@@ -132,8 +132,9 @@ impl Session {
         self.events.clear();
     }
 
-    /// Disables the links that can be disabled without an RCU grace period: perf events, which are closed later, and raw
-    /// tracepoints, which are closed at once. Returns true if no other link remains.
+    /// Disables the links that can be disabled without an RCU grace period: perf events, which are
+    /// closed later, and raw tracepoints, which are closed at once. Returns true if no other link
+    /// remains.
     pub fn disable(&mut self) -> bool {
         for link in std::mem::take(&mut self.links) {
             if link.is_quick() {

@@ -79,6 +79,7 @@ struct Written {
     last: BootNanos,
     /// Time of the last event that has reached the file.
     flushed: BootNanos,
+    /// Events and bytes that have reached the file.
     stored: (u64, u64),
 }
 
@@ -86,6 +87,7 @@ struct Written {
 pub(crate) struct Ended {
     /// Size of the file in bytes, up to the end of a chunk.
     pub(crate) bytes: u64,
+    /// Events in these bytes.
     pub(crate) events: u64,
     pub(crate) totals: anyhow::Result<Totals>,
     /// Error that kept the last events from being written.

@@ -1,4 +1,5 @@
-//! Records a capture: drains the rings of a process's trace, the kernel's events and its objects to disk, until a condition ends it.
+//! Records a capture: drains the rings of a process's trace, the kernel's events and its objects to
+//! disk, until a condition ends it.
 //!
 //! Parts of it also serve `watch`, which keeps the same sources in memory: the rings and kernel
 //! events of a process, readings of both clocks, and the description of machine and process.

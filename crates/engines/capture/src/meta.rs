@@ -121,7 +121,7 @@ pub struct Thread {
     pub priority: u32,
 }
 
-/// Parts of a capture that were captured.
+/// Presence of each part of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Captured {

@@ -29,6 +29,7 @@ pub struct Past {
     continuation_id: u16,
     /// Owners before the first piece.
     front: Around,
+    /// Owners as last read.
     now: Around,
     /// Owners that have changed since the last piece.
     changed: Changes,

@@ -41,8 +41,9 @@ pub(crate) struct Scan {
     /// Number of changes left out because there are too many.
     pub(crate) changes_left_out: u64,
     pub(crate) anchors: Vec<Anchor>,
-    /// One of `1 << anchor_step` anchors is kept.
+    /// Exponent of the thinning: one of `1 << anchor_step` anchors is kept.
     anchor_step: u32,
+    /// Number of all anchors, with those left out.
     all_anchors: u64,
     /// Latest of the rings' oldest slots at the first poll, among rings that had wrapped by then.
     pub(crate) common_start: Ticks,

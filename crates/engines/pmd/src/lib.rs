@@ -8,8 +8,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by the names of their lines and columns (2.17 to 4.0) |
-//! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones of them |
+//! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by names (2.17 to 4.0) |
+//! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones |
 //! | `answer` | the parts kept of answers in JSON |
 //! | `cause` | the causes of slow stretches, from the kernel's intervals |
 //! | `figures` | a thread's own figures over a time, and the same without the time in which it did

@@ -1,5 +1,5 @@
-//! Activities of threads: in total, over time, and the intruders that ran instead of serving
-//! threads.
+//! Activities of threads: in total, over time, and the intruders that ran instead of the threads
+//! that serve requests.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -100,7 +100,7 @@ pub(crate) struct Shown {
     pub(crate) intruders_left_out: u64,
 }
 
-/// Returns the kind of an activity, which has its own color.
+/// Returns the kind of an activity, which has its own colour.
 pub(crate) fn kind(activity: Activity) -> Kind {
     match activity {
         Activity::Runs => Kind::Ran,

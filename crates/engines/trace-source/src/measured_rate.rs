@@ -1,4 +1,5 @@
-//! The rate of the processor's counter, measured while a trace is read on the machine where it is written.
+//! The rate of the processor's counter, measured while a trace is read on the machine where it is
+//! written.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

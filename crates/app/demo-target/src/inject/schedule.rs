@@ -100,7 +100,8 @@ pub(crate) fn get_ahead(may_burst: bool) -> &'static str {
 #[expect(unsafe_code, reason = "rustix has no such call")]
 pub(crate) fn set_fifo(priority: i32) -> bool {
     let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads the struct, which is there until the call returns. 0 is the calling thread.
+    // SAFETY: the kernel reads the struct, which is there until the call returns. 0 is the calling
+    // thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
 }
 

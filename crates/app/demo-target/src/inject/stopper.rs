@@ -82,8 +82,9 @@ impl Drop for Stopper {
 /// Forks this process; returns `None` in the child.
 #[expect(unsafe_code, reason = "a copy may do little, see below")]
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: other threads may hold locks, of the allocator for example, that nobody releases in the copy. The copy only makes
-    // system calls (`obey`, and closing a file), and never returns to its caller's caller.
+    // SAFETY: other threads may hold locks, of the allocator for example, that nobody releases in
+    // the copy. The copy only makes system calls (`obey`, and closing a file), and never returns to
+    // its caller's caller.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         child => Ok(Pid::from_raw(child)),

@@ -67,11 +67,12 @@ impl Root {
     pub(super) fn set(self, offset: usize, value: u64) {
         let (start, size) = self.place();
         if size == 4 {
-            // SAFETY: a variable of four bytes, which nothing in this program reads or writes but here, on one thread.
+            // SAFETY: a variable of four bytes, which nothing in this program reads or writes but
+            // here, on one thread.
             unsafe { start.cast::<u32>().write_volatile(value as u32) };
         } else if offset.is_multiple_of(8) && offset + 8 <= size {
-            // SAFETY: within the variable by the test above and aligned to its words; nothing in this program reads it, and only
-            // the thread that sets up the target writes it.
+            // SAFETY: within the variable by the test above and aligned to its words; nothing in
+            // this program reads it, and only the thread that sets up the target writes it.
             unsafe { start.add(offset / 8).write_volatile(value) };
         }
     }

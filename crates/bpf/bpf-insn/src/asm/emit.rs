@@ -68,7 +68,8 @@ impl Asm {
         self.insn(Insn::MovSx { extend, dst, src })
     }
 
-    /// Sign-extends the low `size` of `dst` to 64 bits with a shift to the left and a signed one back.
+    /// Sign-extends the low `size` of `dst` to 64 bits with a shift to the left and a signed one
+    /// back.
     pub fn sign_extend(&mut self, dst: Reg, size: SxSize) -> &mut Self {
         let bits = match size {
             SxSize::B => 56,
@@ -137,7 +138,8 @@ impl Asm {
         self.load_symbol(dst, Imm64::Value(u64::from(off)), Reference::Data(name.to_owned()))
     }
 
-    /// `dst` = the address of the subprogram of this name, for helpers that call back. Since Linux 5.13.
+    /// `dst` = the address of the subprogram of this name, for helpers that call back. Since Linux
+    /// 5.13.
     pub fn load_function(&mut self, dst: Reg, subprogram: &str) -> &mut Self {
         self.load_symbol(dst, Imm64::Func(0), Reference::Function(subprogram.to_owned()))
     }

@@ -1,4 +1,5 @@
-//! The assembler: one method for each instruction, labels for jumps, names for maps, data and functions.
+//! The assembler: one method for each instruction, labels for jumps, names for maps, data and
+//! functions.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, JumpOp, Reg::*};

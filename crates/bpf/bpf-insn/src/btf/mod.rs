@@ -1,8 +1,9 @@
 //! BTF, the type information of BPF objects: an encoder of the parts that our objects need.
 //!
-//! Map definitions are written as types (a loader reads a map's size from an array's length), and the kernel requires the type
-//! of each function that a helper calls back. Layout and names: "BPF Type Format (BTF)" in the kernel's documentation
-//! (`Documentation/bpf/btf.rst`), section 2, and `linux/btf.h`.
+//! Map definitions are written as types (a loader reads a map's size from an array's length), and
+//! the kernel requires the type of each function that a helper calls back. Layout and names: "BPF
+//! Type Format (BTF)" in the kernel's documentation (`Documentation/bpf/btf.rst`), section 2, and
+//! `linux/btf.h`.
 
 mod ext;
 mod types;

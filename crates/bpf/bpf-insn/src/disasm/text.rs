@@ -1,7 +1,8 @@
 //! The text of one instruction.
 //!
-//! The forms were taken from the output of llvm-objdump 19, not from its source; a test compares the two if the tool is
-//! installed. Registers are `w0` to `w10` if only 32 bits of them are used; constants are signed and in hex.
+//! The forms were taken from the output of llvm-objdump 19, not from its source; a test compares
+//! the two if the tool is installed. Registers are `w0` to `w10` if only 32 bits of them are used;
+//! constants are signed and in hex.
 
 use crate::insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SxSize, Width,

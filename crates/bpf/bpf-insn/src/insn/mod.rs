@@ -106,7 +106,8 @@ pub enum Callee {
 /// Instruction. It takes one 8-byte slot, [`Insn::LoadImm64`] two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Insn {
-    /// `dst = dst op src`; for [`AluOp::Mov`], `dst = src`. At 32 bits the upper half of `dst` becomes zero.
+    /// `dst = dst op src`; for [`AluOp::Mov`], `dst = src`. At 32 bits the upper half of `dst`
+    /// becomes zero.
     Alu {
         /// Operation.
         op: AluOp,

@@ -1,5 +1,5 @@
-//! The numbers of the encoding. Sections are those of RFC 9669; names are those of `linux/bpf.h` and
-//! `linux/bpf_common.h`.
+//! The numbers of the encoding. Sections are those of RFC 9669; names are those of `linux/bpf.h`
+//! and `linux/bpf_common.h`.
 
 /// Instruction classes, the low three bits of the opcode (section 3.3).
 pub mod class {

@@ -241,8 +241,8 @@ impl JumpOp {
 }
 
 coded! {
-    /// Atomic operations, by the constant field (section 5.3, tables 13 and 14). All but [`AtomicOp::Add`] since
-    /// Linux 5.12.
+    /// Atomic operations, by the constant field (section 5.3, tables 13 and 14). All but
+    /// [`AtomicOp::Add`] since Linux 5.12.
     AtomicOp: i32 {
         /// `+=`.
         Add = 0x00,

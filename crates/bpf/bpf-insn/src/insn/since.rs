@@ -1,6 +1,7 @@
 //! The first kernel release that has an instruction.
 //!
-//! The compiler checks this before it uses an instruction, and `dptrace` prints it if a kernel is too old.
+//! The compiler checks this before it uses an instruction, and `dptrace` prints it if a kernel is
+//! too old.
 
 use super::{AluOp, AtomicOp, ByteOrder, Callee, Imm64, Insn, JumpOp, Width};
 use uapi::KernelVersion;

@@ -125,7 +125,8 @@ impl Writer {
                 Reference::Call(_) => elf::R_BPF_64_32,
                 Reference::Map(_) | Reference::Data(_) | Reference::Function(_) => elf::R_BPF_64_64,
             };
-            // SANITY: `check` has found every reference's symbol; a missing one is an error all the same.
+            // SANITY: `check` has found every reference's symbol; a missing one is an error all the
+            // same.
             let symbol = *self
                 .symbols
                 .get(reference.symbol())

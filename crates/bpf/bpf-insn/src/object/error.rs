@@ -41,7 +41,7 @@ pub enum ObjectError {
         /// Name.
         symbol: String,
     },
-    /// License that is empty or contains a NUL.
+    /// Licence that is empty or contains a NUL.
     #[error("`{license}` is not a valid licence")]
     License {
         /// Text.

@@ -64,7 +64,8 @@ const POINTER_BYTES: u32 = 8;
 
 /// Enters the maps' types in `btf`, and returns the place of each map's variable.
 ///
-/// Each map is a variable of a structure whose members are pointers to arrays: an array's length is the member's value.
+/// Each map is a variable of a structure whose members are pointers to arrays: an array's length is
+/// the member's value.
 pub(super) fn describe(maps: &[MapDef], btf: &mut Btf) -> Vec<MapPlace> {
     if maps.is_empty() {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The ELF object: programs by section, subprograms, maps, global data, and the symbols that connect them.
+//! The ELF object: programs by section, subprograms, maps, global data, and the symbols that
+//! connect them.
 //!
 //! aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`) can load the object. It
 //! follows libbpf's conventions: the name of a program's section is its kind (`uprobe`,
@@ -85,7 +86,7 @@ pub struct ObjectBuilder {
 }
 
 impl ObjectBuilder {
-    /// Creates an empty object with this license: most helpers of a tracer are for GPL-compatible
+    /// Creates an empty object with this licence: most helpers of a tracer are for GPL-compatible
     /// programs only (`license_is_gpl_compatible` of `linux/license.h`).
     pub fn new(license: &str) -> Self {
         Self { license: license.to_owned(), maps: Vec::new(), data: Vec::new(), functions: Vec::new() }

@@ -1,7 +1,8 @@
 //! Trials: one for each kernel feature or permission.
 //!
-//! A trial loads a program that does nothing, attaches it at most to this process or to a kernel function that nobody calls
-//! meanwhile, and removes it again. It mounts nothing, changes no setting and leaves nothing behind.
+//! A trial loads a program that does nothing, attaches it at most to this process or to a kernel
+//! function that nobody calls meanwhile, and removes it again. It mounts nothing, changes no
+//! setting and leaves nothing behind.
 
 use std::ffi::CString;
 use std::io;

@@ -1,4 +1,5 @@
-//! Lists of CPUs on the kernel's command line (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
+//! Lists of CPUs on the kernel's command line (Documentation/admin-guide/kernel-parameters.rst,
+//! "cpu lists").
 
 use kernel_text::cpus::CpuSet;
 

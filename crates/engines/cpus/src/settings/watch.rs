@@ -58,7 +58,7 @@ fn watch(pids: &[u32]) -> Facts {
     std::thread::sleep(window.saturating_sub(began.elapsed()));
     let window = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let mut facts = Facts::read(&root, &before, window, pids);
-    // Threads of this command are no neighbors.
+    // Threads of this command are no neighbours.
     let own = std::process::id();
     facts.threads.retain(|thread| thread.pid != own);
     facts

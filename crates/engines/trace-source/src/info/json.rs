@@ -75,6 +75,7 @@ struct Ring<'a> {
     lcore: Lcore,
     /// Name of its thread, if the trace has that.
     thread: Option<&'a str>,
+    /// True if its ring wrapped; `None` if the trace does not state it.
     wrapped: Option<bool>,
     numbers: Vec<(&'static str, u64)>,
     /// Times of its first and its last record.

@@ -1,6 +1,6 @@
 //! Scripts, compiled and run on this kernel: their output is as the language defines it.
 //!
-//! Needs root; see [`testkit::kernel`] for its behavior without.
+//! Needs root; see [`testkit::kernel`] for its behaviour without.
 
 mod facts;
 mod iterators;
