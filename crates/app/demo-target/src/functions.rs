@@ -24,21 +24,21 @@ pub(crate) extern "C" fn demo_request_complete(request: u64, status: i32, blocks
     if black_box(status) == 0 { u64::from(black_box(blocks)) } else { 0 }
 }
 
-/// Function of the probe `msg_exec`.
+/// Serves as the function of the probe `msg_exec`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_connect_msg(ctrlr: u64) -> u64 {
     black_box(ctrlr) + 1
 }
 
-/// Function of the probe `event_exec`.
+/// Serves as the function of the probe `event_exec`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_schedule_event(first: u64, second: u64) -> u64 {
     black_box(first) + black_box(second)
 }
 
-/// Function of the probes `timerfd_exec` and `interrupt_fd_process`.
+/// Serves as the function of the probes `timerfd_exec` and `interrupt_fd_process`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_poller(arg: u64) -> u64 {

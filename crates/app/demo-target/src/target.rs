@@ -185,8 +185,8 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     Ok(outcome)
 }
 
-/// On the main thread, if requested: waits until all hosts are connected, prints that, and lets the
-/// requests begin after a line on standard input.
+/// Waits until all hosts are connected, prints that, and lets the requests begin after a line on
+/// standard input. Does nothing without `--wait-connected`. Must be called on the main thread.
 fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
     if !run.options.wait_connected {
         return Ok(());

@@ -22,48 +22,49 @@ macro_rules! alu64 {
 /// Arithmetic.
 impl Asm {
     alu64! {
-        /// `dst = src`.
+        /// Emits `dst = src`.
         mov = Mov;
-        /// `dst += src`.
+        /// Emits `dst += src`.
         add = Add;
-        /// `dst -= src`.
+        /// Emits `dst -= src`.
         sub = Sub;
-        /// `dst *= src`.
+        /// Emits `dst *= src`.
         mul = Mul;
-        /// `dst /= src`, unsigned.
+        /// Emits `dst /= src`, unsigned.
         div = Div;
-        /// `dst %= src`, unsigned.
+        /// Emits `dst %= src`, unsigned.
         rem = Mod;
-        /// `dst |= src`.
+        /// Emits `dst |= src`.
         or = Or;
-        /// `dst &= src`.
+        /// Emits `dst &= src`.
         and = And;
-        /// `dst ^= src`.
+        /// Emits `dst ^= src`.
         xor = Xor;
-        /// `dst <<= src`.
+        /// Emits `dst <<= src`.
         lsh = Lsh;
-        /// `dst >>= src`, unsigned.
+        /// Emits `dst >>= src`, unsigned.
         rsh = Rsh;
-        /// `dst s>>= src`, signed.
+        /// Emits `dst s>>= src`, signed.
         arsh = Arsh;
     }
 
-    /// `dst op= src` at 64 bits.
+    /// Emits `dst op= src` at 64 bits.
     pub fn alu(&mut self, op: AluOp, dst: Reg, src: impl Into<Src>) -> &mut Self {
         self.insn(Insn::Alu { op, width: Width::W64, dst, src: src.into() })
     }
 
-    /// `dst op= src` at 32 bits; the upper half of `dst` becomes zero.
+    /// Emits `dst op= src` at 32 bits; the upper half of `dst` becomes zero.
     pub fn alu32(&mut self, op: AluOp, dst: Reg, src: impl Into<Src>) -> &mut Self {
         self.insn(Insn::Alu { op, width: Width::W32, dst, src: src.into() })
     }
 
-    /// `dst = src` at 32 bits; the upper half of `dst` becomes zero.
+    /// Emits `dst = src` at 32 bits; the upper half of `dst` becomes zero.
     pub fn mov32(&mut self, dst: Reg, src: impl Into<Src>) -> &mut Self {
         self.alu32(AluOp::Mov, dst, src)
     }
 
-    /// `dst = src`, sign-extended. Since Linux 6.6; [`Asm::sign_extend`] needs no such kernel.
+    /// Emits `dst = src`, sign-extended. Since Linux 6.6; [`Asm::sign_extend`] needs no such
+    /// kernel.
     pub fn mov_sx(&mut self, extend: Extend, dst: Reg, src: Reg) -> &mut Self {
         self.insn(Insn::MovSx { extend, dst, src })
     }
@@ -79,7 +80,7 @@ impl Asm {
         self.lsh(dst, bits).arsh(dst, bits)
     }
 
-    /// `dst = -dst` at 64 bits.
+    /// Emits `dst = -dst` at 64 bits.
     pub fn neg(&mut self, dst: Reg) -> &mut Self {
         self.insn(Insn::Neg { width: Width::W64, dst })
     }
@@ -92,17 +93,17 @@ impl Asm {
 
 /// Memory.
 impl Asm {
-    /// `dst = *(size *)addr`, zero-extended.
+    /// Emits `dst = *(size *)addr`, zero-extended.
     pub fn load(&mut self, size: Size, dst: Reg, addr: Addr) -> &mut Self {
         self.insn(Insn::Load { size, dst, addr })
     }
 
-    /// `dst = *(size *)addr`, sign-extended. Since Linux 6.6.
+    /// Emits `dst = *(size *)addr`, sign-extended. Since Linux 6.6.
     pub fn load_sx(&mut self, size: SxSize, dst: Reg, addr: Addr) -> &mut Self {
         self.insn(Insn::LoadSx { size, dst, addr })
     }
 
-    /// `*(size *)addr = src`.
+    /// Emits `*(size *)addr = src`.
     pub fn store(&mut self, size: Size, addr: Addr, src: impl Into<Src>) -> &mut Self {
         self.insn(Insn::Store { size, addr, src: src.into() })
     }
@@ -115,7 +116,8 @@ impl Asm {
 
 /// 64-bit constants and addresses.
 impl Asm {
-    /// `dst = value`, in one slot if the value is a sign-extended 32-bit one, otherwise in two.
+    /// Emits `dst = value`, in one slot if the value is a sign-extended 32-bit one, otherwise in
+    /// two.
     pub fn constant(&mut self, dst: Reg, value: u64) -> &mut Self {
         match i32::try_from(value.cast_signed()) {
             Ok(small) => self.mov(dst, small),
@@ -123,23 +125,23 @@ impl Asm {
         }
     }
 
-    /// `dst = imm ll`, always in two slots.
+    /// Emits `dst = imm ll`, always in two slots.
     pub fn load_imm64(&mut self, dst: Reg, imm: Imm64) -> &mut Self {
         self.insn(Insn::LoadImm64 { dst, imm })
     }
 
-    /// `dst` = the map of this name.
+    /// Loads the map of this name into `dst`.
     pub fn load_map(&mut self, dst: Reg, map: &str) -> &mut Self {
         self.load_symbol(dst, Imm64::Value(0), Reference::Map(map.to_owned()))
     }
 
-    /// `dst` = the address of byte `off` of the global data of this name.
+    /// Loads the address of byte `off` of the global data of this name into `dst`.
     pub fn load_data(&mut self, dst: Reg, name: &str, off: u32) -> &mut Self {
         self.load_symbol(dst, Imm64::Value(u64::from(off)), Reference::Data(name.to_owned()))
     }
 
-    /// `dst` = the address of the subprogram of this name, for helpers that call back. Since Linux
-    /// 5.13.
+    /// Loads the address of the subprogram of this name into `dst`, for helpers that call back.
+    /// Since Linux 5.13.
     pub fn load_function(&mut self, dst: Reg, subprogram: &str) -> &mut Self {
         self.load_symbol(dst, Imm64::Func(0), Reference::Function(subprogram.to_owned()))
     }

@@ -84,7 +84,7 @@ impl Features {
         self.sleepable
     }
 
-    /// No feature, for tests of the fallbacks for older kernels.
+    /// Returns no feature, for tests of the fallbacks for older kernels.
     pub fn none() -> Self {
         Self {
             cookies: false,

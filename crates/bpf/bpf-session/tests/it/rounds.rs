@@ -65,8 +65,8 @@ fn hit(n: u64, text: &std::ffi::CStr) -> bool {
     listened
 }
 
-/// The process: a thread hits probes until a line arrives. Then it prints its counts, and checks
-/// its sums.
+/// Runs the traced process: a thread hits probes until a line arrives, and checks its sum. Then the
+/// counts are printed.
 #[test]
 #[ignore = "it is the process that the other tests trace"]
 fn target() {
