@@ -1,4 +1,5 @@
-//! Hosts that connect and disconnect: each has a controller with an admin queue and I/O queues; every queue is a connection (qpair).
+//! Hosts that connect and disconnect. Each has a controller with an admin queue and I/O queues;
+//! every queue is a connection (qpair).
 
 use std::sync::Arc;
 
@@ -9,20 +10,20 @@ use crate::memory::{Association, Block, NewQpair};
 use crate::reactor::{Event, PLANNED_RATE, Reactor};
 use crate::truth::QpairTruth;
 
-/// Connections of one controller, at most.
+/// Limit on the connections of one controller.
 const QPAIRS_EACH: u64 = 4;
-/// Hosts whose connections use RDMA, of 1,000.
+/// Share of hosts with RDMA connections, per 1,000.
 const RDMA_PER_MILLE: u32 = 500;
 
-/// A place for one controller after another.
+/// Slot for one controller after another.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    /// Connections that each controller here has.
+    /// Number of connections of each controller here.
     size: u64,
     pub(crate) controller: Option<Controller>,
 }
 
-/// One host's association with a subsystem.
+/// Association of one host with a subsystem.
 #[derive(Debug)]
 pub(crate) struct Controller {
     memory: Arc<Block>,
@@ -33,24 +34,24 @@ pub(crate) struct Controller {
     pub(crate) qpairs: Vec<Qpair>,
 }
 
-/// One connection.
+/// Connection.
 #[derive(Debug)]
 pub(crate) struct Qpair {
     memory: Arc<Block>,
     pub(crate) pointer: u64,
     pub(crate) owner: u16,
     pub(crate) qid: u16,
-    /// Requests that it has still to plan.
+    /// Requests still to be planned.
     pub(crate) to_send: u64,
-    /// Requests that are planned or in flight.
+    /// Requests planned or in flight.
     pub(crate) outstanding: u64,
     pub(crate) in_flight: u64,
-    /// Index of what is true about it, if somebody wants to know.
+    /// Index of its truth, if a truth file was requested.
     truth: Option<usize>,
 }
 
 impl Seat {
-    /// The seats that are needed for this number of connections at a time.
+    /// Returns the seats needed for this number of simultaneous connections.
     pub(crate) fn for_connections(mut connections: u64) -> Vec<Seat> {
         let mut seats = Vec::new();
         while connections > 0 {
@@ -63,14 +64,14 @@ impl Seat {
 }
 
 impl Controller {
-    /// Whether every connection has sent all that it wanted, and got it back.
+    /// Returns true if every connection has sent and received back all its requests.
     pub(crate) fn is_over(&self) -> bool {
         self.qpairs.iter().all(|qpair| qpair.to_send == 0 && qpair.outstanding == 0)
     }
 }
 
 impl Reactor<'_> {
-    /// A host connects: its admin queue first, which makes the controller, then its I/O queues.
+    /// Connects a host: its admin queue first, which creates the controller, then its I/O queues.
     pub(crate) fn open(&mut self, seat: usize) {
         if self.budget == Some(0) || self.to_connect == Some(0) {
             return;
@@ -95,7 +96,7 @@ impl Reactor<'_> {
         self.send_first(seat);
     }
 
-    /// One connection, from what its socket or its RDMA queue records to its name.
+    /// Makes one connection, from the record of its socket or RDMA queue to its name.
     fn connect(&mut self, controller: &mut Controller, qid: u16) -> Qpair {
         let world = &self.shared.world;
         let memory = self.free_qpairs.pop().unwrap_or_else(|| world.new_qpair());
@@ -129,7 +130,8 @@ impl Reactor<'_> {
         Qpair { memory, pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
     }
 
-    /// The probes of a connection that comes, in the order of SPDK's steps; returns when it was added and named.
+    /// Hits the probes of a new connection, in the order of SPDK's steps. Returns the times when it
+    /// was added and named.
     fn announce(&mut self, controller: &mut Controller, qpair: &Arc<Block>, qid: u16) -> (u64, u64) {
         let (known, world) = (&self.shared.names, &self.shared.world);
         let (pointer, ctrlr) = (qpair.address(), controller.memory.address());
@@ -161,7 +163,8 @@ impl Reactor<'_> {
         (added, named)
     }
 
-    /// Registers the connection as an owner, as the TCP transport does (v24.05 on): 0 for RDMA, or when none is free.
+    /// Registers the connection as an owner, as the TCP transport does (v24.05 on). Returns 0 for
+    /// RDMA, or if none is free.
     fn new_owner(&mut self, controller: &Controller, port: u16) -> u16 {
         if controller.transport == Transport::Rdma || !self.shared.stages.has_owners() {
             return 0;
@@ -181,7 +184,7 @@ impl Reactor<'_> {
         self.ring.record(&record);
     }
 
-    /// A host leaves, and after a while another comes to its place.
+    /// Disconnects a host, and after a while another one takes its place.
     pub(crate) fn close_and_reopen(&mut self, seat: usize) {
         self.close(seat);
         let options = self.shared.options;
@@ -189,14 +192,14 @@ impl Reactor<'_> {
             self.later(1_000, Event::Open { seat });
             return;
         }
-        // A tenth of the time that a connection lasts.
+        // A tenth of the lifetime of a connection.
         let pause = if options.flat_out { 20_000 } else { self.think_time() * options.life / 10 };
         let wait = self.rng.wait(pause.clamp(20_000, PLANNED_RATE / 4));
         self.later(wait, Event::Open { seat });
     }
 
-    /// Disconnects a controller's connections, and destroys it. Inlined where a host leaves and where the target ends, so
-    /// that its probes stand in two places.
+    /// Disconnects a controller's connections, and destroys it. It is inlined where a host leaves
+    /// and where the target ends, so that its probes are in two places.
     #[expect(clippy::inline_always, reason = "probes in several places are wanted in every build")]
     #[inline(always)]
     pub(crate) fn close(&mut self, seat: usize) {

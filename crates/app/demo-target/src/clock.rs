@@ -9,8 +9,8 @@ pub(crate) use sys::clock::ticks;
 /// Time for which the counter's rate is measured.
 const MEASURE: Duration = Duration::from_millis(20);
 
-/// Measures the ticks of a second. A reading whose two clocks lie apart, because the thread lost its CPU between them, is made again, so
-/// that the rate is right also on a busy machine.
+/// Measures the ticks per second. A reading is repeated if the thread lost its CPU between the two
+/// clocks, so the rate is right even on a busy machine.
 pub(crate) fn tick_rate() -> u64 {
     let first = Moment::now(monotonic_nanos);
     std::thread::sleep(MEASURE);
@@ -20,7 +20,7 @@ pub(crate) fn tick_rate() -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX).max(1)
 }
 
-/// One thread's stamps: no two are the same, and none steps back, even where two CPUs' counters differ.
+/// Time stamps of one thread: they always increase, even if the counters of two CPUs differ.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     last: u64,

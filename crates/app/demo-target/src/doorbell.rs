@@ -1,5 +1,5 @@
-//! A reactor in interrupt mode, as SPDK's: it sleeps in `epoll_wait`, and another thread wakes it through an eventfd when a
-//! request comes, or when the device or the host is done with one.
+//! A reactor in interrupt mode, like SPDK's. It sleeps in `epoll_wait`, and another thread wakes it
+//! through an eventfd when a request arrives, or when the device or the host is done with one.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,18 +16,19 @@ use rustix::time::Timespec;
 use crate::clock::ticks;
 use crate::reactor::scale;
 
-/// The longest sleep, so that the end is prompt.
+/// Limit on one sleep, so that the end is prompt.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Values of the time to ring at: nobody waits, and the thread shall end.
+/// Value of the time to ring: nobody waits.
 const NEVER: u64 = 0;
+/// Value of the time to ring: the thread must end.
 const END: u64 = u64::MAX;
 
-/// What a reactor sleeps on, and the thread that wakes it.
+/// Wakeup event of a reactor, with the thread that signals it.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     epoll: OwnedFd,
     event: Arc<OwnedFd>,
-    /// When to ring, in ticks.
+    /// Time to ring, in ticks.
     at: Arc<AtomicU64>,
     ringer: Option<JoinHandle<()>>,
 }
@@ -48,7 +49,7 @@ impl Doorbell {
     pub(crate) fn sleep_until(&self, target: u64) {
         self.order(target);
         let mut events = [MaybeUninit::<epoll::Event>::uninit()];
-        // A signal or an error only ends the sleep early: whoever sleeps looks at the time.
+        // A signal or an error only ends the sleep early: the caller checks the time.
         let _ = epoll::wait(&self.epoll, &mut events, Some(&NAP));
         let _ = rustix::io::read(&*self.event, &mut [0; 8]);
     }
@@ -65,15 +66,15 @@ impl Drop for Doorbell {
     fn drop(&mut self) {
         self.order(END);
         if let Some(thread) = self.ringer.take() {
-            // It does nothing that could panic.
+            // The thread does nothing that could panic.
             let _ = thread.join();
         }
     }
 }
 
-/// On its own thread: rings at each time that is ordered.
+/// Rings at each time ordered, on a thread of its own.
 fn ring(event: &OwnedFd, at: &AtomicU64, tick_rate: u64) {
-    // Else its sleeps last up to 50 us longer, and all is late by as much.
+    // Otherwise its sleeps last up to 50 us longer, and everything is that late.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     loop {
         let target = at.load(Ordering::Acquire);
@@ -85,7 +86,7 @@ fn ring(event: &OwnedFd, at: &AtomicU64, tick_rate: u64) {
         } else if now < target {
             std::thread::park_timeout(Duration::from_nanos(scale(target - now, 1_000_000_000, tick_rate)));
         } else if at.compare_exchange(target, NEVER, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            // It holds far more than is ever written.
+            // The counter holds far more than is ever written.
             let _ = rustix::io::write(event, &1_u64.to_ne_bytes());
         }
     }

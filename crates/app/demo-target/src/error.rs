@@ -3,50 +3,50 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why the target could not run, or not write its results.
+/// Reason why the target could not run, or not write its results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {
-    /// The trace file could not be made or written.
+    /// Trace file that could not be created or written.
     #[error("writing the trace file {}: {source}", path.display())]
     TraceFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The truth file could not be written.
+    /// Truth file that could not be written.
     #[error("writing the truth file {}: {source}", path.display())]
     Truth {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A thread could not be started.
+    /// Thread that could not be started.
     #[error("starting the thread {name}: {source}")]
     Thread {
-        /// Its name.
+        /// Name of the thread.
         name: String,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A thread ended with a panic.
+    /// Thread that panicked.
     #[error("the thread {name} panicked")]
     Panic {
-        /// Its name.
+        /// Name of the thread.
         name: String,
     },
-    /// SIGINT and SIGTERM could not be caught.
+    /// Failure to catch SIGINT and SIGTERM.
     #[error("catching SIGINT and SIGTERM: {source}")]
     Signals {
-        /// What went wrong.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Standard output could not be written.
+    /// Failure to write to standard output.
     #[error("writing to standard output: {source}")]
     Output {
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

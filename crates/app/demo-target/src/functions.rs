@@ -1,11 +1,13 @@
-//! Functions with plain names, for uprobes and uretprobes, and for the probes that pass a function's address.
+//! Functions with plain names, for uprobes and uretprobes, and for the probes that pass a
+//! function's address.
 //!
-//! Each body is opaque to the optimizer and differs from the others, so that none is inlined, merged or loses an argument.
+//! Each body is opaque to the optimizer and differs from the others, so that none is inlined,
+//! merged or loses an argument.
 #![expect(unsafe_code, reason = "a symbol without mangling must not be defined twice: these names are ours alone")]
 
 use std::hint::black_box;
 
-/// Called when a request starts; returns the request's pointer.
+/// Marks the start of a request; returns the request's pointer.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_request_start(request: u64, qpair: u64, blocks: u32) -> u64 {
@@ -14,7 +16,7 @@ pub(crate) extern "C" fn demo_request_start(request: u64, qpair: u64, blocks: u3
     black_box(request)
 }
 
-/// Called when a request completes; returns how many blocks were moved.
+/// Marks the completion of a request; returns the number of blocks moved.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_request_complete(request: u64, status: i32, blocks: u32) -> u64 {
@@ -22,21 +24,21 @@ pub(crate) extern "C" fn demo_request_complete(request: u64, status: i32, blocks
     if black_box(status) == 0 { u64::from(black_box(blocks)) } else { 0 }
 }
 
-/// The function of the probe `msg_exec`.
+/// Serves as the function of the probe `msg_exec`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_connect_msg(ctrlr: u64) -> u64 {
     black_box(ctrlr) + 1
 }
 
-/// The function of the probe `event_exec`.
+/// Serves as the function of the probe `event_exec`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_schedule_event(first: u64, second: u64) -> u64 {
     black_box(first) + black_box(second)
 }
 
-/// The function of the probes `timerfd_exec` and `interrupt_fd_process`.
+/// Serves as the function of the probes `timerfd_exec` and `interrupt_fd_process`.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn demo_poller(arg: u64) -> u64 {

@@ -9,17 +9,18 @@ use crate::options::Options;
 use crate::probe_table::Hits;
 use crate::stop::Stop;
 
-/// Between two looks at the clock and the signals.
+/// Number of hits between two checks of the clock and the signals.
 const BATCH: u64 = 256;
 
-/// What was hit, and what a hit cost.
+/// Counts of hits, and the cost of one.
 pub(crate) struct Measured {
     pub(crate) hits: Hits,
     pub(crate) nanos_per_hit: f64,
     pub(crate) in_time: bool,
 }
 
-/// Hits `nvmf_ctrlr_add_qpair` as often as wanted, if time and signals allow, and prints what a hit cost.
+/// Hits `nvmf_ctrlr_add_qpair` the wanted number of times, if time and signals allow, and prints
+/// the cost of a hit.
 pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Measured, DemoError> {
     let names = Names::new(options.seed);
     let (subnqn, hostnqn) = (&names.subsystems[0], &names.hosts[names.hosts.len() - 1]);

@@ -1,12 +1,15 @@
-//! A target to trace: it simulates a small NVMe-oF target of SPDK, and can write down what really happened.
+//! A target to trace: it simulates a small NVMe-oF target of SPDK, and can record the truth about
+//! its run.
 //!
-//! Several hosts connect and disconnect. Their requests pass the stages of the TCP and the RDMA transport on two reactor
-//! threads, hit SPDK's USDT probes, and are recorded in a live trace file. Targets, subsystems, connections and so on lie in memory as C structs, laid
-//! out and linked as in the version of SPDK that `--era` names. The same seed gives the same sequence on each reactor; only
-//! times, addresses and the numbers of controllers differ. No NVMe, no network and no SPDK are involved.
+//! Several hosts connect and disconnect. Their requests pass the stages of the TCP and the RDMA
+//! transport on two reactor threads, hit SPDK's USDT probes, and are recorded in a live trace file.
+//! Targets, subsystems, connections and other objects are in memory as C structs, laid out and
+//! linked as in the version of SPDK that `--era` names. The same seed gives the same sequence on
+//! each reactor; only times, addresses and the numbers of controllers differ. No NVMe, no network
+//! and no SPDK are involved.
 //!
-//! `dptrace` offers [`Options`] as a hidden command. Tests start it, attach, and compare what they recorded with the truth file
-//! ([`Truth`]).
+//! `dptrace` offers [`Options`] as a hidden command. Tests start it, attach, and compare their
+//! recordings with the truth file ([`Truth`]).
 #![deny(unsafe_code)]
 
 mod association;

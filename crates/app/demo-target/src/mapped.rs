@@ -1,4 +1,5 @@
-//! The trace file in memory, as SPDK has it: a record is a few stores, and no system call that a kernel's events would show.
+//! The trace file in memory, as in SPDK: a record takes a few stores, and no system call that would
+//! be among the kernel's events.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use spdk_trace_writer::era::SLOT_SIZE;
 use spdk_trace_writer::{Image, Record};
 
-/// One reactor's mapping of the file, and what it holds.
+/// Mapping of the file for one reactor, with its content.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     image: Image,
@@ -37,7 +38,7 @@ impl Mapped {
         Ok(Self { image, memory, lcore })
     }
 
-    /// Records: the count, the slots, and last `next_entry`.
+    /// Writes a record: the count, the slots, and last `next_entry`.
     pub(crate) fn record(&mut self, record: &Record) {
         let written = self.image.record(self.lcore, record);
         let layout = &self.image.file.layout;
@@ -61,8 +62,8 @@ impl Mapped {
     #[expect(unsafe_code, reason = "memory of a file is mapped")]
     fn store(&self, at: usize, size: usize) {
         let bytes = &self.image.file.bytes[at..at + size];
-        // SAFETY: the range lies within the mapping, which is as long as the image. No reference to it exists: readers are
-        // other processes, which expect it to change.
+        // SAFETY: the range lies within the mapping, which is as long as the image. No reference to
+        // it exists: readers are other processes, which expect it to change.
         unsafe { self.memory.add(at).copy_from_nonoverlapping(NonNull::from(bytes).cast(), size) };
     }
 }
@@ -70,7 +71,8 @@ impl Mapped {
 impl Drop for Mapped {
     #[expect(unsafe_code, reason = "memory of a file is mapped")]
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nobody uses it any more. If it stays, it costs nothing.
+        // SAFETY: it was mapped with this length, and nobody uses it any more. If it stays, it
+        // costs nothing.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.image.file.bytes.len()) };
     }
 }

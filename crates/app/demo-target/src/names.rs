@@ -6,17 +6,18 @@ use std::fmt::Write as _;
 use spdk_trace_writer::Rng;
 use spdk_trace_writer::nvmf::host_nqn;
 
-/// The longest NQN that NVMe allows, in bytes (NVM Express Base Specification 2.0, 4.5).
+/// Limit of NVMe on an NQN, in bytes (NVM Express Base Specification 2.0, 4.5).
 const NQN_MAX: usize = 223;
 /// Name of the target, which `nvmf_tgt_add_transport` passes.
 pub(crate) const TARGET: &CStr = c"nvmf_tgt";
 /// Names of the NVMe controllers behind the bdevs.
 pub(crate) const BDEV_CTRLRS: [&CStr; 2] = [c"Nvme0", c"Nvme1"];
-/// Where all subsystems listen.
+/// Address on which all subsystems listen.
 pub(crate) const ADDRESS: &CStr = c"127.0.0.1";
+/// Port on which all subsystems listen.
 pub(crate) const SERVICE: &CStr = c"4420";
 
-/// The NQNs.
+/// Qualified names (NQNs) of subsystems and hosts.
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) subsystems: Vec<CString>,
@@ -24,7 +25,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The last subsystem's NQN is long. Of the hosts one has a blank and commas, one the longest NQN that there may be.
+    /// Creates the names. The last subsystem's NQN is long. One host's has a blank and commas, one
+    /// host's the maximum length.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x6e61_6d65);
         let mut subsystems: Vec<String> = (1..=3).map(|n| format!("nqn.2016-06.io.spdk:cnode{n}")).collect();
@@ -37,7 +39,7 @@ impl Names {
     }
 }
 
-/// Text that goes on, in a way that shows where it was cut.
+/// Returns a text padded with numbers, which shows where it was cut.
 fn filled(start: &str, size: usize) -> String {
     let mut text = start.to_owned();
     let mut number = 0;

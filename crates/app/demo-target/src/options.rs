@@ -120,10 +120,10 @@ pub struct Options {
     pub hits: Option<u64>,
 }
 
-/// The longest that it runs.
+/// Limit on the duration of a run.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// A time as on all commands, within reason.
+/// Parses a duration as on all commands, up to the limit.
 fn duration(text: &str) -> Result<Duration, &'static str> {
     match ::text::duration::parse(text)? {
         time if time > LONGEST => Err("the time is at most 24h"),
@@ -131,7 +131,8 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
-/// The longest delay: a real-time thread that runs longer is held back by the kernel (sched(7), `sched_rt_runtime_us`).
+/// Limit on a delay: the kernel throttles a real-time thread that runs longer (sched(7),
+/// `sched_rt_runtime_us`).
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 fn delay(text: &str) -> Result<Duration, &'static str> {
@@ -142,18 +143,19 @@ fn delay(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl Options {
-    /// What the trace file is like.
+    /// Returns the era of the trace file.
     pub(crate) fn trace_era(&self) -> Era {
         self.trace_era.unwrap_or(self.era.era)
     }
 
-    /// Whether what is late stays late, and the reactors poll: otherwise the order of all events depends on the seed alone.
+    /// Returns true if late events delay later ones, and the reactors poll. Otherwise the order of
+    /// all events depends only on the seed.
     pub(crate) fn is_real_time(&self) -> bool {
         !self.inject.is_empty() || self.interrupt_mode
     }
 }
 
-/// SPDK puts the name into a file name as it is.
+/// Parses the application's name, which SPDK uses in a file name unchanged.
 fn app_name(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
     if fits { Ok(text.to_owned()) } else { Err("1 to 64 bytes without a slash".to_owned()) }

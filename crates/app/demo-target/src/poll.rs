@@ -1,5 +1,5 @@
-//! A reactor in real time, as SPDK's: it polls without a rest (or sleeps, in interrupt mode), pinned to a CPU, and what it does late makes all that follows
-//! from it late, too.
+//! A reactor in real time, like SPDK's. It is pinned to a CPU, and polls without a rest (or sleeps,
+//! in interrupt mode). Late work makes everything that follows from it late, too.
 
 use std::sync::atomic::Ordering;
 
@@ -10,11 +10,11 @@ use crate::doorbell::Doorbell;
 use crate::inject::{DelayedRequest, EndedBy, GapTruth, Injector, Thread};
 use crate::reactor::{Event, PLANNED_RATE, Reactor, scale};
 
-/// Turns of the poll loop that take longer than this are noted, in nanoseconds.
+/// Minimum length of a turn of the poll loop that is noted, in nanoseconds.
 const NOTED_NANOS: u64 = 20_000;
 
 impl Reactor<'_> {
-    /// Where delays are wanted: prepares them, and begins the run together with the other reactors.
+    /// Prepares delays, if they are wanted, and starts the run together with the other reactors.
     pub(crate) fn prepare(&mut self) {
         let shared = self.shared;
         if !shared.options.is_real_time() {
@@ -36,7 +36,7 @@ impl Reactor<'_> {
         shared.phase.wait();
     }
 
-    /// The requests begin now.
+    /// Starts polling with the requests.
     pub(crate) fn begin_polling(&mut self) {
         self.last_poll = ticks();
         if let Some(injector) = &mut self.injector {
@@ -44,13 +44,14 @@ impl Reactor<'_> {
         }
     }
 
-    /// The real time as planned time.
+    /// Returns the real time as planned time.
     pub(crate) fn real_now(&self) -> u64 {
         let since = ticks().saturating_sub(self.shared.begin.load(Ordering::Relaxed));
         scale(since, PLANNED_RATE, self.shared.tick_rate)
     }
 
-    /// Polls, or sleeps, until these ticks, at which `event` happens; false when it is time to end instead.
+    /// Polls, or sleeps, until these ticks, at which `event` happens. Returns false if it is time
+    /// to end instead.
     pub(crate) fn poll_until(&mut self, target: u64, deadline: u64, event: Event) -> bool {
         loop {
             let now = ticks();
@@ -68,7 +69,7 @@ impl Reactor<'_> {
             match &self.doorbell {
                 Some(doorbell) if !self.is_own_work(event) => {
                     doorbell.sleep_until(target);
-                    // To sleep is no gap.
+                    // Sleeping is no gap.
                     self.last_poll = ticks();
                 }
                 _ => std::hint::spin_loop(),
@@ -76,7 +77,8 @@ impl Reactor<'_> {
         }
     }
 
-    /// Whether the event ends a stage by this reactor's own work: for that it does not sleep.
+    /// Returns true if the event ends a stage by this reactor's own work: it does not sleep for
+    /// that.
     fn is_own_work(&self, event: Event) -> bool {
         let Event::Stage { request } = event else { return false };
         let request = &self.requests[request];
@@ -92,11 +94,12 @@ impl Reactor<'_> {
             let requests = self.all_in_flight(0..self.requests.len());
             self.notes.gap(GapTruth { lcore, tid, cpu, begin, end: now, requests: Vec::new() }, requests);
         }
-        // What this took is no gap.
+        // The time of this note is no gap.
         self.last_poll = ticks();
     }
 
-    /// Delays this reactor if that is due: the request has reached a stage, and its next one is planned.
+    /// Delays this reactor if that is due: the request has reached a stage, and its next one is
+    /// planned.
     #[inline]
     pub(crate) fn inject_if_due(&mut self, at: usize, stage: Stage, now: u64) {
         let Some(injector) = &self.injector else { return };
@@ -113,7 +116,7 @@ impl Reactor<'_> {
     fn inject(&mut self, at: usize) {
         let Some(injector) = &mut self.injector else { return };
         let Some(truth) = injector.inject() else { return };
-        // The delay is noted, and is no gap. What comes after it may be one.
+        // The delay is noted, and is no gap. The time after it may be one.
         self.last_poll = truth.end.ticks;
         if self.shared.options.truth.is_some() {
             let others = (0..self.requests.len()).filter(|other| *other != at);
@@ -122,12 +125,12 @@ impl Reactor<'_> {
         }
     }
 
-    /// Those requests in these places that are in flight, with their places.
+    /// Returns the requests in flight among these indices, with their indices.
     fn all_in_flight(&self, places: impl Iterator<Item = usize>) -> Vec<(usize, DelayedRequest)> {
         places.filter_map(|at| Some((at, self.in_flight(at)?))).collect()
     }
 
-    /// The request in this place, if it is in flight.
+    /// Returns the request at this index, if it is in flight.
     fn in_flight(&self, at: usize) -> Option<DelayedRequest> {
         let request = &self.requests[at];
         let way = self.shared.stages.of(request.facts.transport, request.facts.write);

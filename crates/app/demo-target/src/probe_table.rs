@@ -1,9 +1,10 @@
-//! SPDK's USDT probes, each with a counter of its hits: one table to touch.
+//! SPDK's USDT probes, each with a counter of its hits, in one table.
 //!
-//! Names, arguments and their order are those of the `SPDK_DTRACE_PROBE*` macros in SPDK's `lib/nvmf`, `lib/event`,
-//! `lib/thread`, `module/bdev/nvme`, `module/event/subsystems/nvmf` and `module/scheduler/dynamic` (master of 2026).
-//! Every probe has one word before them: the TSC in the `_TICKS` macros, else 0 (`include/spdk_internal/usdt.h`).
-//! Strings are pointers to text that ends with a NUL.
+//! Names, arguments and their order are those of the `SPDK_DTRACE_PROBE*` macros in SPDK's
+//! `lib/nvmf`, `lib/event`, `lib/thread`, `module/bdev/nvme`, `module/event/subsystems/nvmf` and
+//! `module/scheduler/dynamic` (master of 2026). Every probe has one word before them: the TSC in
+//! the `_TICKS` macros, else 0 (`include/spdk_internal/usdt.h`). Strings are pointers to text that
+//! ends with a NUL.
 
 use std::ffi::CStr;
 
@@ -11,9 +12,10 @@ use probe::{probe, probe_lazy};
 
 use crate::options::Options;
 
-/// What can be handed to a probe as one machine word.
+/// Type that can be passed to a probe as one machine word.
 pub(crate) trait Word {
-    /// The word. The memory behind a pointer counts as reachable from then on, so that it is written by then.
+    /// Returns the word. The memory behind a pointer counts as reachable from then on, so that it
+    /// is written by then.
     fn word(self) -> u64;
 }
 
@@ -31,7 +33,7 @@ impl Word for &CStr {
     }
 }
 
-/// The first word of a probe: the TSC, or 0 in those that have none since v23.05.
+/// First word of a probe: the TSC, or 0 in the probes that have none since v23.05.
 macro_rules! first_word {
     (ticks, $hits:expr, $tsc:expr) => {
         $tsc
@@ -43,7 +45,7 @@ macro_rules! first_word {
 
 macro_rules! spdk_probes {
     ($($first:ident $name:ident ($($arg:ident: $type:ty),*);)*) => {
-        /// Places of the counters.
+        /// Indices of the counters.
         #[derive(Clone, Copy)]
         #[expect(non_camel_case_types, reason = "they are named as the probes are")]
         enum Counter {
@@ -53,7 +55,7 @@ macro_rules! spdk_probes {
             demo_request_complete,
         }
 
-        /// What is counted: the probes as `provider:name`, then the two functions.
+        /// Names of the counters: the probes as `provider:name`, then the two functions.
         pub const PROBE_NAMES: [&str; COUNTERS] = [
             $(concat!("spdk:", stringify!($name)),)*
             "demo:request_lazy",
@@ -61,7 +63,7 @@ macro_rules! spdk_probes {
             "demo_request_complete",
         ];
 
-        // Inlined always, so that a probe stands in every place that hits it, as in SPDK.
+        // Always inlined, so that a probe is in every place that hits it, as in SPDK.
         impl Hits {
             $(
                 #[inline(always)]
@@ -128,13 +130,13 @@ spdk_probes! {
     plain interrupt_fd_process(name: &CStr, fd: u64, function: u64, arg: u64);
 }
 
-/// One thread's way to hit the probes, with exact counts.
+/// Access of one thread to the probes, with exact counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Hits {
     counts: [u64; COUNTERS],
-    /// Whether the probes without ticks have them nevertheless.
+    /// True if the probes without ticks get them nevertheless.
     all_ticks: bool,
-    /// Whether no probe is hit at all.
+    /// True if no probe is hit at all.
     silent: bool,
 }
 
@@ -143,7 +145,8 @@ impl Hits {
         Self { counts: [0; COUNTERS], all_ticks: options.all_ticks, silent: options.no_probes }
     }
 
-    /// A probe with a semaphore, unlike SPDK's: it is hit, and counted, only while somebody listens.
+    /// Hits a probe with a semaphore, unlike SPDK's: it is hit, and counted, only while somebody
+    /// listens.
     #[inline]
     pub(crate) fn request_lazy(&mut self, tsc: u64, request: u64) {
         let hit = !self.silent && probe_lazy!(demo, request_lazy, tsc, request);
@@ -176,7 +179,7 @@ impl Hits {
         }
     }
 
-    /// Every counter with its name.
+    /// Returns every counter with its name.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         PROBE_NAMES.into_iter().zip(self.counts)
     }

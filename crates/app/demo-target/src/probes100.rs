@@ -4,7 +4,7 @@ use probe::probe;
 
 macro_rules! hundred {
     ($($name:ident),* $(,)?) => {
-        /// Their names.
+        /// Names of the probes.
         pub(crate) const NAMES: [&str; 100] = [$(stringify!($name)),*];
 
         /// Hits each of them once, with the TSC and its number.

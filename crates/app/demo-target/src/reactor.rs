@@ -1,7 +1,9 @@
-//! One reactor: a thread with its ring, its connections, and its own simulated clock, which decides what comes next.
+//! One reactor: a thread with its ring, its connections, and its own simulated clock, which
+//! determines the next event.
 //!
-//! The order of events is computed in planned time, which counts ticks of 2.6 GHz from 0 like the stage tables. So it depends
-//! only on the seed. The real clock only determines how long to wait for the next event.
+//! The order of events is computed in planned time, which counts ticks of 2.6 GHz from 0 like the
+//! stage tables. So it depends only on the seed. The real clock only determines the wait for the
+//! next event.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,63 +27,65 @@ use crate::stop::Stop;
 use crate::trace_file::Ring;
 use crate::truth::QpairTruth;
 
-/// How many there are.
+/// Number of reactors.
 pub(crate) const REACTORS: u32 = 2;
-/// Ticks a second of planned time: those of [`spdk_trace_writer::nvmf::Stage::wait`].
+/// Ticks per second of planned time, as in [`spdk_trace_writer::nvmf::Stage::wait`].
 pub(crate) const PLANNED_RATE: u64 = 2_600_000_000;
-/// The scheduler runs so often, in planned ticks: ten times a second.
+/// Interval of the scheduler, in planned ticks: ten times a second.
 const SCHEDULE: u64 = PLANNED_RATE / 10;
-/// The same where nothing waits, and planned time is short: every few dozen requests.
+/// Interval of the scheduler without waits, when planned time is short: every few dozen requests.
 const SCHEDULE_FLAT_OUT: u64 = 200_000;
-/// Shorter waits are spent spinning: a sleep takes longer than the stages of a request.
+/// Limit on waits that are spent spinning: a sleep takes longer than the stages of a request.
 const SPIN: Duration = Duration::from_micros(150);
-/// No sleep is longer, so that the end is prompt.
+/// Limit on one sleep, so that the end is prompt.
 const NAP: Duration = Duration::from_millis(20);
-/// Owner ids of a file (`SPDK_TRACE_MAX_OWNER`, 16 Ki).
+/// Number of owner ids of a file (`SPDK_TRACE_MAX_OWNER`, 16 Ki).
 const OWNERS: u16 = 16 * 1024;
 
-/// What all reactors have in common.
+/// State shared by all reactors.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     pub(crate) options: &'a Options,
     pub(crate) stop: &'a Stop,
     pub(crate) names: Names,
     pub(crate) stages: Stages,
-    /// Their names, and who ends each.
+    /// Names of the stages, and the parties that end them.
     pub(crate) table: StageTable,
-    /// What delays need that concern all reactors.
+    /// Shared state of the delays.
     pub(crate) common: Common,
-    /// Lets the reactors begin and end each phase together.
+    /// Barrier that starts and ends each phase of the reactors together.
     pub(crate) phase: Barrier,
     pub(crate) tick_rate: u64,
-    /// When the run began and when it must end, in ticks.
+    /// Start of the run, in ticks.
     pub(crate) begin: AtomicU64,
+    /// Latest end of the run, in ticks.
     pub(crate) deadline: AtomicU64,
-    /// The objects in memory.
+    /// Objects in memory.
     pub(crate) world: World,
-    /// Lets all reactors and the main thread wait for each other, where that is wanted between connections and requests.
+    /// Barrier of all reactors and the main thread between connections and requests, if that is
+    /// wanted.
     pub(crate) connected: Barrier,
-    /// The connections that there are then.
+    /// Connections at that time.
     pub(crate) early: Mutex<Vec<QpairTruth>>,
 }
 
-/// What happens next.
+/// Next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// A host connects.
+    /// Connection of a host.
     Open { seat: usize },
-    /// A host leaves.
+    /// Departure of a host.
     Close { seat: usize },
-    /// A request reaches its next stage.
+    /// Next stage of a request.
     Stage { request: usize },
-    /// The scheduler balances the reactors.
+    /// Run of the scheduler, which balances the reactors.
     Schedule,
 }
 
-/// Planned time, a number that distinguishes simultaneous events, and the event.
+/// Planned time, a number that orders simultaneous events, and the event.
 type Planned = Reverse<(u64, u64, Event)>;
 
-/// One reactor.
+/// Reactor.
 #[derive(Debug)]
 pub(crate) struct Reactor<'a> {
     pub(crate) shared: &'a Shared<'a>,
@@ -92,9 +96,9 @@ pub(crate) struct Reactor<'a> {
     pub(crate) rng: Rng,
     pub(crate) seats: Vec<Seat>,
     pub(crate) requests: Vec<Request>,
-    /// What is true about each connection, if somebody wants to know.
+    /// Truth about each connection, if a truth file was requested.
     pub(crate) qpairs: Vec<QpairTruth>,
-    /// Requests that are planned or in flight.
+    /// Requests planned or in flight.
     pub(crate) outstanding: u64,
     /// Requests that may still be sent, if they are counted.
     pub(crate) budget: Option<u64>,
@@ -102,19 +106,20 @@ pub(crate) struct Reactor<'a> {
     pub(crate) free_qpairs: Vec<Arc<Block>>,
     pub(crate) free_ctrlrs: Vec<Arc<Block>>,
     pub(crate) free_owners: VecDeque<u16>,
-    /// How many controllers there are.
+    /// Number of controllers.
     pub(crate) controllers: u64,
     /// Connections that may still be made, if they are counted.
     pub(crate) to_connect: Option<u64>,
-    /// What delays it, if anything shall.
+    /// Injector of delays, if any are wanted.
     pub(crate) injector: Option<Injector<'a>>,
     pub(crate) notes: Notes,
-    /// What it sleeps on in interrupt mode.
+    /// Doorbell on which it sleeps in interrupt mode.
     pub(crate) doorbell: Option<Doorbell>,
-    /// Its thread and CPU, once that matters.
+    /// Thread and CPU, once they matter.
     pub(crate) place: Thread,
-    /// When it polled last, and after how long without a poll that is noted, in ticks.
+    /// Time of the last poll, in ticks.
     pub(crate) last_poll: u64,
+    /// Minimum time without a poll that is noted, in ticks.
     pub(crate) noted: u64,
     events: BinaryHeap<Planned>,
     planned: u64,
@@ -162,7 +167,7 @@ impl<'a> Reactor<'a> {
         reactor
     }
 
-    /// Id of the SPDK thread that runs here; thread 1 is the application's own.
+    /// Returns the id of the SPDK thread that runs here; thread 1 is the application's own.
     pub(crate) fn thread(&self) -> u64 {
         u64::from(self.lcore) + 2
     }
@@ -191,7 +196,7 @@ impl<'a> Reactor<'a> {
         self.shared.connected.wait();
     }
 
-    /// Runs until the time is over, the requests are sent, or somebody says so.
+    /// Runs until the time is over, the requests are sent, or a stop is requested.
     pub(crate) fn run(&mut self) {
         let real_time = self.shared.options.is_real_time();
         self.begin_polling();
@@ -199,7 +204,8 @@ impl<'a> Reactor<'a> {
             if self.is_done() || !self.reach(at, event) {
                 break;
             }
-            // In planned time the order depends on nothing else. In real time a device needs its time from when it got its work.
+            // In planned time nothing else affects the order. In real time a device needs its time
+            // from when it got its work.
             self.now = if real_time { at.max(self.real_now()) } else { at };
             match event {
                 Event::Open { seat } => self.open(seat),
@@ -216,12 +222,12 @@ impl<'a> Reactor<'a> {
         }
     }
 
-    /// Whether the counted requests, or connections, are all over.
+    /// Returns true if the counted requests, or connections, are all over.
     pub(crate) fn is_done(&self) -> bool {
         (self.budget == Some(0) && self.outstanding == 0) || (self.to_connect == Some(0) && self.controllers == 0)
     }
 
-    /// Waits until the planned time is there; false when it is time to end instead.
+    /// Waits for the planned time. Returns false if it is time to end instead.
     fn reach(&mut self, planned: u64, event: Event) -> bool {
         let shared = self.shared;
         let begin = shared.begin.load(Ordering::Relaxed);
@@ -248,22 +254,22 @@ impl<'a> Reactor<'a> {
     }
 }
 
-/// `value * times / of`, as far as it fits.
+/// Returns `value * times / of`, or `u64::MAX` if that does not fit.
 pub(crate) fn scale(value: u64, times: u64, of: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(times) / u128::from(of.max(1))).unwrap_or(u64::MAX)
 }
 
-/// How many ticks that is.
+/// Converts a time to ticks.
 pub(crate) fn in_ticks(time: Duration, tick_rate: u64) -> u64 {
     scale(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), tick_rate, 1_000_000_000)
 }
 
-/// One reactor's share of what all reactors share out.
+/// Returns one reactor's share of a number.
 fn share(all: u64, lcore: u32) -> u64 {
     all / u64::from(REACTORS) + u64::from(u64::from(lcore) < all % u64::from(REACTORS))
 }
 
-/// One reactor's share of the requests or connections: nothing where no connection is.
+/// Returns one reactor's share of the requests or connections; 0 for a reactor without connections.
 fn budget(options: &Options, requests: u64, lcore: u32) -> u64 {
     match (options.connections, lcore) {
         (1, 0) => requests,

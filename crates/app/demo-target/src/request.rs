@@ -4,40 +4,42 @@ use spdk_trace_writer::nvmf::{BDEVS, InFlight, Kind, Transport};
 
 use crate::reactor::{Event, PLANNED_RATE, Reactor};
 
-/// Requests that a connection has in flight.
+/// Number of requests that a connection has in flight.
 const QUEUE_DEPTH: u64 = 4;
-/// Where requests and bdev I/Os lie; the lcore makes the bits from 32 on.
+/// Address of TCP requests; the lcore gives the bits from 32 on.
 const REQUESTS: u64 = 0x5500_0000_0000;
-/// RDMA's lie behind TCP's: no address is a request of both.
+/// Address of RDMA requests, after TCP's: no address is a request of both.
 const RDMA_REQUESTS: u64 = REQUESTS + 0x4000_0000;
+/// Address of bdev I/Os.
 const BDEV_IOS: u64 = 0x2000_0000_0000;
-/// Bytes of a request, and of a bdev I/O.
+/// Size of a request, in bytes.
 const REQUEST_SIZE: u64 = 0x6c0;
+/// Size of a bdev I/O, in bytes.
 const BDEV_IO_SIZE: u64 = 0x400;
-/// Requests that write, of 1,000.
+/// Share of requests that write, per 1,000.
 const WRITES_PER_MILLE: u32 = 300;
 
-/// Where a request lies that is in this place of the lcore's queues.
+/// Returns the address of the request at this index in the lcore's queues.
 fn address(transport: Transport, lcore: u32, place: usize) -> u64 {
     let first = if transport == Transport::Rdma { RDMA_REQUESTS } else { REQUESTS };
     first + (u64::from(lcore) << 32) + REQUEST_SIZE * place as u64
 }
 
-/// A place in a connection's queue, for one request after another.
+/// Slot in a connection's queue, for one request after another.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) seat: usize,
     /// Index of the connection among those of its controller.
     pub(crate) qpair: usize,
-    /// Index of the stage that it is about to reach.
+    /// Index of the next stage.
     pub(crate) stage: usize,
-    /// When it reached the one before, in ticks.
+    /// Time at which it reached the previous stage, in ticks.
     pub(crate) reached: u64,
     pub(crate) facts: InFlight,
 }
 
 impl Reactor<'_> {
-    /// Ticks of planned time that a place in a queue rests between two requests, in the mean.
+    /// Returns the mean pause of a queue slot between two requests, in ticks of planned time.
     pub(crate) fn think_time(&self) -> u64 {
         let options = self.shared.options;
         if options.flat_out {
@@ -57,7 +59,7 @@ impl Reactor<'_> {
         }
     }
 
-    /// Plans the next request of a place in a queue, if its connection has one left.
+    /// Plans the next request of a queue slot, if its connection has one left.
     fn send(&mut self, seat: usize, qpair: usize, place: u64) {
         let at = self.place(seat, qpair, place);
         let Some(controller) = &mut self.seats[seat].controller else { return };
@@ -85,7 +87,7 @@ impl Reactor<'_> {
         self.later(wait, Event::Stage { request: at });
     }
 
-    /// The index of a place in a queue, made where it is new.
+    /// Returns the index of a queue slot, which is created if it is new.
     fn place(&mut self, seat: usize, qpair: usize, place: u64) -> usize {
         let at = (seat * 4 + qpair) * QUEUE_DEPTH as usize + place as usize;
         while self.requests.len() <= at {
@@ -150,7 +152,8 @@ impl Reactor<'_> {
         }
     }
 
-    /// The host sends its next request from the same place, or leaves when none of its connections has one left.
+    /// Completes a request. The host sends its next one from the same slot, or leaves if none of
+    /// its connections has one left.
     fn complete(&mut self, at: usize) {
         let Request { seat, qpair, ref facts, .. } = self.requests[at];
         self.hits.request_complete(facts.pointer, facts.blocks);

@@ -1,7 +1,9 @@
-//! The target's work before its first connection and after its last, and the work of its scheduler in between.
+//! The target's work before its first connection and after its last, and the work of its scheduler
+//! in between.
 //!
-//! SPDK's steps and their order: `module/event/subsystems/nvmf/nvmf_tgt.c` (the states), `lib/nvmf/subsystem.c` (a change
-//! of a subsystem's state visits every poll group), `module/scheduler/dynamic`.
+//! SPDK's steps and their order: `module/event/subsystems/nvmf/nvmf_tgt.c` (the states),
+//! `lib/nvmf/subsystem.c` (a change of a subsystem's state visits every poll group),
+//! `module/scheduler/dynamic`.
 
 use std::ptr::from_ref;
 
@@ -25,10 +27,10 @@ const INACTIVE: u64 = 0;
 const ACTIVE: u64 = 2;
 /// Values of `enum spdk_nvmf_trtype` (NVMe-oF specification): RDMA and TCP.
 const TRTYPES: [u64; 2] = [1, 3];
-/// Namespaces of each subsystem.
+/// Number of namespaces of each subsystem.
 pub(crate) const NAMESPACES: u64 = 2;
 
-/// `struct spdk_thread_stats`.
+/// Times of a thread (`struct spdk_thread_stats`).
 #[derive(Debug)]
 #[repr(C)]
 struct ThreadStats {
@@ -36,7 +38,7 @@ struct ThreadStats {
     idle_tsc: u64,
 }
 
-/// `struct spdk_scheduler_thread_info` (`include/spdk/scheduler.h`).
+/// Thread for the scheduler: `struct spdk_scheduler_thread_info` (`include/spdk/scheduler.h`).
 #[derive(Debug)]
 #[repr(C)]
 struct ThreadInfo {
@@ -46,7 +48,7 @@ struct ThreadInfo {
     current_stats: ThreadStats,
 }
 
-/// `struct spdk_scheduler_core_info`.
+/// Core for the scheduler: `struct spdk_scheduler_core_info`.
 #[derive(Debug)]
 #[repr(C)]
 struct CoreInfo {
@@ -62,7 +64,7 @@ struct CoreInfo {
 }
 
 impl Reactor<'_> {
-    /// From nothing to running. Both reactors come here, and wait for each other between the steps.
+    /// Starts the target up. Both reactors call this, and wait for each other between the steps.
     pub(crate) fn start_up(&mut self) {
         let shared = self.shared;
         let first = self.lcore == 0;
@@ -93,7 +95,7 @@ impl Reactor<'_> {
         }
     }
 
-    /// From running to nothing, or only to its own end where nothing may be torn down.
+    /// Shuts the target down, unless nothing is to be torn down.
     pub(crate) fn shut_down(&mut self) {
         let shared = self.shared;
         if shared.options.no_teardown {
@@ -140,7 +142,7 @@ impl Reactor<'_> {
         }
     }
 
-    /// What a user's commands set up: transports, subsystems, and who may use them.
+    /// Does what a user's commands set up: transports, subsystems, and the hosts that may use them.
     fn configure(&mut self) {
         let names = &self.shared.names;
         for transport in self.shared.world.transports() {
@@ -188,7 +190,7 @@ impl Reactor<'_> {
         }
     }
 
-    /// The poll group gives up its subsystems, and with them its connections.
+    /// Removes the poll group's subsystems, and with them its connections.
     fn leave_subsystems(&mut self) {
         let thread = self.thread();
         let group = self.shared.world.group(self.lcore);
@@ -212,7 +214,8 @@ impl Reactor<'_> {
         }
     }
 
-    /// The scheduler looks at all cores, and sometimes moves a thread; a timer and an event run as well.
+    /// Runs the scheduler, which inspects all cores, and sometimes moves a thread; a timer and an
+    /// event run as well.
     pub(crate) fn schedule(&mut self) {
         let (busy, idle) = (1 + self.rng.below(1 << 27), 1 + self.rng.below(1 << 27));
         let thread = ThreadInfo {

@@ -10,11 +10,11 @@ use signal_hook::iterator::Signals;
 
 use crate::error::DemoError;
 
-/// Whether somebody wants the target to end.
+/// Flag that requests the end of the target.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
-/// Something that ends the wait for the beginning: a signal, or standard input.
+/// Wakeups from the wait for the beginning: a signal, or standard input.
 #[derive(Debug)]
 pub(crate) struct Wakeups {
     woken: Receiver<()>,
@@ -29,7 +29,7 @@ pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| DemoError::Signals { source })?;
     let wait = move || {
         for came in signals.forever() {
-            // The second one does not wait for what the first has not ended. Where even that fails, the third comes.
+            // A second signal does not wait for a slow end. If even that fails, there is a third.
             if asked.is_asked() {
                 let _ = signal_hook::low_level::emulate_default_handler(came);
             }
@@ -44,11 +44,11 @@ pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
 }
 
 impl Wakeups {
-    /// Waits for a line, or the end, of standard input, or for a signal.
+    /// Waits for a line or the end of standard input, or for a signal.
     pub(crate) fn wait_for_input(&self) -> Result<(), DemoError> {
         let input = self.waker.clone();
         let read = move || {
-            // Whatever ends the line ends the wait, an error too.
+            // Anything that ends the line ends the wait, even an error.
             let _ = std::io::stdin().lock().read_until(b'\n', &mut Vec::new());
             let _ = input.send(());
         };
@@ -65,7 +65,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Lets all reactors end.
+    /// Requests the end of all reactors.
     pub(crate) fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

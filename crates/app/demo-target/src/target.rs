@@ -22,17 +22,17 @@ use crate::stop::{self, Stop, Wakeups};
 use crate::trace_file::{Ring, TraceFile};
 use crate::truth::{End, ObjectTruth, QpairTruth, Truth, VERSION};
 
-/// What a run has to do with.
+/// Inputs of a run.
 struct Run<'a> {
     options: &'a Options,
     trace: Option<&'a TraceFile>,
     wakeups: &'a Wakeups,
     tick_rate: u64,
-    /// When it began, in ticks.
+    /// Start of the run, in ticks.
     begun: u64,
 }
 
-/// What a run leaves behind.
+/// Results of a run.
 struct Outcome {
     objects: Vec<ObjectTruth>,
     hits: Hits,
@@ -43,9 +43,11 @@ struct Outcome {
     nanos_per_hit: Option<f64>,
 }
 
-/// Runs the target as the options say; says on standard error who it is, and is quiet from then on.
+/// Runs the target with these options. Prints one line about itself on standard error, and is quiet
+/// from then on.
 ///
-/// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process's life, so it can run once in a process.
+/// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process's life, so it can run once in a
+/// process.
 pub fn run(options: &Options) -> Result<(), DemoError> {
     let (stop, wakeups) = stop::listen()?;
     let tick_rate = clock::tick_rate();
@@ -69,7 +71,7 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
 }
 
 impl Run<'_> {
-    /// Writes the truth where it is wanted.
+    /// Writes the truth, if requested.
     fn write(&self, outcome: Outcome) -> Result<(), DemoError> {
         match &self.options.truth {
             Some(path) => truth(self, outcome).write(path),
@@ -101,7 +103,7 @@ fn truth(run: &Run<'_>, outcome: Outcome) -> Truth {
     }
 }
 
-/// The one line at the start, by which a test knows that everything is there to attach to.
+/// Prints the line at the start, which shows a test that everything is there to attach to.
 fn introduce(options: &Options, trace: Option<&TraceFile>) {
     let trace = trace.map_or("no trace file".to_owned(), |trace| format!("trace file {}", trace.path().display()));
     let waiting = if options.wait || options.wait_connected { ", waiting for a line on standard input" } else { "" };
@@ -115,7 +117,7 @@ fn counts(options: &Options, hits: &Hits) -> BTreeMap<String, u64> {
     named.chain(crate::probes100::NAMES.iter().map(|name| (format!("demo100:{name}"), hundred))).collect()
 }
 
-/// On a thread of the name that reactors have, for scripts that ask for it.
+/// Measures on a thread with a reactor's name, for scripts that filter by it.
 fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoError> {
     let Measured { hits, nanos_per_hit, in_time } = thread::scope(|scope| {
         let name = reactor_name(0);
@@ -128,7 +130,7 @@ fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoE
     Ok(Outcome { hits, ended, nanos_per_hit: Some(nanos_per_hit), ..Outcome::new(options) })
 }
 
-/// Why the run ended, where `done` says that all was done that was asked for.
+/// Returns the reason for the end; `done` means that all the requested work was done.
 fn why(stop: &Stop, done: bool) -> End {
     match (done, stop.is_asked()) {
         (true, _) => End::Requests,
@@ -141,7 +143,7 @@ fn reactor_name(lcore: u32) -> String {
     format!("reactor_{lcore}")
 }
 
-/// Lets the reactors run.
+/// Runs the reactors.
 fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     let Run { options, trace, tick_rate, .. } = *run;
     let ring = |lcore| trace.map_or_else(|| Ok(Ring::none(lcore)), |trace| trace.ring(lcore));
@@ -183,7 +185,8 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     Ok(outcome)
 }
 
-/// On the main thread: where it is wanted, waits until all hosts are connected, says so, and lets the requests begin when asked.
+/// Waits until all hosts are connected, prints that, and lets the requests begin after a line on
+/// standard input. Does nothing without `--wait-connected`. Must be called on the main thread.
 fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
     if !run.options.wait_connected {
         return Ok(());
@@ -205,20 +208,20 @@ fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
 }
 
 impl Outcome {
-    /// Of nothing at all.
+    /// Creates an empty result.
     fn new(options: &Options) -> Self {
         let (objects, qpairs, injections, gaps) = Default::default();
         Self { objects, hits: Hits::new(options), qpairs, injections, gaps, ended: End::Time, nanos_per_hit: None }
     }
 
-    /// Of a run that has done nothing yet.
+    /// Creates the result of a run that has done nothing yet.
     fn early(options: &Options, world: &World) -> Self {
         Self { objects: world.fixed.clone(), ..Self::new(options) }
     }
 }
 
 impl Shared<'_> {
-    /// The run begins now.
+    /// Starts the run now.
     pub(crate) fn begin(&self) {
         let begin = ticks();
         let deadline = begin.saturating_add(in_ticks(self.options.duration, self.tick_rate));
@@ -227,7 +230,7 @@ impl Shared<'_> {
     }
 }
 
-/// Reactors wait for each other, so one that panics must not leave the other waiting.
+/// Guard that aborts the process if a reactor panics: the others would wait for it forever.
 struct AllOrNone;
 
 impl Drop for AllOrNone {
@@ -238,7 +241,8 @@ impl Drop for AllOrNone {
     }
 }
 
-/// Each reactor on its own thread. Threads are only started when all can be: they wait for each other. `meanwhile` runs here.
+/// Runs each reactor on its own thread. They start only if all threads could be created, as they
+/// wait for each other. `meanwhile` runs on the calling thread.
 fn live(
     reactors: Vec<Reactor<'_>>,
     meanwhile: impl FnOnce() -> Result<(), DemoError>,

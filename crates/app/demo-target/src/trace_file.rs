@@ -12,20 +12,21 @@ use crate::error::DemoError;
 use crate::mapped::Mapped;
 use crate::options::Options;
 
-/// Where SPDK's shared memory files are.
+/// Folder of SPDK's shared memory files.
 const SHM: &str = "/dev/shm";
 
-/// The file itself. It goes away with this.
+/// Trace file, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     live: LiveTrace,
-    /// What it holds, where reactors map it: they must make no system call to record.
+    /// Content for reactors that map the file, so that they make no system call to record.
     image: Option<Image>,
     keep: bool,
 }
 
 impl TraceFile {
-    /// Makes the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id, `lib/event/app.c`).
+    /// Creates the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id,
+    /// `lib/event/app.c`).
     pub(crate) fn create(options: &Options, tick_rate: u64, reactors: u32) -> Result<Self, DemoError> {
         let era = options.trace_era();
         let path = Path::new(SHM).join(format!("{}_trace.pid{}", options.app, std::process::id()));
@@ -58,7 +59,7 @@ impl TraceFile {
         self.live.path()
     }
 
-    /// One reactor's way to write it.
+    /// Returns a writer for one reactor.
     pub(crate) fn ring(&self, lcore: u32) -> Result<Ring, DemoError> {
         let failed = |source| DemoError::TraceFile { path: self.path().to_owned(), source };
         let writer = match &self.image {
@@ -72,20 +73,20 @@ impl TraceFile {
 impl Drop for TraceFile {
     fn drop(&mut self) {
         if !self.keep {
-            // Somebody else may have removed it: then it is gone, as it should be.
+            // If somebody else has removed it, it is gone as it should be.
             let _ = fs::remove_file(self.path());
         }
     }
 }
 
-/// How a ring is written.
+/// Method of writing a ring.
 #[derive(Debug)]
 enum Writer {
     Live(LiveTrace),
     Mapped(Mapped),
 }
 
-/// One reactor's ring, or nothing where no trace is wanted.
+/// Ring of one reactor, or nothing if no trace is wanted.
 #[derive(Debug)]
 pub(crate) struct Ring {
     writer: Option<Writer>,
@@ -94,7 +95,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// For a target without a trace file.
+    /// Creates a ring for a target without a trace file.
     pub(crate) fn none(lcore: u32) -> Self {
         Self { writer: None, lcore, error: None }
     }
@@ -134,7 +135,7 @@ impl Ring {
         self.error.is_some()
     }
 
-    /// Why writing stopped, if it did.
+    /// Returns the error that ended the writing, if any.
     pub(crate) fn into_error(self, path: Option<PathBuf>) -> Option<DemoError> {
         self.error.map(|source| DemoError::TraceFile { path: path.unwrap_or_default(), source })
     }

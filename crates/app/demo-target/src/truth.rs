@@ -9,108 +9,109 @@ use serde::{Deserialize, Serialize};
 use crate::error::DemoError;
 use crate::inject::{GapTruth, InjectionTruth};
 
-/// Version of the document's shape.
+/// Version of the document's format.
 pub(crate) const VERSION: u32 = 2;
 
-/// One document: a run, complete.
+/// Document about a complete run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
-    /// Version of this shape: 2.
+    /// Version of this format: 2.
     pub version: u32,
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// What decided all that was left to chance.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Ticks a second, measured.
+    /// Measured ticks per second.
     pub tsc_rate: u64,
-    /// The trace file, if there was one.
+    /// Path of the trace file, if there was one.
     pub trace_file: Option<String>,
-    /// Why the run ended.
+    /// Reason for the end.
     pub ended: End,
-    /// When the run began, in ticks.
+    /// Start of the run, in ticks.
     pub first_tsc: u64,
-    /// When it had ended, in ticks.
+    /// End of the run, in ticks.
     pub last_tsc: u64,
-    /// Requests that were started.
+    /// Requests started.
     pub requests_started: u64,
-    /// Those of them that completed.
+    /// Requests completed.
     pub requests_completed: u64,
-    /// What a hit cost in the mean, in nanoseconds, where that was measured.
+    /// Mean cost of a hit in nanoseconds, if it was measured.
     pub nanos_per_hit: Option<f64>,
-    /// How often each probe (`provider:name`) and each function was hit.
+    /// Number of hits of each probe (`provider:name`) and each function.
     pub hits: BTreeMap<String, u64>,
-    /// The version of SPDK that its memory looks like.
+    /// Version of SPDK that its memory imitates.
     pub era: String,
-    /// What lies in its memory from the beginning to the end.
+    /// Objects in its memory from the beginning to the end.
     pub objects: Vec<ObjectTruth>,
-    /// Every connection, reactor after reactor, in the order in which they came.
+    /// Connections, reactor after reactor, in the order of their start.
     pub qpairs: Vec<QpairTruth>,
-    /// Every delay of `--inject`, reactor after reactor, in the order of time.
+    /// Delays of `--inject`, reactor after reactor, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<InjectionTruth>,
-    /// With `--inject`: when the reactors did not poll for 20 us or longer though nothing was injected.
+    /// Gaps with `--inject`: times of 20 us or longer without a poll although nothing was injected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<GapTruth>,
 }
 
-/// Why a run ended.
+/// Reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// Its time was over.
+    /// End of its time.
     Time,
-    /// It had sent its requests, or hit its probe often enough.
+    /// End of its requests, connections or hits.
     Requests,
-    /// A signal.
+    /// Signal.
     Signal,
 }
 
-/// An object in memory that lives as long as the target.
+/// Object in memory that lives as long as the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectTruth {
-    /// `target`, `subsystem`, `namespace`, `poll_group`, `bdev`, `thread`, `poller`, `timed_poller`, `reactor` or `nvme_ctrlr`.
+    /// Kind: `target`, `subsystem`, `namespace`, `poll_group`, `bdev`, `thread`, `poller`,
+    /// `timed_poller`, `reactor` or `nvme_ctrlr`.
     pub kind: String,
-    /// Its address.
+    /// Address.
     pub pointer: u64,
-    /// Its names and numbers, as text.
+    /// Names and numbers, as text.
     pub values: BTreeMap<String, String>,
 }
 
-/// One connection.
+/// Connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QpairTruth {
-    /// Its pointer; later ones may have the same.
+    /// Pointer; later connections may have the same.
     pub pointer: u64,
     /// Id of the SPDK thread that polls it.
     pub thread: u64,
-    /// The lcore that records for it.
+    /// Lcore that records for it.
     pub lcore: u32,
-    /// Its number within the controller: 0 for the admin queue.
+    /// Number within the controller: 0 for the admin queue.
     pub qid: u16,
-    /// The controller's pointer.
+    /// Pointer of the controller.
     pub ctrlr: u64,
-    /// The controller's number within its subsystem.
+    /// Number of the controller within its subsystem.
     pub cntlid: u16,
-    /// The poll group's pointer.
+    /// Pointer of the poll group.
     pub group: u64,
-    /// `tcp` or `rdma`.
+    /// Transport: `tcp` or `rdma`.
     pub transport: String,
-    /// Its owner id in the trace file (TCP), or 0.
+    /// Owner id in the trace file (TCP), or 0.
     pub owner: u16,
     /// NQN of the subsystem.
     pub subnqn: String,
     /// NQN of the host.
     pub hostnqn: String,
-    /// The TSC that `nvmf_poll_group_add_qpair` had.
+    /// TSC passed to `nvmf_poll_group_add_qpair`.
     pub added: u64,
-    /// The TSC that `nvmf_ctrlr_add_qpair` had.
+    /// TSC passed to `nvmf_ctrlr_add_qpair`.
     pub named: u64,
-    /// The TSC that `nvmf_poll_group_remove_qpair` had; none when it lived to the end.
+    /// TSC passed to `nvmf_poll_group_remove_qpair`; `None` if it lived to the end.
     pub removed: Option<u64>,
 }
 
 impl Truth {
-    /// Writes the document; whoever finds the file finds all of it.
+    /// Writes the document. It appears under its name only when it is complete.
     pub(crate) fn write(&self, path: &Path) -> Result<(), DemoError> {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");

@@ -1,7 +1,8 @@
 //! BPF instructions, from their model to an object file that a loader accepts.
 //!
-//! This is the lowest crate of the compiler. It knows the instruction set, not the purpose of a program: registers, labels and
-//! map names come in, bytes go out. It is pure: no file, no clock, no system call, and no machine other than BPF.
+//! This is the lowest crate of the compiler. It knows the instruction set, not the purpose of a
+//! program: registers, labels and map names come in, bytes go out. It is pure: no file, no clock,
+//! no system call, and no machine other than BPF.
 //!
 //! | module | holds |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | [`btf`] | the type information that map definitions and callbacks need |
 //! | [`object`] | the ELF object: programs, subprograms, maps, global data |
 //!
-//! Only little-endian machines are supported (`dptrace` runs on x86-64 and aarch64): a BPF instruction's register
-//! nibbles and an object's numbers have the host's byte order (RFC 9669, section 3).
+//! Only little-endian machines are supported (`dptrace` runs on x86-64 and aarch64): a BPF
+//! instruction's register nibbles and an object's numbers have the host's byte order (RFC 9669,
+//! section 3).
 #![forbid(unsafe_code)]
 
 pub mod asm;

@@ -1,4 +1,4 @@
-//! Attaches programs: a function for each kind of link.
+//! Attaches programs: one function for each kind of link.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -17,27 +17,27 @@ use crate::error::SessionError;
 use crate::features::trials;
 use crate::session::Session;
 
-/// What is missing in a kernel that loads fentry programs but cannot attach them.
+/// Missing feature of a kernel that loads fentry programs but cannot attach them.
 const NO_DIRECT_CALLS: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "fentry: on aarch64, Linux 6.4 has, with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 } else {
     "fentry (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
 };
 
-/// Places of one file, for one program.
+/// Places in one file, for one program.
 #[derive(Clone, Copy, Debug)]
 pub struct Uprobes<'a> {
-    /// The file, by a name that we can open.
+    /// Path of the file, by a name that we can open.
     pub path: &'a Path,
-    /// Where.
+    /// Places in the file.
     pub places: &'a [UprobePlace],
-    /// The process; none for all that run the file.
+    /// Process; `None` for all that run the file.
     pub pid: Option<u32>,
 }
 
 impl Session {
-    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link if the kernel
-    /// supports it, otherwise with one link for each place.
+    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link
+    /// if the kernel supports it, otherwise with one link for each place.
     pub fn attach_uprobes(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
         if to.places.is_empty() {
             return Ok(());
@@ -72,9 +72,9 @@ impl Session {
             PerfSource::find("uprobe").ok_or(SessionError::Unsupported { what: "uprobes (CONFIG_UPROBES)" })?;
         let on_return = self.loaded(program).kind == ProgramKind::UprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
-        // Without a process, an event on one CPU is enough: the breakpoint is in the file, so the program runs on all CPUs.
-        // With one, an event of any of its threads covers its memory; the first thread may have ended (see
-        // `Features::for_process`).
+        // Without a process, an event on one CPU is enough: the breakpoint is in the file, so the
+        // program runs on all CPUs. With one, an event of any of its threads covers its memory; the
+        // first thread may have ended (see `Features::for_process`).
         let thread = |pid| stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
         let scope = to.pid.map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
         for place in to.places {
@@ -88,8 +88,9 @@ impl Session {
         Ok(())
     }
 
-    /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program: this number of bytes behind a function's
-    /// first; without a function (`""`), at this address (`perf_kprobe_init` of `kernel/trace/trace_event_perf.c`).
+    /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program at this offset
+    /// in bytes from a function's start; without a function (`""`), at this address
+    /// (`perf_kprobe_init` of `kernel/trace/trace_event_perf.c`).
     pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
         let source = PerfSource::find("kprobe").ok_or_else(|| SessionError::Unsupported { what: no_kprobes() })?;
         let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
@@ -101,7 +102,8 @@ impl Session {
         })
     }
 
-    /// Attaches a [`ProgramKind::Tracepoint`] program to the tracepoint that tracefs gives this number.
+    /// Attaches a [`ProgramKind::Tracepoint`] program to the tracepoint with this number in
+    /// tracefs.
     pub fn attach_tracepoint(&mut self, program: usize, name: &str, id: u64) -> Result<(), SessionError> {
         let event = PerfEvent::tracepoint(id, Scope::Cpu(0));
         self.keep(program, event, || format!("the tracepoint {name}"))
@@ -124,15 +126,15 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a [`ProgramKind::Iterator`] program for all that there is to iterate over.
+    /// Runs a [`ProgramKind::Iterator`] program for all of its objects.
     pub fn iterate(&self, program: usize, what: &str) -> Result<(), SessionError> {
         let link = Link::iterator(&self.loaded(program).program);
         let through = link.and_then(|link| read_through(link.iteration()?));
         through.map_err(|source| attach_error(what.to_owned(), source))
     }
 
-    /// Attaches a [`ProgramKind::PerfEvent`] program to an event that is counted, on one CPU or for one process. It runs once
-    /// for every `period` events.
+    /// Attaches a [`ProgramKind::PerfEvent`] program to a counted event, on one CPU or for one
+    /// process. It runs once for every `period` events.
     pub fn attach_counter(
         &mut self,
         program: usize,
@@ -144,13 +146,14 @@ impl Session {
         self.keep(program, event, || format!("the perf event {}:{}", counter.0, counter.1))
     }
 
-    /// Attaches like [`Session::attach_counter`], to each event of programs' own code: what the kernel does in a call does not count.
+    /// Attaches like [`Session::attach_counter`], to each event of programs' own code: events in
+    /// system calls do not count.
     pub fn attach_user_counter(&mut self, program: usize, counter: Counter, scope: Scope) -> Result<(), SessionError> {
         let event = has_counter(PerfEvent::user_counter(counter, scope))?;
         self.keep(program, event, || format!("the perf event {}:{} of user code", counter.0, counter.1))
     }
 
-    /// As [`Session::attach_counter`], sampled `hertz` times a second.
+    /// Attaches like [`Session::attach_counter`], sampled `hertz` times a second.
     pub fn attach_frequency(
         &mut self,
         program: usize,
@@ -162,8 +165,9 @@ impl Session {
         self.keep(program, event, || format!("the perf event {}:{} at {hertz} Hz", counter.0, counter.1))
     }
 
-    /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to `length` bytes of memory; `access` is that of
-    /// [`PerfEvent::breakpoint`]. A processor has few such breakpoints, x86-64 four.
+    /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to `length` bytes of memory;
+    /// `access` is that of [`PerfEvent::breakpoint`]. A processor has few such breakpoints, x86-64
+    /// four.
     pub fn attach_breakpoint(
         &mut self,
         program: usize,
@@ -202,8 +206,8 @@ impl Session {
     }
 }
 
-/// Reads to the end. A read that produces no output fails with `EAGAIN` after a million objects (`MAX_ITER_OBJECTS` of
-/// `kernel/bpf/bpf_iter.c`); the next one continues from there.
+/// Reads to the end. A read that produces no output fails with `EAGAIN` after a million objects
+/// (`MAX_ITER_OBJECTS` of `kernel/bpf/bpf_iter.c`); the next one continues from there.
 fn read_through(mut iteration: File) -> io::Result<()> {
     let mut written = [0; 4096];
     loop {
@@ -217,14 +221,15 @@ fn read_through(mut iteration: File) -> io::Result<()> {
     }
 }
 
-/// A processor may have no such counter, or a virtual machine may not expose it (perf_event_open(2), `ENOENT`).
+/// Returns an error if there is no such counter: a processor may lack it, or a virtual machine may
+/// not expose it (perf_event_open(2), `ENOENT`).
 fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, SessionError> {
     let missing = event.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let what = "such counter (a virtual machine must be given the processor's)";
     if missing { Err(SessionError::Unsupported { what }) } else { Ok(event) }
 }
 
-/// What is said of a kernel without kprobes: only what it has in their place is advised.
+/// Returns the message for a kernel without kprobes, with the alternatives that it has.
 fn no_kprobes() -> &'static str {
     if trials::fentry().is_yes() {
         "kprobes (CONFIG_KPROBES); fentry and tracepoints do without"
@@ -237,8 +242,9 @@ fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     SessionError::permission_or(source, |source| uprobe_error(path, places, source))
 }
 
-/// The error for a rejected uprobe. `EINVAL` means that the kernel has a probe with another semaphore at this place; its other
-/// causes (offsets beyond the file, semaphores at odd offsets) do not come from a file's notes and symbols.
+/// Returns the error for a rejected uprobe. `EINVAL` means that the kernel has a probe with another
+/// semaphore at this place; its other causes (offsets beyond the file, semaphores at odd offsets)
+/// do not come from a file's notes and symbols.
 fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     let path = path.to_owned();
     if source.kind() == io::ErrorKind::InvalidInput {
@@ -248,15 +254,17 @@ fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionErro
     }
 }
 
-/// Since 2025 a probe's perf event needs more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
-/// Linux 6.16 and the stable releases of that time).
+/// Returns the error for a rejected perf event. Since 2025 a probe's event needs more than
+/// CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes", Linux 6.16 and the stable
+/// releases of that time).
 fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
     let other = |source| uprobe_error(path, vec![place], source);
     SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 
-/// A kernel without direct calls from ftrace loads the program but refuses to attach it (`register_fentry`,
-/// `kernel/bpf/trampoline.c`), as on aarch64 before Linux 6.4.
+/// Returns the error for a rejected target. A kernel without direct calls from ftrace loads the
+/// program but refuses to attach it (`register_fentry`, `kernel/bpf/trampoline.c`), as on aarch64
+/// before Linux 6.4.
 fn target_error(what: String, source: io::Error) -> SessionError {
     if source.raw_os_error() == Some(sys::bpf::ENOTSUPP) {
         return SessionError::Unsupported { what: NO_DIRECT_CALLS };

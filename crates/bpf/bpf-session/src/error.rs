@@ -1,4 +1,4 @@
-//! All that can go wrong in a session.
+//! Errors of a session.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,31 +7,31 @@ use bpf_insn::KernelVersion;
 use host::{Capabilities, Capability};
 use thiserror::Error;
 
-/// Why the kernel did not do what a session asked.
+/// Reason why the kernel refused a session's request.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// BPF is not for this user.
+    /// BPF is not permitted for this user.
     #[error("not permitted to use BPF: {} missing", named(missing))]
     NotPermitted {
-        /// The capabilities that this process lacks.
+        /// Capabilities that this process lacks.
         missing: Vec<Capability>,
     },
     /// A map could not be created.
     #[error("can't make the BPF map {name}")]
     Map {
-        /// The map.
+        /// Name of the map.
         name: String,
-        /// Why.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// The verifier rejected a program.
     #[error("the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n")]
     Refused {
-        /// What it is for.
+        /// Purpose of the program.
         program: String,
-        /// The last lines of the verifier's log.
+        /// Last lines of the verifier's log.
         log: String,
-        /// The call's error.
+        /// Error of the call.
         source: io::Error,
     },
     /// The verifier gave up: the program has too many paths.
@@ -41,17 +41,17 @@ pub enum SessionError {
          them, a loop in place of unroll, or two probes in place of one"
     )]
     TooComplex {
-        /// What it is for.
+        /// Purpose of the program.
         program: String,
     },
     /// The kernel is too old for a program.
     #[error("this kernel has no {what}, which {program} needs: Linux {since} has")]
     TooOld {
-        /// What it lacks.
+        /// Missing feature.
         what: String,
-        /// The first Linux release that has it.
+        /// First Linux release that has it.
         since: KernelVersion,
-        /// What needs it.
+        /// Program that needs it.
         program: String,
     },
     /// The kernel refuses although no capability is missing.
@@ -60,21 +60,22 @@ pub enum SessionError {
          CONFIG_FUNCTION_TRACER"
     )]
     Locked {
-        /// What it is for.
+        /// Purpose of the program.
         program: String,
-        /// The kernel's error.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// A helper is allowed only in programs for certain kernel functions, and this is not one of them.
+    /// A helper is allowed only in programs for certain kernel functions, and this is not one of
+    /// them.
     #[error(
         "the kernel does not allow path() in {place}: it does in iterators and in the functions dentry_open, filp_close, \
          security_file_open, security_file_permission, security_inode_getattr, security_path_truncate, vfs_fallocate, \
          vfs_getattr and vfs_truncate, as far as they are there (btf_allowlist_d_path of kernel/trace/bpf_trace.c)"
     )]
     NotInThis {
-        /// The function.
+        /// Name of the function.
         place: String,
-        /// The kernel's error.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// No program may write into a process's memory.
@@ -82,30 +83,31 @@ pub enum SessionError {
         "the kernel does not let {program} write into the memory of processes (bpf_probe_write_user): it is locked down"
     )]
     NoWrites {
-        /// What it is for.
+        /// Purpose of the program.
         program: String,
-        /// The kernel's error.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// A program names something that its module does not have.
+    /// A program uses a symbol that its module does not have.
     #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
     Unresolved {
-        /// What it is for.
+        /// Purpose of the program.
         program: String,
-        /// The name.
+        /// Name of the symbol.
         symbol: String,
     },
-    /// A file's places could not be attached to.
+    /// Places of a file could not be attached to.
     #[error("can't attach to {} at {}", shown(path), offsets(places))]
     Uprobe {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The places, as offsets in the file.
+        /// Places, as offsets in the file.
         places: Vec<u64>,
-        /// Why.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// A place has a probe with another semaphore (`alloc_uprobe` in `kernel/events/uprobes.c`: `EINVAL`).
+    /// A place has a probe with another semaphore (`alloc_uprobe` in `kernel/events/uprobes.c`:
+    /// `EINVAL`).
     #[error(
         "can't attach to {} at {}: the kernel has a probe there already, with another semaphore or with none. Another tracer \
          is at work; or one was killed while it attached, and the kernel kept its probe for good (dmesg: leaking uprobe): \
@@ -114,45 +116,45 @@ pub enum SessionError {
         offsets(places)
     )]
     OtherSemaphore {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The places, as offsets in the file.
+        /// Places, as offsets in the file.
         places: Vec<u64>,
-        /// The kernel's error.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A target in the kernel could not be attached to.
     #[error("can't attach to {what}")]
     Attach {
-        /// What.
+        /// Description of the target.
         what: String,
-        /// Why.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// The kernel was built without something.
+    /// The kernel was built without a feature.
     #[error("this kernel has no {what}")]
     Unsupported {
-        /// What it lacks.
+        /// Missing feature.
         what: &'static str,
     },
     /// The ring buffer could not be mapped.
     #[error("can't map the ring buffer {name}")]
     Ring {
-        /// The map.
+        /// Name of the map.
         name: String,
-        /// Why.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// The thread that reads the ring could not be started.
     #[error("can't start a thread")]
     Thread {
-        /// Why.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
 
 impl SessionError {
-    /// Whether the cause is this machine or missing capabilities.
+    /// Returns true if the cause is this machine or missing capabilities.
     pub fn is_unsupported(&self) -> bool {
         matches!(
             self,
@@ -166,12 +168,13 @@ impl SessionError {
         )
     }
 
-    /// The error for a failed call: that BPF's capabilities are missing, if that is why.
+    /// Converts a failed call: [`Self::NotPermitted`] if it failed for lack of BPF's capabilities.
     pub(crate) fn permission_or(source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         Self::lacking_or(&[Capability::Bpf, Capability::Perfmon], source, other)
     }
 
-    /// The error for a failed call: that one of these capabilities is missing, if that is why.
+    /// Converts a failed call: [`Self::NotPermitted`] if it failed for lack of one of these
+    /// capabilities.
     pub(crate) fn lacking_or(wanted: &[Capability], source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         let missing = Capabilities::own().missing(wanted);
         if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
@@ -187,7 +190,7 @@ fn named(missing: &[Capability]) -> String {
     names.join(" and ") + if names.len() == 1 { " is" } else { " are" }
 }
 
-/// A path as it may be printed: foreign names can hold control characters.
+/// Formats a path for printing: foreign names can hold control characters.
 fn shown(path: &std::path::Path) -> String {
     let text = path.display().to_string();
     if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }

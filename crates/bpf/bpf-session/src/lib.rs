@@ -1,20 +1,23 @@
-//! A session with the kernel: loads a module's programs, attaches them, reads the events that they send, and counts losses.
+//! A session with the kernel: loads a module's programs, attaches them, reads their events, and
+//! counts losses.
 //!
-//! Links and maps end with the [`Session`], or with this process, however it ends: nothing is pinned, nothing is left behind.
+//! Links and maps end with the [`Session`], or with this process, however it ends: nothing is
+//! pinned, nothing is left behind.
 //!
-//! Programs are loaded directly from a [`bpf_program::Module`], without an object file. A loader crate (aya 0.14 was tried)
-//! cannot attach many places with one link, raise a USDT probe's semaphore, or create maps whose keys and values are known
-//! only when a script is compiled. With these implemented here, nothing was left for it to do.
+//! Programs are loaded directly from a [`bpf_program::Module`], without an object file. A loader
+//! crate (aya 0.14 was tried) cannot attach many places with one link, raise a USDT probe's
+//! semaphore, or create maps whose keys and values are known only when a script is compiled. With
+//! these implemented here, nothing was left for it to do.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `features` | what this kernel supports, detected by trying |
+//! | `features` | the features of this kernel, detected by trying |
 //! | `session` | maps and programs |
-//! | `missing_feature` | what a rejected program needs and the kernel lacks |
+//! | `missing_feature` | the feature that a rejected program needs and the kernel lacks |
 //! | `attach` | links of every kind |
 //! | `ring_reader` | the thread that reads the ring buffer |
 //! | `order` | sorts events by time |
-//! | [`tasks`] | what programs on the scheduler's tracepoints must know of this kernel |
+//! | [`tasks`] | facts about this kernel for programs on the scheduler's tracepoints |
 #![forbid(unsafe_code)]
 
 mod attach;

@@ -1,4 +1,5 @@
-//! Finds the feature that a rejected program needs and this kernel lacks: then the program is right and the kernel too old.
+//! Finds the feature that a rejected program needs and this kernel lacks: then the program is right
+//! and the kernel too old.
 
 use std::collections::BTreeSet;
 
@@ -10,42 +11,43 @@ use sys::bpf::{AttachType, ProgramType};
 use crate::error::SessionError;
 use crate::features::trials;
 
-/// A feature that this kernel lacks.
+/// Feature that this kernel lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MissingFeature {
-    /// Its name, for messages.
+    /// Name of the feature, for messages.
     pub(crate) what: String,
-    /// The first Linux release that has it.
+    /// First Linux release that has it.
     pub(crate) since: KernelVersion,
 }
 
 impl MissingFeature {
-    /// The error for a program that needs it.
+    /// Returns the error for a program that needs it.
     pub(crate) fn into_error(self, program: String) -> SessionError {
         SessionError::TooOld { what: self.what, since: self.since, program }
     }
 }
 
-/// The largest key that a map can have on every kernel, in bytes: what a program's stack has room for.
+/// Limit on the size of a map's key on every kernel, in bytes: the size of a program's stack.
 pub(crate) const SMALL_KEY: u32 = 512;
 
-/// Larger keys ("bpf: Lift hashtab key_size limit").
+/// Returns the feature of larger keys ("bpf: Lift hashtab key_size limit").
 pub(crate) fn of_keys() -> MissingFeature {
     MissingFeature { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
 }
 
-/// `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
+/// Returns the feature of `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
 pub(crate) fn of_path_in_iterators() -> MissingFeature {
     MissingFeature { what: "bpf_d_path for iterators".into(), since: KernelVersion::new(5, 12) }
 }
 
-/// Since when tracing programs have a helper that other programs had earlier.
+/// Returns the release since which tracing programs have a helper that other programs had earlier.
 fn since_in_tracing(helper: Helper) -> Option<KernelVersion> {
     // "bpf: Expose bpf_get_socket_cookie to tracing programs".
     (helper == Helper::GET_SOCKET_COOKIE).then(|| KernelVersion::new(5, 12))
 }
 
-/// The first feature that the program needs and the kernel lacks, found by trying; none if the kernel has them all.
+/// Returns the first feature that the program needs and the kernel lacks, found by trying; `None`
+/// if the kernel has them all.
 pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<MissingFeature> {
     let codes = || std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code));
     let insns = || codes().flat_map(Code::lines).map(|line| line.insn);

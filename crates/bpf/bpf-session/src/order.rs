@@ -1,28 +1,29 @@
 //! Sorts events by time: they come from several CPUs, and each waits a moment for earlier ones.
 //!
-//! The moment is counted in the time of the events, not of whoever reads them: a reader that gets no CPU for a while finds in
-//! the ring what happened meanwhile, and what came first must not overtake that.
+//! The moment is counted in the time of the events, not of the reader. A reader that gets no CPU
+//! for a while still finds events of that time in the ring; an event of its own must not overtake
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How long an event waits for an earlier one, in nanoseconds.
+/// Time for which an event waits for an earlier one, in nanoseconds.
 const WINDOW: u64 = 50_000_000;
 
-/// The waiting events.
+/// Waiting events.
 #[derive(Debug)]
 pub struct Reorder<T> {
     waiting: BinaryHeap<Reverse<Waiting<T>>>,
     arrived: u64,
     /// Time up to which the ring has been read.
     reached: u64,
-    /// The key of the last event that was popped.
+    /// Key of the last event popped.
     last: u64,
-    /// How many came after an event with a greater key had been popped.
+    /// Number of events that came after one with a greater key had been popped.
     late: u64,
 }
 
-/// Ordered by its key, then by its arrival.
+/// Waiting event, ordered by its key, then by its arrival.
 #[derive(Debug)]
 struct Waiting<T> {
     key: u64,
@@ -32,35 +33,35 @@ struct Waiting<T> {
 }
 
 impl<T> Reorder<T> {
-    /// Without events.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self { waiting: BinaryHeap::new(), arrived: 0, reached: 0, last: 0, late: 0 }
     }
 
-    /// How many came after an event with a greater key had been popped.
+    /// Returns the number of events that came after one with a greater key had been popped.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Takes an event of the ring. `key` is its position in time, in ticks; `time` is when it happened, in nanoseconds. Those
-    /// that follow in the ring are at most a moment older.
+    /// Adds an event of the ring. `key` is its position in time, in ticks; `time` is its time in
+    /// nanoseconds. Later events in the ring are at most a moment older.
     pub fn push(&mut self, key: u64, time: u64, event: T) {
         self.reach(time);
         self.insert(key, time, event);
     }
 
-    /// Notes that all events up to that time have been pushed.
+    /// Notes that all events up to this time have been pushed.
     pub fn reach(&mut self, time: u64) {
         self.reached = self.reached.max(time);
     }
 
-    /// Takes an event that does not come from the ring: earlier ones may still be in there.
+    /// Adds an event that does not come from the ring: earlier ones may still be in there.
     pub fn insert(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;
         self.waiting.push(Reverse(Waiting { key, arrival: self.arrived, time, event }));
     }
 
-    /// Returns the next event, if none that is still in the ring can be earlier.
+    /// Returns the next event, unless an earlier one can still be in the ring.
     pub fn pop(&mut self) -> Option<T> {
         let Reverse(first) = self.waiting.peek()?;
         if first.time.saturating_add(WINDOW) > self.reached {
@@ -69,7 +70,7 @@ impl<T> Reorder<T> {
         self.pop_any()
     }
 
-    /// The next event, no matter how long it has waited.
+    /// Returns the next event, no matter how long it has waited.
     pub fn pop_any(&mut self) -> Option<T> {
         let Reverse(first) = self.waiting.pop()?;
         self.late += u64::from(first.key < self.last);
@@ -130,7 +131,8 @@ mod tests {
     fn an_event_of_the_reader_waits_for_what_is_still_in_the_ring() {
         let mut order = Reorder::new();
         order.push(10, 10, "old");
-        // The reader had no CPU for ten windows; it looks at something now, and then goes on with the ring.
+        // The reader had no CPU for ten windows; it looks at something now, and then goes on with
+        // the ring.
         let now = 10 * WINDOW;
         order.insert(now, now, "its own");
         assert_eq!(order.pop(), None);

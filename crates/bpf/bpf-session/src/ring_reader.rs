@@ -13,17 +13,17 @@ use sys::ring::RingBuffer;
 use crate::error::SessionError;
 use crate::session::Session;
 
-/// How often a ring is polled. Programs wake the thread earlier when the ring fills up.
+/// Poll interval of a ring. Programs wake the thread earlier when the ring fills up.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// The largest number of events in a batch.
+/// Limit on the events in a batch.
 const BATCH: usize = 512;
-/// The smallest size of an event in the ring, with its header.
+/// Minimum size of an event in the ring, with its header.
 const LEAST_EVENT: usize = 16;
-/// How many batches are queued for a slow receiver. When the queue is full, the ring fills up, and events that do not fit are
-/// counted as lost.
+/// Limit on the batches queued for a slow receiver. When the queue is full, the ring fills up, and
+/// events that do not fit are counted as lost.
 const WAITING: usize = 16;
 
-/// Clock whose times a ring's events carry.
+/// Clock of a ring's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventClock {
     /// `CLOCK_MONOTONIC`.
@@ -46,31 +46,31 @@ impl EventClock {
 pub enum Delivery<T> {
     /// Next events, in the order of the ring.
     Events(Vec<T>),
-    /// Time up to which all events have been delivered, since none arrived during the wait: nanoseconds of the reader's
-    /// [`EventClock`]; 0 if the ring has not been read to its end yet.
+    /// Time up to which all events have been delivered, since none arrived during the wait:
+    /// nanoseconds of the reader's [`EventClock`]; 0 if the ring has not been read to its end yet.
     Idle(u64),
 }
 
-/// A ring that is being read, until this is finished or dropped.
+/// Ring that is being read, until this is finished or dropped.
 #[derive(Debug)]
 pub struct RingReader<T> {
     batches: Receiver<Vec<T>>,
-    /// Time of the last look that read the ring to its end.
+    /// Time of the last read that reached the end of the ring.
     emptied: Arc<AtomicU64>,
     thread: ReaderThread,
 }
 
-/// The thread. It ends when this is dropped: a ring can have only one reader.
+/// Handle of the thread, which ends when it is dropped: a ring can have only one reader.
 #[derive(Debug)]
 struct ReaderThread {
     stop: Arc<AtomicBool>,
-    /// Closing it wakes the thread.
+    /// Pipe whose closing wakes the thread.
     wake: Option<std::io::PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ReaderThread {
-    /// Makes it stop after it has read what is in the ring.
+    /// Makes it stop after it has read the events now in the ring.
     fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.wake = None;
@@ -81,14 +81,16 @@ impl Drop for ReaderThread {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // SANITY: the thread panics only if `convert` does, and the panic's message has been printed.
+            // SANITY: the thread panics only if `convert` does, and the panic's message has been
+            // printed.
             let _ = thread.join();
         }
     }
 }
 
 impl<T: Send + 'static> RingReader<T> {
-    /// Starts to read the session's ring of this name. `convert` turns an event's bytes into an owned value.
+    /// Starts to read the session's ring of this name. `convert` turns an event's bytes into an
+    /// owned value.
     pub fn start(
         session: &Session,
         ring: &str,
@@ -97,8 +99,8 @@ impl<T: Send + 'static> RingReader<T> {
         Self::start_every(session, ring, POLL_INTERVAL, EventClock::Monotonic, convert)
     }
 
-    /// Starts as [`Self::start`] does, polls the ring at this interval, and gives [`Delivery::Idle`] times of that clock. Programs
-    /// wake the thread all the same when the ring fills up.
+    /// Starts like [`Self::start`], polls the ring at this interval, and reports [`Delivery::Idle`]
+    /// times of this clock. Programs still wake the thread when the ring fills up.
     pub fn start_every(
         session: &Session,
         ring: &str,
@@ -123,18 +125,19 @@ impl<T: Send + 'static> RingReader<T> {
         Ok(Self { batches, emptied, thread: ReaderThread { stop, wake: Some(wake), thread } })
     }
 
-    /// Waits for events; returns none if none arrives in time.
+    /// Waits for events; returns an empty list if none arrives in time.
     pub fn next(&self, at_most: Duration) -> Vec<T> {
         self.batches.recv_timeout(at_most).unwrap_or_default()
     }
 
-    /// Waits for events as [`Self::next`] does; if none arrives, says up to which time they are complete. A thread that does not
-    /// get a CPU reads the ring late: that no event came is no proof that none was sent.
+    /// Waits for events like [`Self::next`]; if none arrives, returns the time up to which they are
+    /// complete. A thread that does not get a CPU reads the ring late, so the absence of events is
+    /// no proof that none was sent.
     pub fn deliver(&self, at_most: Duration) -> Delivery<T> {
         if let Ok(events) = self.batches.recv_timeout(at_most) {
             return Delivery::Events(events);
         }
-        // The thread stores the time after it has queued what it read: with it all of that is visible here.
+        // The thread stores the time after it has queued its batch, so the batch is visible here.
         let emptied = self.emptied.load(Ordering::Acquire);
         match self.batches.try_recv() {
             Ok(events) => Delivery::Events(events),
@@ -142,8 +145,8 @@ impl<T: Send + 'static> RingReader<T> {
         }
     }
 
-    /// Stops the thread and takes the remaining events. If programs still write to the ring, it stops soon after those that
-    /// are in it now.
+    /// Stops the thread and takes the remaining events. If programs still write to the ring, it
+    /// stops soon after the events that are in it now.
     pub fn finish(mut self, take: impl FnMut(Vec<T>)) {
         self.thread.stop();
         self.batches.iter().for_each(take);
@@ -151,7 +154,8 @@ impl<T: Send + 'static> RingReader<T> {
 }
 
 impl Session {
-    /// Reads what is in the ring of this name now. Not while a [`RingReader`] reads it.
+    /// Reads the events now in the ring of this name. Must not be called while a [`RingReader`]
+    /// reads it.
     pub fn drain_now<T>(
         &self,
         ring: &str,
@@ -173,12 +177,12 @@ fn not_found() -> std::io::Error {
 struct Worker<T> {
     buffer: RingBuffer,
     descriptor: OwnedFd,
-    /// Readable when a stop is requested.
+    /// Pipe that is readable when a stop is requested.
     woken: std::io::PipeReader,
-    /// The time between two polls.
+    /// Time between two polls.
     interval: Duration,
     clock: EventClock,
-    /// How many batches are still read after a stop is requested: more than the ring can hold.
+    /// Number of batches still to be read after a stop is requested: more than the ring can hold.
     left: usize,
     sender: SyncSender<Vec<T>>,
     emptied: Arc<AtomicU64>,

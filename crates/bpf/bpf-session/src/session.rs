@@ -17,21 +17,22 @@ use crate::error::SessionError;
 use crate::features::Features;
 use crate::missing_feature;
 
-/// How many lines of the verifier's log are shown: the last ones give the reason.
+/// Limit on the lines shown of the verifier's log: the last ones give the reason.
 const LOG_LINES: usize = 12;
 
-/// What the verifier logs if too many branches are pending (`push_stack` of `kernel/bpf/verifier.c`). Too many instructions
-/// have an error number, E2BIG, which means nothing else unless the program itself is that long.
+/// Message of the verifier if too many branches are pending (`push_stack` of
+/// `kernel/bpf/verifier.c`). Too many instructions have an error number, E2BIG, which means nothing
+/// else unless the program itself is that long.
 const TOO_MANY_WAYS: &str = "jumps is too complex";
 
-/// What the verifier logs for a helper that only some functions may call (`check_helper_call` of `kernel/bpf/verifier.c`); of
-/// the helpers that scripts use, only `bpf_d_path`.
+/// Message of the verifier for a helper that only some functions may call (`check_helper_call` of
+/// `kernel/bpf/verifier.c`). Of the helpers that scripts use, this is only `bpf_d_path`.
 const NOT_IN_THIS: &str = "helper call is not allowed in probe";
-/// What the verifier's log says of the helper that writes into processes, where lockdown hides it (`LOCKDOWN_BPF_WRITE_USER`,
-/// `bpf_tracing_func_proto` of `kernel/trace/bpf_trace.c`).
+/// Message of the verifier for the helper that writes into processes, if lockdown hides it
+/// (`LOCKDOWN_BPF_WRITE_USER`, `bpf_tracing_func_proto` of `kernel/trace/bpf_trace.c`).
 const NO_WRITES: &str = "cannot use helper bpf_probe_write_user";
 
-/// The stack of a thread that closes a link.
+/// Stack size of a thread that closes a link, in bytes.
 const CLOSER_STACK: usize = 32 * 1024;
 
 /// Maps, programs and links that live together.
@@ -43,7 +44,7 @@ pub struct Session {
     pub(crate) links: Vec<Link>,
     /// Links that are disabled and closed with the session: their programs no longer run.
     disabled: Vec<Link>,
-    /// The events of closed links, which are closed with the session, too.
+    /// Events of closed links, which are closed with the session, too.
     events: Vec<PerfEvent>,
     /// Misses of programs that have been unloaded.
     misses: u64,
@@ -101,22 +102,23 @@ impl Session {
         Ok(session)
     }
 
-    /// The map of this name.
+    /// Returns the map of this name.
     pub fn map(&self, name: &str) -> Option<&Map> {
         self.maps.get(name)
     }
 
-    /// The features that the session uses.
+    /// Returns the features that the session uses.
     pub fn features(&self) -> Features {
         self.features
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// How often the kernel skipped a program because one was running on that CPU.
+    /// Returns the number of runs that the kernel skipped because a program was running on that
+    /// CPU.
     pub fn misses(&self) -> u64 {
         let of = |loaded: &Loaded| loaded.program.stats().map_or(0, |stats| stats.misses);
         self.misses + self.programs.iter().map(of).sum::<u64>()
@@ -130,8 +132,9 @@ impl Session {
         self.events.clear();
     }
 
-    /// Disables the links that can be disabled without an RCU grace period: perf events, which are closed later, and raw
-    /// tracepoints, which are closed at once. Returns true if no other link remains.
+    /// Disables the links that can be disabled without an RCU grace period: perf events, which are
+    /// closed later, and raw tracepoints, which are closed at once. Returns true if no other link
+    /// remains.
     pub fn disable(&mut self) -> bool {
         for link in std::mem::take(&mut self.links) {
             if link.is_quick() {
@@ -145,8 +148,9 @@ impl Session {
         self.links.is_empty()
     }
 
-    /// Closes the links that are not disabled. The kernel waits for each until no CPU runs its program; closed by a thread
-    /// each, they wait at the same time. Their events are closed with the session.
+    /// Closes the links that are not disabled. For each, the kernel waits until no CPU runs its
+    /// program. Each is closed by a thread of its own, so that they wait at the same time. Their
+    /// events are closed with the session.
     pub fn close(&mut self) {
         let mut links = std::mem::take(&mut self.links);
         let last = links.pop();
@@ -162,18 +166,20 @@ impl Session {
         self.events.extend(events);
     }
 
-    /// Whether something is still to be closed.
+    /// Returns true if something is still to be closed.
     pub fn has_links(&self) -> bool {
         !(self.links.is_empty() && self.disabled.is_empty() && self.events.is_empty())
     }
 
-    /// The descriptors whose closing takes long, for a process that exits without closing the session.
+    /// Returns the descriptors whose closing takes long, for a process that exits without closing
+    /// the session.
     pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
         let links = self.links.iter().chain(&self.disabled).flat_map(Link::descriptors);
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
-    /// Runs a raw tracepoint's program once, without arguments, in an interrupt on this CPU. Returns whether that was possible.
+    /// Runs a raw tracepoint's program once, without arguments, in an interrupt on this CPU.
+    /// Returns true on success.
     pub fn run_on(&self, program: usize, cpu: u32) -> bool {
         self.programs.get(program).is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
     }
@@ -221,7 +227,8 @@ impl Session {
         })
     }
 
-    /// The kernel's program and attach types for a kind. A uprobe program is loaded for one way of attaching it.
+    /// Returns the kernel's program and attach types for a kind. A uprobe program is loaded for one
+    /// kind of link.
     fn kernel_kind(&self, kind: ProgramKind) -> (ProgramType, AttachType) {
         match kind {
             ProgramKind::Uprobe | ProgramKind::UprobeReturn if self.features.uprobe_multi => {
@@ -240,8 +247,8 @@ impl Session {
         }
     }
 
-    /// The program's bytes, followed by its subprograms', with references to maps and subprograms resolved to descriptors and
-    /// distances; and the first slot of each function.
+    /// Returns the program's bytes, followed by its subprograms', with references to maps and
+    /// subprograms resolved to descriptors and distances; and the first slot of each function.
     fn link_up(&self, def: &ProgramDef) -> Result<(Vec<u8>, Vec<u32>), SessionError> {
         let codes: Vec<&Code> = std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code)).collect();
         let mut places = Vec::with_capacity(codes.len());
@@ -263,7 +270,7 @@ impl Session {
         Ok((bytes, places))
     }
 
-    /// The instruction at `slot` with its reference resolved.
+    /// Returns the instruction at `slot` with its reference resolved.
     fn resolve(
         &self,
         def: &ProgramDef,
@@ -282,7 +289,8 @@ impl Session {
                 let map = self.maps.get(name);
                 map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
             }
-            // An array map of one element, whose value the program addresses directly. Since Linux 5.2.
+            // An array map of one element, whose value the program addresses directly. Since Linux
+            // 5.2.
             (Reference::Data(name), Insn::LoadImm64 { dst, imm: Imm64::Value(off) }) => {
                 let value = |map: &Map| Imm64::MapValue { fd: map.as_fd().as_raw_fd(), off: off as i32 };
                 self.maps.get(name).map(|map| Insn::LoadImm64 { dst, imm: value(map) })
@@ -299,7 +307,8 @@ impl Session {
     }
 }
 
-/// The BTF that the kernel requires for a program with callbacks: a type and the first slot of each function.
+/// Returns the BTF that the kernel requires for a program with callbacks: a type and the first slot
+/// of each function.
 fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
     let mut btf = Btf::new();
     let number = btf.int("long", 8, true);

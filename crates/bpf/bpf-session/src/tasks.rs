@@ -1,11 +1,12 @@
-//! What programs on the scheduler's tracepoints must know of this kernel's tasks.
+//! Facts about this kernel's tasks for programs on the scheduler's tracepoints.
 
 use typeinfo::{NameKind, TypeError, TypeStore};
 
-/// Where a task's state is in `task_struct`, in bytes; `None` if `sched_switch` passes it (since Linux 5.18).
+/// Returns the offset of a task's state in `task_struct`, in bytes; `None` if `sched_switch` passes
+/// it (since Linux 5.18).
 ///
 /// # Errors
-/// The kernel's types are not what they should be.
+/// Returns an error if the kernel's types are not as expected.
 pub fn switched_state(types: &TypeStore<'_>) -> Result<Option<i16>, TypeError> {
     // The state is the fourth argument; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
@@ -16,10 +17,11 @@ pub fn switched_state(types: &TypeStore<'_>) -> Result<Option<i16>, TypeError> {
     types.short_offset(task, "__state").or_else(|_| types.short_offset(task, "state")).map(Some)
 }
 
-/// The id of a tracepoint for programs that are attached to it with its types; `None` if the kernel has no such tracepoint.
+/// Returns the id of a tracepoint for programs that are attached to it with its types; `None` if
+/// the kernel has no such tracepoint.
 ///
 /// # Errors
-/// The kernel's types are not what they should be.
+/// Returns an error if the kernel's types are not as expected.
 pub fn tracepoint_id(types: &TypeStore<'_>, name: &str) -> Result<Option<u32>, TypeError> {
     let found = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
     Ok(found.map(|id| id.id))

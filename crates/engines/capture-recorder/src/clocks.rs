@@ -1,6 +1,8 @@
-//! Readings of both clocks while a capture goes on: the clock's anchors, and what shows how well they put both on one line.
+//! Readings of both clocks during a capture: the clock's anchors, and checks of how well they put
+//! both on one line.
 //!
-//! A thread of its own reads them: whoever writes may wait for a disk, and a clock whose anchors are far apart is a bad one.
+//! A thread of its own reads them: the writer may wait for a disk, and anchors that are far apart
+//! make a bad clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,34 +16,36 @@ use spdk_trace::Ticks;
 use sys::clock::{Moment, boot_nanos, monotonic_nanos};
 use trace_source::anchor;
 
-/// Time between two anchors,
+/// Time between two anchors.
 const EVERY: Duration = Duration::from_millis(100);
-/// and between the first two, then twice as much: a clock needs two, and a capture may be killed soon.
+/// Time between the first two anchors, which then doubles up to [`EVERY`]: a clock needs two, and a
+/// capture may be killed soon.
 const FIRST: Duration = Duration::from_millis(2);
-/// Time between two readings that only show how good the clock is.
+/// Time between two readings that only check the clock.
 const CHECK: Duration = Duration::from_millis(10);
-/// Tries of each, of which the one with the narrowest bracket counts; a `Moment` tries several times itself.
+/// Number of tries for a reading, of which the one with the narrowest bracket counts. A `Moment`
+/// tries several times itself.
 const TRIES: usize = 4;
 
-/// The readings.
+/// Reader of both clocks.
 pub(crate) struct Clocks {
     check: ClockCheck,
     readings: Receiver<Reading>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// What is to be added to `CLOCK_MONOTONIC` for the boot clock.
+    /// Nanoseconds to add to `CLOCK_MONOTONIC` for the boot clock.
     offset: u64,
 }
 
-/// A reading of both clocks.
+/// Reading of both clocks.
 enum Reading {
     Anchor(Anchor),
-    /// One that is compared with the clock of the anchors around it.
+    /// Reading to compare with the clock of the anchors around it.
     Check(Anchor),
 }
 
 impl Clocks {
-    /// Begins to read; the first anchor.
+    /// Starts the thread; returns the first anchor.
     pub(crate) fn start() -> anyhow::Result<(Self, Anchor)> {
         let (check, offset, stop) = (ClockCheck::default(), boot_offset(), Arc::new(AtomicBool::new(false)));
         let (send, readings) = channel();
@@ -54,7 +58,7 @@ impl Clocks {
         Ok((this, first))
     }
 
-    /// The anchors that were read since the last call.
+    /// Returns the anchors read since the last call.
     pub(crate) fn next(&mut self) -> Vec<Anchor> {
         let mut anchors = Vec::new();
         for reading in self.readings.try_iter() {
@@ -69,10 +73,10 @@ impl Clocks {
         anchors
     }
 
-    /// Reads no more but one last anchor. Those that were read since the last call.
+    /// Stops the thread, and reads one last anchor. Returns it with those read since the last call.
     pub(crate) fn stop(&mut self) -> Vec<Anchor> {
         self.stop.store(true, Ordering::Release);
-        // It waits for one reading at most.
+        // This waits for one reading at most.
         let _ = self.thread.take().map(JoinHandle::join);
         let mut anchors = self.next();
         let last = reading();
@@ -81,20 +85,20 @@ impl Clocks {
         anchors
     }
 
-    /// Hits of probes: of each its own ticks and the kernel's time, `CLOCK_MONOTONIC`.
+    /// Compares hits of probes, each with its own ticks and the kernel's time (`CLOCK_MONOTONIC`).
     pub(crate) fn hits(&mut self, hits: Vec<(u64, u64)>) {
         let offset = self.offset;
         self.check.hits(hits.into_iter().map(|(ticks, nanos)| (Ticks(ticks), BootNanos(nanos + offset))));
     }
 
-    /// How well the anchors put both clocks on one line.
+    /// Returns how well the anchors put both clocks on one line.
     pub(crate) fn finish(self) -> Checked {
         self.stop.store(true, Ordering::Release);
         self.check.finish()
     }
 }
 
-/// Reads until it is to stop, or nobody takes it.
+/// Reads until requested to stop, or until the receiver is gone.
 fn read(send: &Sender<Reading>, stop: &AtomicBool) {
     let (mut pause, mut due) = (FIRST, Instant::now() + FIRST);
     loop {
@@ -116,15 +120,15 @@ fn read(send: &Sender<Reading>, stop: &AtomicBool) {
     }
 }
 
-/// Both clocks now.
+/// Reads both clocks now.
 pub fn reading() -> Anchor {
     let tries = [(); TRIES].map(|()| Moment::now(boot_nanos));
     let best = tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best });
     anchor(best.unwrap_or(tries[0]))
 }
 
-/// How far the boot clock is before the monotonic one: the time that the machine slept. Both count alike, so that each try narrows
-/// it further down.
+/// Returns the difference between the boot clock and the monotonic one: the time that the machine
+/// slept. Both run at one rate, so each try narrows it down further.
 fn boot_offset() -> u64 {
     let (mut least, mut most) = (0, u64::MAX);
     for _ in 0..100 {
@@ -157,7 +161,8 @@ mod tests {
         anchors += clocks.stop().len();
         let Checked { between, at_hits, .. } = clocks.finish();
         assert!(anchors >= 6 && at_hits.count() >= 4, "{anchors}, {at_hits:?}");
-        // Both readings of each are in one bracket, on a machine that may do something else meanwhile.
+        // Both readings of each are in one bracket, on a machine that may do something else
+        // meanwhile.
         assert!(at_hits.quantile(0.5) < 1_000_000 && between.quantile(0.5) < 1_000_000, "{at_hits:?} {between:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a capture: what remains of each part is written, and cut where writing failed.
+//! The end of a capture: the rest of each part is written, and cut if writing fails.
 
 use std::fs::File;
 use std::io;
@@ -17,19 +17,19 @@ use super::recording::WAIT;
 use super::rings::Following;
 use super::stored::{Marks, Stored};
 
-/// For how long the disk may take to store what was written, before an end that was asked for is not waited for any more.
+/// Time limit for the disk to store the written bytes, once an end was requested.
 const SYNC: Duration = Duration::from_mins(1);
 
-/// The end of all parts.
+/// Result of ending all parts.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) end: End,
     pub(crate) pressure: Pressure,
     /// Part of the trace that has reached its file.
     pub(crate) marks: Marks,
-    /// When the last poll of the rings began.
+    /// Start of the last poll of the rings.
     pub(crate) reached: BootNanos,
-    /// True while the disk takes what is written.
+    /// True while the disk accepts writes.
     pub(crate) works: bool,
     pub(crate) failed: Option<anyhow::Error>,
 }
@@ -76,7 +76,7 @@ impl Ending {
     pub(crate) fn end_objects(&mut self, objects: Recording) {
         let (written, result) = objects.finish(self.works);
         if !self.works || result.is_err() {
-            // If that fails, too, a line that is not whole remains: it is left out with a note.
+            // If that fails, too, an incomplete line remains: readers leave it out with a note.
             let _ = written.cut();
         }
         self.failed = self.failed.take().or(result.err().map(Into::into));
@@ -85,7 +85,7 @@ impl Ending {
     }
 }
 
-/// Has the reader poll once more, and writes what it has copied, as far as there is room.
+/// Makes the reader poll once more, and writes its copies as far as there is room.
 fn end_rings(
     rings: &mut Following,
     clocks: Option<&mut Clocks>,
@@ -118,7 +118,8 @@ fn end_rings(
     write().err().map(Into::into)
 }
 
-/// Has the disk keep what was written. That can take long for much, and is progress: a signal does not end it at once.
+/// Waits until the disk has stored the files. That can take long for many bytes, and is progress: a
+/// signal does not end it at once.
 pub(crate) fn sync(files: Vec<File>, observer: &Observer) -> io::Result<()> {
     let begun = Instant::now();
     let syncing = std::thread::spawn(move || files.iter().try_for_each(File::sync_data));
@@ -129,8 +130,8 @@ pub(crate) fn sync(files: Vec<File>, observer: &Observer) -> io::Result<()> {
     syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
 }
 
-/// Cuts a file where its last whole chunk ends.
+/// Cuts a file after its last whole chunk.
 pub(crate) fn cut(file: Option<&File>, bytes: u64) {
-    // If that fails, too, the chunk that is not whole is what readers take for the cut.
+    // If that fails, too, readers take the incomplete chunk for the cut.
     let _ = file.map(|file| file.set_len(bytes));
 }

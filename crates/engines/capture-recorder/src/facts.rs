@@ -1,4 +1,4 @@
-//! What a capture states of the machine and of the process, and which of its threads writes which ring.
+//! Facts about the machine and the process for a capture, and the threads that write its rings.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use spdk_trace::Lcore;
 use sys::clock::{boot_nanos, real_nanos};
 use text::printable;
 
-/// What is known before anything is captured.
+/// Gathers the facts known before anything is captured.
 pub fn gather(pid: u32) -> Meta {
     Meta {
         format: FORMAT,
@@ -22,12 +22,12 @@ pub fn gather(pid: u32) -> Meta {
     }
 }
 
-/// This moment.
+/// Returns the current time.
 pub fn now() -> When {
     When { utc: text::utc::text(real_nanos().into()), boot_nanos: boot_nanos() }
 }
 
-/// A moment of the kernel's clock that is not far.
+/// Converts a recent time of the boot clock.
 pub(crate) fn at(boot: BootNanos) -> When {
     let utc = real_nanos().saturating_sub(boot_nanos()).saturating_add(boot.0);
     When { utc: text::utc::text(utc.into()), boot_nanos: boot.0 }
@@ -50,7 +50,7 @@ fn of_machine() -> Machine {
 
 fn of_process(pid: u32) -> Process {
     let mut words = proc::command_line(Pid(pid));
-    // Behind the last word there is a zero, too.
+    // The last word is followed by a zero, too.
     words.pop_if(|word| word.is_empty());
     Process {
         pid,
@@ -62,7 +62,7 @@ fn of_process(pid: u32) -> Process {
     }
 }
 
-/// The process's threads now: of more than a capture describes, the first.
+/// Returns the process's current threads, up to the limit of a capture.
 pub fn of_threads(pid: u32) -> Vec<Thread> {
     proc::threads(Pid(pid)).into_iter().filter_map(|tid| of_thread(pid, tid)).take(MOST_PARTS).collect()
 }
@@ -71,7 +71,7 @@ pub fn of_threads(pid: u32) -> Vec<Thread> {
 fn of_thread(pid: u32, tid: Pid) -> Option<Thread> {
     let folder = proc::task(Pid(pid), tid);
     let Scheduling { affinity, policy, priority } = machine::scheduling(&folder).unwrap_or_default();
-    // Read last: who has a name now has not ended while the rest was read.
+    // The name is read last: if it is there, the thread had not ended during the other reads.
     let name = shown(&proc::name(&folder)?);
     Some(Thread { tid: tid.0, name, affinity, policy: policy.to_owned(), priority })
 }
@@ -80,7 +80,7 @@ fn shown(text: &[u8]) -> String {
     printable::text(text).into_owned()
 }
 
-/// The process's threads now, as the kernel's stream has them.
+/// Returns the process's current threads in the form of the kernel's stream.
 pub fn threads(pid: u32) -> Vec<NamedThread> {
     let since = BootNanos(boot_nanos());
     let named = |tid: Pid| {
@@ -94,14 +94,14 @@ pub fn threads(pid: u32) -> Vec<NamedThread> {
     proc::threads(Pid(pid)).into_iter().filter_map(named).collect()
 }
 
-/// Returns the name of the thread that writes a ring: that which the file states, or else SPDK's name for a reactor (`_reactor_run`,
-/// lib/event/reactor.c).
+/// Returns the name of the thread that writes a ring: the one stated by the file, or else SPDK's
+/// name for a reactor (`_reactor_run`, lib/event/reactor.c).
 pub fn thread_name(lcore: Lcore, stated: &str) -> String {
     if stated.is_empty() { format!("reactor_{lcore}") } else { stated.to_owned() }
 }
 
-/// Which thread writes each ring: the one that has its name; and if none has, the only one that may run on the CPU of the lcore's
-/// number alone.
+/// Finds the thread that writes each ring: the one with its name, or else the only one that may run
+/// on just the CPU with the lcore's number.
 pub fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads: &[Thread]) -> Vec<LcoreThread> {
     let only = |is_it: &dyn Fn(&&Thread) -> bool| {
         let mut found = threads.iter().filter(is_it);
@@ -118,11 +118,11 @@ pub fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads:
         };
         LcoreThread { lcore: lcore.0, name: name.to_owned(), tid, by: by.map(str::to_owned) }
     };
-    // Some eras have a ring for each lcore that there could be.
+    // Some eras have a ring for each possible lcore.
     rings.map(of_ring).filter(|ring| ring.tid.is_some() || !ring.name.is_empty()).collect()
 }
 
-/// For messages: a path.
+/// Formats a path for messages.
 pub fn path(path: &Path) -> String {
     printable::path(path)
 }
@@ -155,7 +155,7 @@ mod tests {
                 (0, Some(1), Some("name"))
             ]
         );
-        // Two of one name can't be distinguished.
+        // Two threads of one name can't be distinguished.
         let twins = [thread(1, "w", "0-1"), thread(2, "w", "0-1")];
         assert_eq!(lcore_threads([(Lcore(0), "w")].into_iter(), &twins)[0].tid, None);
     }

@@ -1,4 +1,4 @@
-//! The folder of a capture: made for it, readable by the user alone, and its files.
+//! The folder of a capture, readable by the user alone, and its files.
 
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,15 +17,15 @@ use text::printable::path as printable;
 use trace_source::captures::META;
 use whole_file::{Access, WholeFile, folder_of, sync_folder};
 
-/// The folder.
+/// Folder of a capture.
 pub struct Folder {
     path: PathBuf,
-    /// What writes `meta.json` beside the capture that goes on.
+    /// Thread that writes `meta.json` during the capture.
     aside: RefCell<Option<JoinHandle<()>>>,
 }
 
 impl Folder {
-    /// Refuses a folder that exists already, before anything is begun.
+    /// Returns an error if the folder exists already. To be called before anything is started.
     pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
         match path {
             Some(path) if path.symlink_metadata().is_ok() => Err(exists(path)),
@@ -33,7 +33,8 @@ impl Folder {
         }
     }
 
-    /// Makes the folder: that of this name, or one for the process. The disk keeps it from now on.
+    /// Creates the folder with this name, or a default one for the process, and has the disk store
+    /// it.
     pub fn create(path: Option<&Path>, pid: u32) -> anyhow::Result<Self> {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         match DirBuilder::new().mode(0o700).create(&path) {
@@ -51,42 +52,43 @@ impl Folder {
         &self.path
     }
 
-    /// Returns the bytes that are free for us where it is, if the file system says so.
+    /// Returns the bytes free for us on its disk; `None` if the file system does not state them.
     pub fn free_bytes(&self) -> Option<u64> {
         free_bytes(&self.path)
     }
 
-    /// Makes a file in it.
+    /// Creates a file in the folder.
     pub fn file(&self, name: &str) -> anyhow::Result<File> {
         let path = self.path.join(name);
         new_file(&path).with_context(|| format!("creating {}", printable(&path)))
     }
 
-    /// Takes room on the disk until the value is dropped, if the file system can.
+    /// Reserves room on the disk until the value is dropped; `None` if the file system can't.
     pub fn reserve(&self, bytes: u64) -> Option<WholeFile> {
         let reserve = WholeFile::create(&self.path.join("reserve"), Access::Owner).ok()?;
         rustix::fs::fallocate(reserve.file(), rustix::fs::FallocateFlags::empty(), 0, bytes).ok()?;
         Some(reserve)
     }
 
-    /// Cuts a file in it to this length.
+    /// Cuts a file in the folder to this length.
     pub fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
         OpenOptions::new().write(true).open(self.path.join(name))?.set_len(bytes)
     }
 
-    /// Has the disk keep which files there are in it.
+    /// Has the disk store the folder's list of files.
     pub fn sync(&self) -> io::Result<()> {
         sync_folder(&self.path)
     }
 
-    /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other, also after a power failure.
+    /// Writes `meta.json`, in place of an existing one. A reader sees one or the other, also after
+    /// a power failure.
     pub fn write_meta(&self, meta: &Meta) -> io::Result<()> {
         self.await_aside();
         WholeFile::write_whole(&self.path.join(META), Access::Owner, meta.to_json()?.as_bytes())
     }
 
-    /// The same while the capture goes on: a disk may need seconds for it, so another thread waits for that. If it fails, the one that
-    /// is there remains.
+    /// Writes `meta.json` during the capture, on another thread, since a disk may need seconds for
+    /// it. If it fails, the existing one remains.
     pub fn write_meta_aside(&self, meta: &Meta) {
         self.await_aside();
         let Ok(text) = meta.to_json() else { return };
@@ -104,8 +106,8 @@ impl Folder {
     }
 }
 
-/// Refuses to begin a capture that has less room than this: returns an error that says what to do. A folder that is missing, or a file
-/// system that states nothing, is no reason.
+/// Returns an error with advice if there is less room than needed for a capture. A missing folder,
+/// or a file system that states nothing, is no error.
 pub fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result<()> {
     let parent = path.map_or(Path::new("."), folder_of);
     match free_bytes(parent) {
@@ -120,7 +122,8 @@ pub fn check_room(path: Option<&Path>, needed: u64, why: &str) -> anyhow::Result
     }
 }
 
-/// Returns the bytes that are free for us on a folder's disk, if the file system says so (`f_bavail`, statvfs(3)).
+/// Returns the bytes free for us on a folder's disk (`f_bavail`, statvfs(3)); `None` if the file
+/// system does not state them.
 fn free_bytes(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(folder).ok().filter(|found| found.f_blocks > 0)?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
@@ -134,18 +137,18 @@ fn exists(path: &Path) -> anyhow::Error {
     usage(format!("{} exists already, and a capture overwrites nothing: give another folder with -o", printable(path)))
 }
 
-/// `NAME-PID-DATE.capture`, of a name that is good for a file.
+/// Returns `NAME-PID-DATE.capture`, with a name that is safe in a file name.
 fn default_name(pid: u32) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     PathBuf::from(format!("{}-{pid}-{now}.capture", process_name(pid)))
 }
 
-/// The name of a process, as it is good for a file.
+/// Returns the name of a process, made safe for a file name.
 pub fn process_name(pid: u32) -> String {
     let name = Stat::read(&proc::folder(Pid(pid))).map(|stat| stat.name).unwrap_or_default();
     let plain = |byte: &u8| if byte.is_ascii_alphanumeric() || b"_-.".contains(byte) { char::from(*byte) } else { '_' };
     let name: String = name.iter().map(plain).collect();
-    // A name that begins with a dash would be taken for an option.
+    // A leading dash would be taken for an option.
     let name = name.trim_start_matches(['-', '.']);
     if name.is_empty() { "process".to_owned() } else { name.to_owned() }
 }

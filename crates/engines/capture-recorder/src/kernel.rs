@@ -1,4 +1,5 @@
-//! The kernel's part of a capture: events of the process's threads, and the names of all that they mention.
+//! The kernel's part of a capture: events of the process's threads, and the names of all threads in
+//! them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,14 +15,14 @@ use super::facts;
 
 /// Time between two readings of the process's threads.
 const ROSTER: Duration = Duration::from_secs(1);
-/// The most names that are remembered as written.
+/// Limit on the names remembered as written.
 const NAMES: usize = 1 << 20;
-/// Bytes that are kept for the heads of chunks, of 8 bytes each.
+/// Bytes reserved for the heads of chunks, of 8 bytes each.
 const HEADS: u64 = 4096;
 
-/// The kernel's events, which are recorded already.
+/// Kernel's events, which are recorded already.
 pub struct Kernel {
-    /// The recorder.
+    /// Recorder.
     pub recorder: Recorder,
 }
 
@@ -32,7 +33,7 @@ impl Kernel {
         Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes).map_err(kernel_events::plain)? })
     }
 
-    /// Begins the file.
+    /// Starts the file.
     pub(crate) fn follow(self, file: File, pid: u32) -> anyhow::Result<Watching> {
         let mut writer = EventsWriter::begin(file).context("writing kernel.events")?;
         writer.started(self.recorder.started()).context("writing kernel.events")?;
@@ -65,40 +66,42 @@ pub(crate) struct Watching {
     later: Vec<Recorded>,
 }
 
-/// What goes to the file.
+/// Output file with its state.
 struct Written {
     writer: EventsWriter<File>,
-    /// The names that were written last.
+    /// Names last written, by thread.
     names: HashMap<Tid, [u8; 16]>,
-    /// Why nothing more is written.
+    /// Error that ended the writing.
     failed: Option<io::Error>,
-    /// How many events there are.
+    /// Number of events.
     events: u64,
-    /// The time of the last one.
+    /// Time of the last event.
     last: BootNanos,
-    /// Part that has reached the file: the time of the last event, the number of events, and bytes.
+    /// Time of the last event that has reached the file.
     flushed: BootNanos,
+    /// Events and bytes that have reached the file.
     stored: (u64, u64),
 }
 
-/// What came of it.
+/// Result of the kernel's part.
 pub(crate) struct Ended {
-    /// Bytes of the file, which end with a chunk, and the events in them.
+    /// Size of the file in bytes, up to the end of a chunk.
     pub(crate) bytes: u64,
+    /// Events in these bytes.
     pub(crate) events: u64,
     pub(crate) totals: anyhow::Result<Totals>,
-    /// Reason for which the last ones could not be written.
+    /// Error that kept the last events from being written.
     pub(crate) failed: Option<io::Error>,
-    /// The last event that was surely written, if others were to follow.
+    /// Time of the last event surely written, if others were to follow.
     pub(crate) until: Option<BootNanos>,
 }
 
 impl Watching {
-    /// Writes what has come, if it has no more bytes than there is room for; waits for more at most this long. Says whether there
-    /// was room.
+    /// Writes the events that have arrived, as far as there is room; waits for more at most
+    /// `at_most`. Returns false if there was not enough room.
     pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
         let mut events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
-        // In the order of time, but for few.
+        // The events are in the order of time, except for a few.
         self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
         self.rest.extend(events.drain(fitted..));
@@ -113,12 +116,12 @@ impl Watching {
         }
     }
 
-    /// Ends the capture at that time, whenever the rest of it is written. It may be put off later.
+    /// Ends the capture at this time, even if the rest is written later. The time may be postponed.
     pub(crate) fn end_at(&mut self, until: BootNanos) {
         self.until = until;
     }
 
-    /// Whether events have come: a process has threads, and each is an event at first.
+    /// Returns true if events have arrived. Each thread of a process yields one at the start.
     pub(crate) fn flows(&self) -> bool {
         self.written.events > 0
     }
@@ -129,12 +132,12 @@ impl Watching {
         self.written.note(|writer| writer.roster(news));
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.written.writer.bytes()
     }
 
-    /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
+    /// Detaches the programs, and writes the rest as far as there is room; nothing if `None`.
     pub(crate) fn finish(self, room: Option<u64>) -> Ended {
         let Self { recorder, mut written, mut rest, until, later, .. } = self;
         let totals = recorder.finish().map_err(kernel_events::plain).map(|(events, totals)| {
@@ -158,7 +161,8 @@ impl Written {
         Self { writer, names, failed: None, events: 0, last: none, flushed: none, stored: (0, 0) }
     }
 
-    /// Writes the first ones, with the names that they mention, as far as there is room. How many these are.
+    /// Writes the first events, with the names that they mention, as far as there is room. Returns
+    /// their number.
     fn write(&mut self, events: &[Recorded], room: u64) -> usize {
         if self.names.len() > NAMES {
             self.names.clear();
@@ -211,7 +215,7 @@ mod tests {
         let recorded = |at: u64| {
             let kind = EventKind::CallExit { tid: Tid(1) };
             let event = KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind };
-            // A new name with each tenth.
+            // Every tenth event has a new name.
             Recorded { event, name: Some((Tid(1), [(at / 10) as u8; 16])) }
         };
         let events: Vec<_> = (0..1000).map(recorded).collect();

@@ -1,7 +1,8 @@
-//! Records a capture: drains the rings of a process's trace, the kernel's events and its objects to disk, until a condition ends it.
+//! Records a capture: drains the rings of a process's trace, the kernel's events and its objects to
+//! disk, until a condition ends it.
 //!
-//! Parts of it serve those who keep the same sources in memory (`watch`): the rings and kernel events of a process, readings of both
-//! clocks, and the description of machine and process.
+//! Parts of it also serve `watch`, which keeps the same sources in memory: the rings and kernel
+//! events of a process, readings of both clocks, and the description of machine and process.
 #![forbid(unsafe_code)]
 
 mod clocks;

@@ -9,21 +9,21 @@ use live_objects::{Opening, PATIENCE, Pointers, Session, attach, find};
 use objects::ObjectSpec;
 use observer::Observer;
 
-/// Bytes of a ring buffer for objects that come and go, some hundred at once, where little memory counts: a process has a ring
-/// buffer's pages twice.
+/// Size of a small ring buffer for objects that come and go, some hundred at once, in bytes. It is
+/// for use where memory is scarce: a process maps a ring buffer's pages twice.
 pub const SMALL_RING: u32 = 1 << 20;
 
-/// The objects of a process, which are being recorded already.
+/// Objects of a process, which are recorded already.
 pub struct Objects {
-    /// The session that finds them.
+    /// Session that finds them.
     pub session: Session,
     observer: Observer,
 }
 
 impl Objects {
-    /// Finds what is there, and attaches to the probes that report what comes and goes.
+    /// Finds the existing objects, and attaches to the probes that report beginnings and ends.
     ///
-    /// `ring_bytes` is the size of the ring buffer for that.
+    /// `ring_bytes` is the size of their ring buffer.
     pub fn start(
         pid: u32,
         specs: &[ObjectSpec],
@@ -54,7 +54,7 @@ impl Objects {
         Ok(Self { session, observer: observer.clone() })
     }
 
-    /// Begins the file.
+    /// Starts the file.
     pub(crate) fn follow(self, file: File) -> Recording {
         Recording { session: self.session, observer: self.observer, written: Written { file, lines: 0, bytes: 0 } }
     }
@@ -67,27 +67,28 @@ pub(crate) struct Recording {
     pub(crate) written: Written,
 }
 
-/// What went to the file.
+/// Output file with its counts.
 pub(crate) struct Written {
     file: File,
     pub(crate) lines: u64,
-    /// Bytes of these lines.
+    /// Size of these lines in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Recording {
-    /// Writes what has come.
+    /// Writes the lines that have arrived.
     pub(crate) fn next(&mut self) -> io::Result<()> {
         let lines = self.session.next(Duration::ZERO);
         self.written.write(&lines)
     }
 
-    /// Ticks that probes passed, and the kernel's time (`CLOCK_MONOTONIC`) of the same hits, since this was called last.
+    /// Takes the ticks that probes passed, with the kernel's time (`CLOCK_MONOTONIC`) of the same
+    /// hits, since the last call.
     pub(crate) fn take_hits(&mut self) -> Vec<(u64, u64)> {
         self.session.take_pairs()
     }
 
-    /// Detaches the probes, and writes what remains.
+    /// Detaches the probes, and writes the remaining lines.
     pub(crate) fn finish(mut self, writes: bool) -> (Written, io::Result<()>) {
         let (rest, totals) = self.session.finish();
         if let Some(Err(error)) = totals {
@@ -110,7 +111,7 @@ impl Written {
         Ok(())
     }
 
-    /// Cuts off what was written of a line, after a failure.
+    /// Cuts off an incomplete line, after a failure.
     pub(crate) fn cut(&self) -> io::Result<()> {
         self.file.set_len(self.bytes)
     }

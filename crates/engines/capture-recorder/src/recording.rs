@@ -1,4 +1,4 @@
-//! A capture that goes on: what comes of all parts is written, until there is a reason to stop.
+//! The capture loop: drains every source to disk until a stop condition.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,50 +25,53 @@ use super::rings::{Following, Rings};
 use super::stored::Marks;
 use super::summary::{self, Result as Came};
 
-/// The longest wait for what comes next.
+/// Limit on one wait for the next batch.
 pub(crate) const WAIT: Duration = Duration::from_millis(20);
-/// Time between two questions whether the process is still there.
+/// Interval between checks whether the process still lives.
 const ALIVE: Duration = Duration::from_millis(100);
-/// Time between the first two readings of its threads while a ring's writer is unknown; it doubles up to [`THREADS_LAST`].
+/// Time between the first two readings of its threads while a ring's writer is unknown; it doubles
+/// up to [`THREADS_LAST`].
 const THREADS: Duration = Duration::from_millis(500);
+/// Limit of that time.
 const THREADS_LAST: Duration = Duration::from_secs(30);
-/// Of `--max-bytes`, this part is kept for what comes at the end.
+/// Divisor of `--max-bytes`: this part is reserved for the end.
 const RESERVED: u64 = 16;
-/// And this part for what comes after the kernel's events: objects, and `meta.json`.
+/// Divisor of `--max-bytes`: this part is reserved for the data after the kernel's events, objects
+/// and `meta.json`.
 const RESERVED_LAST: u64 = 64;
-/// Bytes that are kept free for the last `meta.json` on a full disk.
+/// Bytes reserved for the last `meta.json` on a full disk.
 const ROOM: u64 = 1 << 18;
 
-/// How long it may take until something has come of all parts.
+/// Startup timeout: every source should have delivered by then.
 const FLOWS: Duration = Duration::from_secs(5);
 
-/// What is captured.
+/// Sources of a capture.
 pub struct Parts {
-    /// The rings of its trace.
+    /// Rings of the process's trace.
     pub rings: Option<Rings>,
-    /// The kernel's events.
+    /// Events of the kernel.
     pub kernel: Option<Kernel>,
-    /// The objects of the process.
+    /// Objects of the process.
     pub objects: Option<Objects>,
 }
 
-/// When to stop.
+/// Stop conditions.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Time after which it ends.
+    /// Duration of the capture.
     pub after: Option<Duration>,
-    /// Bytes of all files at which it ends.
+    /// Size limit of all files together, in bytes.
     pub max_bytes: Option<u64>,
 }
 
 impl Limits {
-    /// Bytes of the parts before the end.
+    /// Returns the size limit of the parts before the end, in bytes.
     fn most(self) -> u64 {
         self.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED)
     }
 }
 
-/// Captures until there is a reason to stop, and says what came of it.
+/// Captures until a stop condition, and reports the result.
 pub fn record(
     parts: Parts,
     (folder, mut meta): (&Folder, Meta),
@@ -78,9 +81,9 @@ pub fn record(
     observer: &Observer,
 ) -> anyhow::Result<()> {
     describe(&parts, &mut meta);
-    // First: whatever else is there then, it is a capture.
+    // It is written first, so that an interrupted folder still is a capture.
     folder.write_meta(&meta)?;
-    // Kept until the end, which must be described on a full disk, too.
+    // Held until the end, which must be described on a full disk, too.
     let reserve = folder.reserve(ROOM);
     let mut lcores = Lcores::of(&parts, pid);
     let mut running = Running::begin(parts, folder, pid, place.has_room(), observer)?;
@@ -115,7 +118,7 @@ pub fn record(
     })
 }
 
-/// What is known of the parts before the capture begins.
+/// Describes the parts before the capture starts.
 fn describe(parts: &Parts, meta: &mut Meta) {
     meta.captured =
         Captured { trace: parts.rings.is_some(), kernel: parts.kernel.is_some(), objects: parts.objects.is_some() };
@@ -125,7 +128,8 @@ fn describe(parts: &Parts, meta: &mut Meta) {
     }
 }
 
-/// Rings whose threads may not be there yet: a process that has just been started begins its threads one after the other.
+/// Rings whose threads may not exist yet: a process that has just been started creates its threads
+/// one after the other.
 struct Lcores {
     rings: Vec<(Lcore, String)>,
     pid: u32,
@@ -140,8 +144,8 @@ impl Lcores {
         Self { rings, pid, read: Instant::now(), pause: THREADS }
     }
 
-    /// Reads the process's threads again, if one of the rings that were written has none yet and it is time for that; returns
-    /// whether more is known.
+    /// Reads the process's threads again, if one of the written rings still lacks its thread and
+    /// the pause is over. Returns true if more are known.
     fn refresh(&mut self, wrote: &BTreeSet<Lcore>, meta: &mut Meta) -> bool {
         let is_known = |lcore: &Lcore| meta.lcores.iter().any(|ring| ring.lcore == lcore.0 && ring.tid.is_some());
         if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
@@ -160,7 +164,8 @@ impl Lcores {
     }
 }
 
-/// Replaces `meta.json`. If somebody else has taken the room that was kept for it, the end of the trace's stream makes some.
+/// Replaces `meta.json`. If somebody else has taken the room reserved for it, cuts the end of the
+/// trace's stream to make some.
 fn write_end(folder: &Folder, meta: &mut Meta, marks: &Marks) -> io::Result<()> {
     match folder.write_meta(meta) {
         Err(error) if error.kind() == ErrorKind::StorageFull => {
@@ -181,19 +186,19 @@ fn is_full(error: &anyhow::Error) -> bool {
     error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|error| kinds.contains(&error.kind()))
 }
 
-/// The parts, which are being written.
+/// Parts that are being written.
 struct Running {
     rings: Option<Following>,
     kernel: Option<Watching>,
     objects: Option<Recording>,
-    /// Read if there is a trace: its ticks are put on the kernel's clock.
+    /// Clocks, read if there is a trace: its ticks are put on the kernel's clock.
     clocks: Option<Clocks>,
     observer: Observer,
-    /// Missing as soon as the parts end.
+    /// Progress display; `None` as soon as the parts end.
     progress: Option<Progress>,
-    /// When it is to end.
+    /// End of the capture, if limited.
     until: Option<BootNanos>,
-    /// The files of all parts, to cut both streams where writing failed.
+    /// Files of all parts, to cut both streams if writing fails.
     streams: [Option<File>; 3],
 }
 
@@ -205,7 +210,7 @@ impl Running {
             streams[index] = Some(file.try_clone()?);
             Ok(file)
         };
-        // The kernel's events are there before the first record is, so that none is without.
+        // The kernel's events start before the first record, so that no record lacks them.
         let kernel = parts.kernel.map(|kernel| kernel.follow(open(1, KERNEL)?, pid)).transpose()?;
         let mut clocks = None;
         let rings = parts.rings.map(|rings| {
@@ -231,8 +236,8 @@ impl Running {
         })
     }
 
-    /// Writes until something has come of all parts, or is late: a capture that is killed from then on has both. Says why to stop, if
-    /// there is a reason.
+    /// Writes until every source has delivered, or is late: a capture killed after that has all
+    /// parts. Returns the reason to stop, if there is one.
     fn until_it_flows(&mut self, limits: Limits) -> anyhow::Result<Option<String>> {
         let (started, most) = (Instant::now(), limits.most());
         let flows = |this: &Self| {
@@ -246,21 +251,21 @@ impl Running {
         }
         let nanos = |after: Duration| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         self.until = limits.after.map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
-        // However late this thread comes to its end.
+        // This holds however late this thread gets to its end.
         if let Some((kernel, until)) = self.kernel.as_mut().zip(self.until) {
             kernel.end_at(until);
         }
         Ok(None)
     }
 
-    /// Whether all has come until the time at which it is to end.
+    /// Returns true if everything until the planned end has arrived.
     fn is_over(&self) -> bool {
         let Some(until) = self.until else { return false };
         let has_records = |rings: &Following| rings.is_idle || rings.reached >= until;
         BootNanos(boot_nanos()) >= until && self.rings.as_ref().is_none_or(has_records)
     }
 
-    /// Writes until there is a reason to stop, and says which.
+    /// Writes until there is a reason to stop, and returns it.
     fn until_end(
         &mut self,
         watch: &Watch,
@@ -289,7 +294,7 @@ impl Running {
         }
     }
 
-    /// Writes what came next; says why to stop, if there is a reason.
+    /// Writes the next batch of each part; returns the reason to stop, if there is one.
     fn step(&mut self, most: u64) -> anyhow::Result<Option<String>> {
         let before = self.bytes();
         if let Some(rings) = &mut self.rings {
@@ -325,7 +330,7 @@ impl Running {
         Ok((self.bytes() > most).then(|| LARGE.to_owned()))
     }
 
-    /// Shows for how long it has gone on, and what was captured.
+    /// Shows the elapsed time, and the amount captured.
     fn show(&mut self, limits: Limits) {
         let bytes = self.bytes();
         let Self { progress, rings, .. } = self;
@@ -347,11 +352,13 @@ impl Running {
         rings + kernel + self.objects.as_ref().map_or(0, |objects| objects.written.bytes)
     }
 
-    /// Ends all parts, the trace first: what the kernel did until its last record is wanted. Writes what remains, if that works.
+    /// Ends all parts, the trace first: the kernel's events until its last record are needed.
+    /// Writes the rest, if `works`.
     fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
         drop(self.progress.take());
         let mut ending = Ending { works, ..Ending::default() };
-        // Half of it is for the kernel's events, which come later than the records of the same time.
+        // Half of it is for the kernel's events, which come later than the records of the same
+        // time.
         let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);
         if let Some(rings) = self.rings.take() {
             ending.end_trace(rings, self.streams[0].as_ref(), (self.clocks.as_mut(), room), self.until, &self.observer);
@@ -386,5 +393,5 @@ impl Running {
     }
 }
 
-/// Why it stops at `--max-bytes`.
+/// Reason to stop at `--max-bytes`.
 const LARGE: &str = "--max-bytes is reached";

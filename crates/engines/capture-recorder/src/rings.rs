@@ -1,4 +1,4 @@
-//! The trace of a capture: follows the rings, and writes what comes.
+//! The trace of a capture: follows the rings, and writes their records.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,26 +16,28 @@ use trace_source::{Batch, FileSource, Pressure, Reader, trace_of};
 
 use super::stored::{Marks, Stored};
 
-/// Time between two readings of the owners: records are held back for longer than that when the capture is read.
+/// Time between two readings of the owners: readers of the capture hold records back for longer
+/// than that.
 const OWNERS: Duration = Duration::from_millis(25);
 
-/// How often the trace file is looked for,
+/// Number of attempts to open the trace file.
 const TRIES: usize = 5;
-/// and the time between.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A trace file that can be captured.
+/// Trace file that can be captured.
 pub struct Rings {
-    /// The trace file.
+    /// Path of the trace file.
     pub path: PathBuf,
-    /// The bytes of the file.
+    /// Bytes of the file.
     pub source: FileSource,
-    /// The follower that puts its records in order.
+    /// Follower that puts its records in order.
     pub follower: Follower,
 }
 
 impl Rings {
-    /// The trace file that the process writes. That of one that has just been started may not be whole yet.
+    /// Opens the trace file that the process writes. If the process has just been started, the file
+    /// may be incomplete at first.
     pub fn open(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..TRIES {
             if let Ok(rings) = Self::open_once(pid) {
@@ -54,7 +56,7 @@ impl Rings {
         Ok(Self { path, source, follower })
     }
 
-    /// Begins to follow it.
+    /// Starts to follow it.
     pub(crate) fn follow(self, file: File, is_prompt: bool) -> anyhow::Result<Following> {
         let mut writer = RingsWriter::begin(file).context("writing trace.rings")?;
         let around = Around::begin(&self.source, &self.follower, &mut writer).context("copying the trace's header")?;
@@ -81,7 +83,7 @@ impl Rings {
     }
 }
 
-/// A trace that is being followed.
+/// Trace that is being followed.
 pub(crate) struct Following {
     pub(crate) writer: RingsWriter<File>,
     around: Around,
@@ -89,25 +91,25 @@ pub(crate) struct Following {
     continuation_id: u16,
     lcores: Vec<Lcore>,
     reader: Reader,
-    /// When the reader was started, on the boot clock.
+    /// Start time of the reader, in nanoseconds of the boot clock.
     start: u64,
-    /// When the last poll began that was written; none yet if 0.
+    /// Start of the last poll written; 0 if there is none yet.
     pub(crate) reached: BootNanos,
-    /// Nothing came when it was asked last.
+    /// True if the last call of [`Self::next`] returned nothing.
     pub(crate) is_idle: bool,
     refreshed: Instant,
-    /// Records that were handed to the writer.
+    /// Records passed to the writer.
     pub(crate) records: u64,
-    /// Slots that were lost before these.
+    /// Slots lost before these.
     pub(crate) lost: u64,
-    /// The lcores whose rings were written.
+    /// Lcores whose rings were written.
     pub(crate) wrote: BTreeSet<Lcore>,
-    /// Part of it that has reached the file.
+    /// States that have reached the file.
     marks: Marks,
 }
 
 impl Following {
-    /// What was copied, if it comes in time.
+    /// Returns the next batch, if it arrives in time.
     pub(crate) fn next(&self, at_most: Duration) -> Option<Batch> {
         self.reader.next(at_most)
     }
@@ -130,7 +132,7 @@ impl Following {
         written
     }
 
-    /// Writes which owners have changed, if it is time for that.
+    /// Writes the owners that have changed, if `must` or if it is time for that.
     pub(crate) fn refresh(&mut self, must: bool) -> io::Result<()> {
         if !must && self.refreshed.elapsed() < OWNERS {
             return Ok(());
@@ -143,19 +145,20 @@ impl Following {
         self.writer.anchor(anchor)
     }
 
-    /// Writes what was collected.
+    /// Writes the buffered chunks.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()?;
         self.marks.add(Stored { bytes: self.writer.flushed(), records: self.records, lost: self.lost });
         Ok(())
     }
 
-    /// Has the reader poll once more, and end.
+    /// Makes the reader poll once more, and end.
     pub(crate) fn stop(&self) {
         self.reader.stop();
     }
 
-    /// Ends the reader; returns what has reached the file, and why slots were lost.
+    /// Ends the reader; returns the states that have reached the file, and the reasons for lost
+    /// slots.
     pub(crate) fn finish(self) -> (Marks, Pressure) {
         (self.marks, self.reader.finish())
     }

@@ -1,19 +1,19 @@
-//! How much of a stream has reached its file: what a capture reports is what the disk has.
+//! The part of a stream that has reached its file: a capture reports what the disk has.
 
 use std::collections::VecDeque;
 
-/// A stream at the end of a write that succeeded.
+/// State of a stream after a successful write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// Length of the file.
+    /// Length of the file, in bytes.
     pub(crate) bytes: u64,
     /// Records in it.
     pub(crate) records: u64,
-    /// Slots that are known to be missing between them.
+    /// Slots known to be missing between them.
     pub(crate) lost: u64,
 }
 
-/// The last states of a stream, so that its file can be cut at one of them.
+/// Last states of a stream, so that its file can be cut at one of them.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(VecDeque<Stored>);
 
@@ -27,7 +27,7 @@ impl Marks {
             Some(last) if last.bytes == stored.bytes => *last = stored,
             _ => self.0.push_back(stored),
         }
-        // One from before the kept bytes remains.
+        // One state from before the kept bytes remains.
         while self.0.get(1).is_some_and(|second| second.bytes + KEPT_BYTES <= stored.bytes) {
             self.0.pop_front();
         }
@@ -38,7 +38,8 @@ impl Marks {
         self.0.back().copied().unwrap_or_default()
     }
 
-    /// Returns the last state of a file that was this number of bytes shorter; the first one that is known if it never was.
+    /// Returns the last state in which the file was at least this number of bytes shorter; the
+    /// first known one if there is none.
     pub(crate) fn shorter_by(&self, bytes: u64) -> Stored {
         let most = self.last().bytes.saturating_sub(bytes);
         let found = self.0.iter().rfind(|stored| stored.bytes <= most);
@@ -62,7 +63,7 @@ mod tests {
         assert_eq!((marks.last().records, marks.0.len()), (10, 2));
         assert_eq!(marks.shorter_by(1), at(8));
         assert_eq!(marks.shorter_by(1 << 20), at(8));
-        // States of an earlier time are gone.
+        // Earlier states are gone.
         assert_eq!(marks.shorter_by(5 << 20), at(8));
     }
 }

@@ -1,4 +1,4 @@
-//! What came of a capture, in some lines on standard error.
+//! The result of a capture, in some lines on standard error.
 
 use capture::{End, Meta, clock, join};
 use observer::Observer;
@@ -9,7 +9,7 @@ use trace_source::Pressure;
 use super::folder::Folder;
 use super::stored::Marks;
 
-/// What came of it.
+/// Result of a capture.
 pub(crate) struct Result {
     pub(crate) end: End,
     pub(crate) pressure: Pressure,
@@ -17,7 +17,7 @@ pub(crate) struct Result {
     pub(crate) marks: Marks,
 }
 
-/// Reports it.
+/// Reports the result.
 pub(crate) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folder, observer: &Observer) {
     let Some(end) = &meta.end else { return };
     let mut parts = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
     }
 }
 
-/// `936121 records, none lost`.
+/// Formats counts, such as `936121 records, none lost`.
 pub(crate) fn records(records: u64, slots_lost: u64) -> String {
     let lost = if slots_lost == 0 { "none".to_owned() } else { counted(slots_lost, "slot") };
     format!("{}, {lost} lost", counted(records, "record"))

@@ -1,4 +1,5 @@
-//! What of a live trace's file lies around its rings: written once, and then what changes of it, which are owners.
+//! Parts of a live trace's file around its rings: written once, and then only their changes, which
+//! are owners.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -8,29 +9,31 @@ use spdk_trace::{FileOffset, Follower, ReadAt};
 
 use crate::rings::RingsWriter;
 
-/// Bytes that are read at once.
+/// Size of one read, in bytes.
 const PIECE: usize = 1 << 20;
-/// Blocks of zeros are left out: there is room for thousands of owners, and few of them are there.
+/// Size of a block, in bytes. Blocks of zeros are left out: there is room for thousands of owners,
+/// and few are used.
 const BLOCK: usize = 4096;
 
-/// Bytes of owners that are compared and shared at once, about.
+/// Approximate size of the owners that are compared and shared as one block, in bytes.
 const OWNERS: usize = 1 << 15;
 
-/// The owners of a live trace's file, as they were written last.
+/// Owners of a live trace's file, as last written.
 ///
-/// There is room for thousands (2 MiB and more), and few of them are there or change. Copies share the blocks that have not changed.
+/// There is room for thousands (2 MiB and more), and few are used or change. Copies share the
+/// unchanged blocks.
 #[derive(Clone, Debug)]
 pub struct Around {
     place: Range<u64>,
-    /// Bytes of one owner.
+    /// Size of one owner, in bytes.
     size: usize,
-    /// What of the file lies outside of the rings' slots.
+    /// Parts of the file outside the rings' slots.
     parts: Vec<Range<u64>>,
-    /// Each has the same number of whole owners, but the last one.
+    /// Blocks of owners. Each has the same number of whole owners, except the last.
     blocks: Vec<Arc<[u8]>>,
 }
 
-/// Owners that have changed: where they are, and their bytes.
+/// Changed owners: their offsets and bytes.
 pub(crate) type Changes = Vec<(FileOffset, Box<[u8]>)>;
 
 impl Around {
@@ -50,20 +53,20 @@ impl Around {
         Ok(this)
     }
 
-    /// Writes all that lies outside the rings' slots.
+    /// Writes everything outside the rings' slots.
     pub fn begin<S: ReadAt + ?Sized, W: Write>(
         source: &S,
         follower: &Follower,
         writer: &mut RingsWriter<W>,
     ) -> io::Result<Self> {
-        // The owners are read before the rest: what changes meanwhile is written again.
+        // The owners are read before the rest; changes meanwhile are written again.
         let mut this = Self::read_now(source, follower)?;
         this.head(source, writer)?;
         this.refresh(source, writer)?;
         Ok(this)
     }
 
-    /// Writes all that lies outside the rings' slots, with the owners as they are in `self`.
+    /// Writes everything outside the rings' slots, with the owners as they are in `self`.
     pub(crate) fn write<S: ReadAt + ?Sized, W: Write>(
         &self,
         source: &S,
@@ -71,7 +74,7 @@ impl Around {
     ) -> io::Result<()> {
         let mut ours = self.others(source)?;
         self.head(source, writer)?;
-        // What has changed while the head was read.
+        // Owners that have changed while the head was read.
         for (at, owner) in self.others(source)? {
             if !ours.iter().any(|(known, _)| *known == at) {
                 ours.push((at, owner));
@@ -97,12 +100,12 @@ impl Around {
         Ok(())
     }
 
-    /// Writes which owners have changed since they were written.
+    /// Writes the owners that have changed since they were written.
     pub fn refresh<S: ReadAt + ?Sized, W: Write>(&mut self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
         self.changes(source)?.iter().try_for_each(|(at, owner)| writer.section(*at, owner))
     }
 
-    /// Which owners have changed since they were read last.
+    /// Returns the owners that have changed since they were last read.
     pub(crate) fn changes<S: ReadAt + ?Sized>(&mut self, source: &S) -> io::Result<Changes> {
         let mut changes = Changes::new();
         for index in 0..self.blocks.len() {
@@ -115,7 +118,7 @@ impl Around {
         Ok(changes)
     }
 
-    /// Our owners where the file has others.
+    /// Returns our versions of the owners that differ in the file.
     fn others<S: ReadAt + ?Sized>(&self, source: &S) -> io::Result<Changes> {
         let mut others = Changes::new();
         for (index, block) in self.blocks.iter().enumerate() {
@@ -127,7 +130,7 @@ impl Around {
         Ok(others)
     }
 
-    /// Takes a change over.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, (at, owner): &(FileOffset, Box<[u8]>)) {
         let begin = usize::try_from(at.0.saturating_sub(self.place.start)).unwrap_or(usize::MAX);
         let (index, begin) = (begin / self.block(), begin % self.block());
@@ -139,7 +142,7 @@ impl Around {
         }
     }
 
-    /// Those of the owners `ones` of a block that are others than in `others`.
+    /// Returns the owners in `ones`, a block, that differ from those in `others`.
     fn differing<'a>(
         &self,
         index: usize,
@@ -152,7 +155,7 @@ impl Around {
         differing.map(move |(at, owner)| (FileOffset(begin + (at * size) as u64), owner.into()))
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block, in bytes.
     fn block(&self) -> usize {
         (OWNERS / self.size).max(1) * self.size
     }
@@ -165,7 +168,7 @@ impl Around {
     }
 }
 
-/// Writes the blocks that are not all zeros, those that follow one another at once.
+/// Writes the blocks that are not all zeros, adjacent ones together.
 fn write_blocks<W: Write>(len: u64, at: u64, bytes: &[u8], writer: &mut RingsWriter<W>) -> io::Result<()> {
     let has_some = |block: &[u8]| block.iter().any(|&byte| byte != 0);
     let mut begin = 0;
@@ -179,7 +182,7 @@ fn write_blocks<W: Write>(len: u64, at: u64, bytes: &[u8], writer: &mut RingsWri
     Ok(())
 }
 
-/// The bytes from there on, fewer if the file ends before.
+/// Reads up to `size` bytes from this offset, fewer at the end of the file.
 fn read<S: ReadAt + ?Sized>(source: &S, at: u64, size: usize) -> io::Result<Vec<u8>> {
     let (mut bytes, mut done) = (vec![0; size], 0);
     while done < size {

@@ -1,7 +1,8 @@
-//! The framing of both streams: a file begins with 8 bytes that say what it is, and chunks follow.
+//! The framing of both streams: a file begins with 8 bytes that identify it, and chunks follow.
 //!
-//! A chunk is its kind (u32) and the length of its payload in bytes (u32), the payload, and zeros up to a multiple of 8 bytes.
-//! All numbers are little-endian. A chunk that the file does not hold wholly is where the capture was cut.
+//! A chunk consists of its kind (u32), the length of its payload in bytes (u32), the payload, and
+//! zeros up to a multiple of 8 bytes. All numbers are little-endian. A chunk that is not wholly in
+//! the file marks the place where the capture was cut.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -10,47 +11,47 @@ use spdk_trace::{FileOffset, ReadAt, StreamEnd};
 
 /// Bytes before a chunk's payload.
 pub const CHUNK_HEAD: usize = 8;
-/// The longest payload in bytes: a reader keeps one chunk at once.
+/// Limit on a payload, in bytes: a reader keeps one chunk at a time.
 pub const MAX_PAYLOAD: usize = 1 << 24;
-/// Bytes that are collected before they are written.
+/// Number of buffered bytes that triggers a write.
 const ENOUGH: usize = 1 << 18;
 
-/// Bytes that say what a file is; the last one is the version of its format.
+/// Bytes that identify a file; the last one is the version of its format.
 type Magic = [u8; 8];
 
-/// What distinguishes one stream from another: its file, and its kinds of chunks.
+/// One of the two streams, with its file and its kinds of chunks.
 pub trait Stream {
-    /// The kinds of its chunks.
+    /// Kinds of its chunks.
     type Kind: Copy + 'static;
-    /// The file's name in the folder of a capture.
+    /// File name in the folder of a capture.
     const FILE: &'static str;
-    /// The first bytes of the file.
+    /// First bytes of the file.
     const MAGIC: Magic;
-    /// All of these kinds. A reader rejects others: a new one makes a new version of the format.
+    /// All kinds. A reader rejects others, so a new kind needs a new version of the format.
     const KINDS: &'static [Self::Kind];
-    /// The number that the file has for a kind.
+    /// Returns the number of a kind in the file.
     fn number(kind: Self::Kind) -> u32;
 }
 
-/// Writes a stream: a chunk is appended, and written with others.
+/// Buffered writer of a stream of chunks.
 #[derive(Debug)]
 pub struct StreamWriter<W, S> {
     out: W,
     buffer: Vec<u8>,
-    /// Bytes that were written, up to the end of a chunk.
+    /// Bytes written, up to the end of a chunk.
     flushed: u64,
     stream: PhantomData<S>,
 }
 
 impl<W: Write, S: Stream> StreamWriter<W, S> {
-    /// Begins the file.
+    /// Starts the file.
     pub fn begin(out: W) -> io::Result<Self> {
         let mut this = Self { out, buffer: S::MAGIC.to_vec(), flushed: 0, stream: PhantomData };
         this.flush()?;
         Ok(this)
     }
 
-    /// Makes chunks that go into a file later: [`Self::made`].
+    /// Creates a writer for chunks that go into a file later: [`Self::made`].
     pub(crate) fn detached(out: W) -> Self {
         Self { out, buffer: Vec::new(), flushed: 0, stream: PhantomData }
     }
@@ -63,13 +64,13 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
         Ok(())
     }
 
-    /// Writes what was collected, and gives back what it was written to.
+    /// Writes the buffered bytes, and returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         Ok(self.out)
     }
 
-    /// Appends a chunk whose payload is these parts, [`MAX_PAYLOAD`] bytes at most.
+    /// Appends a chunk with these parts as payload, [`MAX_PAYLOAD`] bytes at most.
     pub(crate) fn chunk(&mut self, kind: S::Kind, parts: &[&[u8]]) -> io::Result<()> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let stated = u32::try_from(length).ok().filter(|_| length <= MAX_PAYLOAD);
@@ -83,7 +84,7 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
         if self.buffer.len() >= ENOUGH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what was collected.
+    /// Writes the buffered bytes.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(&self.buffer)?;
         self.flushed += self.buffer.len() as u64;
@@ -91,12 +92,13 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
         Ok(())
     }
 
-    /// Bytes of the file, with those that were not written yet.
+    /// Returns the size of the file in bytes, with the buffered ones.
     pub fn bytes(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// Bytes that are surely written, up to the end of a chunk: where to cut the file if writing more of it failed.
+    /// Returns the number of bytes surely written, up to the end of a chunk. The file can be cut
+    /// there if a later write failed.
     pub fn flushed(&self) -> u64 {
         self.flushed
     }
@@ -106,24 +108,24 @@ fn padding(length: usize) -> usize {
     length.next_multiple_of(8) - length
 }
 
-/// A chunk's place.
+/// Position of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk<K> {
     pub(crate) kind: K,
-    /// Where it begins.
+    /// Offset of its start.
     pub(crate) at: FileOffset,
-    /// Bytes of its payload.
+    /// Size of its payload, in bytes.
     pub(crate) length: usize,
 }
 
 impl<K> Chunk<K> {
-    /// That it is not what it should be.
+    /// Returns an error that says what is wrong with this chunk.
     pub(crate) fn broken(&self, what: &'static str) -> StreamEnd {
         StreamEnd::Broken { at: self.at, what }
     }
 }
 
-/// Walks through the chunks of a file.
+/// Reader of the chunks of a file.
 pub(crate) struct Chunks<'a, S> {
     source: &'a dyn ReadAt,
     at: u64,
@@ -133,12 +135,13 @@ pub(crate) struct Chunks<'a, S> {
 }
 
 impl<'a, S: Stream> Chunks<'a, S> {
-    /// Those behind a file's first bytes.
+    /// Creates a reader that starts after the file's first bytes.
     pub(crate) fn new(source: &'a dyn ReadAt) -> Self {
         Self { source, at: size_of::<Magic>() as u64, len: source.len(), ended: false, stream: PhantomData }
     }
 
-    /// Hands each chunk to `take`, up to the first error: that is returned if the file does not just end, or is none of this stream.
+    /// Passes each chunk to `take`, up to the first error. Returns that error; `None` if the file
+    /// ends regularly.
     pub(crate) fn each(
         source: &'a dyn ReadAt,
         mut take: impl FnMut(&Self, Chunk<S::Kind>) -> Result<(), StreamEnd>,
@@ -155,7 +158,7 @@ impl<'a, S: Stream> Chunks<'a, S> {
         None
     }
 
-    /// The next one. `None` at the end of the file and after an error.
+    /// Reads the next chunk. `None` at the end of the file and after an error.
     pub(crate) fn next(&mut self) -> Option<Result<Chunk<S::Kind>, StreamEnd>> {
         if self.ended || self.at >= self.len {
             return None;
@@ -185,7 +188,7 @@ impl<'a, S: Stream> Chunks<'a, S> {
         Ok(Chunk { kind, at, length })
     }
 
-    /// The first bytes of a chunk's payload, all of it if it is shorter.
+    /// Reads the payload of a chunk, at most the first `at_most` bytes.
     pub(crate) fn payload(&self, chunk: Chunk<S::Kind>, at_most: usize) -> Result<Vec<u8>, StreamEnd> {
         let mut payload = vec![0; chunk.length.min(at_most)];
         fill(self.source, &mut payload, chunk.at.0 + CHUNK_HEAD as u64, chunk.at)?;
@@ -193,7 +196,7 @@ impl<'a, S: Stream> Chunks<'a, S> {
     }
 }
 
-/// Whether a file is that of this stream.
+/// Checks that a file is that of this stream.
 pub(crate) fn check_magic<S: Stream>(source: &dyn ReadAt) -> Result<(), StreamEnd> {
     let at = FileOffset(0);
     let mut found = Magic::default();
@@ -201,7 +204,7 @@ pub(crate) fn check_magic<S: Stream>(source: &dyn ReadAt) -> Result<(), StreamEn
     if found == S::MAGIC { Ok(()) } else { Err(StreamEnd::Broken { at, what: "it is no such file of this version" }) }
 }
 
-/// Reads the bytes from there on; the chunk that they are of begins at `chunk`.
+/// Reads the bytes at `offset`, which belong to the chunk that begins at `chunk`.
 fn fill(source: &dyn ReadAt, mut buf: &mut [u8], mut offset: u64, chunk: FileOffset) -> Result<(), StreamEnd> {
     while !buf.is_empty() {
         let n = source.read_at(buf, offset).map_err(|source| StreamEnd::Failed { at: chunk, source })?;
@@ -214,12 +217,12 @@ fn fill(source: &dyn ReadAt, mut buf: &mut [u8], mut offset: u64, chunk: FileOff
     Ok(())
 }
 
-/// A number of 4 bytes; 0 if it is not there.
+/// Returns the 4-byte number at this offset; 0 if the bytes are too short.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
-/// A number of 8 bytes; 0 if it is not there.
+/// Returns the 8-byte number at this offset; 0 if the bytes are too short.
 pub(crate) fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }

@@ -1,55 +1,55 @@
-//! Why a capture can't be read at all.
+//! Errors of captures that can't be read.
 
 use scene::ClockError;
 
 use crate::meta::{FORMAT, MAX_META};
 
-/// Why a capture can't be read, or a part of it. What is cut short or damaged behind its beginning is no error: it is read as far
-/// as it goes.
+/// Reason why a capture or a part of it can't be read. A part that is cut or damaged after its
+/// beginning is no error: it is read as far as it goes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// `meta.json` can't be read.
+    /// Unreadable `meta.json`.
     #[error("reading meta.json failed")]
     ReadMeta {
-        /// The operating system's reason.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// `meta.json` is larger than any.
+    /// `meta.json` above the size limit.
     #[error("meta.json has {len} bytes, and that of a capture has {MAX_META} at most")]
     LargeMeta {
-        /// Its length.
+        /// Size in bytes.
         len: u64,
     },
-    /// `meta.json` is not what it should be.
+    /// Malformed `meta.json`.
     #[error("meta.json is not that of a capture")]
     Meta(#[from] serde_json::Error),
-    /// A later format.
+    /// Later format.
     #[error("the capture has the format {format}, and this dptrace reads up to {FORMAT}: use a newer one")]
     Format {
-        /// As it is stated.
+        /// Format stated in the file.
         format: u32,
     },
-    /// A part that is no such part.
+    /// Unusable part.
     #[error("{file} can't be read: {why}")]
     Part {
-        /// Its file.
+        /// File of the part.
         file: &'static str,
-        /// What is wrong with it, and where.
+        /// Description of the problem, with its place.
         why: String,
     },
-    /// The capture has no such part.
+    /// Missing part.
     #[error("the capture has no {file}{}", why.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     NoPart {
-        /// The file that is missing.
+        /// Name of the missing file.
         file: &'static str,
-        /// Why it was not captured, if that is known.
+        /// Reason why it was not captured, if known.
         why: Option<String>,
     },
-    /// The header of the trace file is not what it should be.
+    /// Malformed header of the trace file.
     #[error("trace.rings has no trace")]
     Trace(#[from] spdk_trace::Error),
-    /// Ticks and nanoseconds can't be compared.
+    /// Readings of ticks and nanoseconds that make no clock.
     #[error("the readings of both clocks in trace.rings make no clock")]
     Clock(#[from] ClockError),
 }

@@ -1,6 +1,7 @@
 //! The kernel's stream: events of a process's threads and their CPUs, and the names of threads.
 //!
-//! An event is 32 bytes: its time (u64, nanoseconds since boot), a detail (u64), the CPU, the kind, and two thread ids (u32 each).
+//! An event has 32 bytes: its time (u64, nanoseconds since boot), a detail (u64), the CPU, the
+//! kind, and two thread ids (u32 each).
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use spdk_trace::{ReadAt, StreamEnd};
 
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic, long, word};
 
-/// The stream of the kernel's events, `kernel.events`.
+/// Stream of the kernel's events, `kernel.events`.
 #[derive(Debug)]
 pub struct Events;
 
@@ -18,11 +19,12 @@ pub struct Events;
 pub enum EventsKind {
     /// Events.
     Events = 1,
-    /// Names of threads: since when (u64), thread id (u32), 0 (u32), 16 bytes that end with the first 0.
+    /// Names of threads: start of the name's validity (u64), thread id (u32), 0 (u32), 16 bytes
+    /// that end with the first 0.
     Names,
-    /// The same of threads of the process.
+    /// Names of threads of the process, in the same form.
     Roster,
-    /// From when on nothing is missing (u64).
+    /// Time from which nothing is missing (u64).
     Started,
 }
 
@@ -52,61 +54,63 @@ mod event {
     pub(super) const UNSEEN: u32 = 10;
     pub(super) const INSIDE: u32 = 11;
 
-    /// Why a thread leaves its CPU: the detail of a switch, and of a thread that was found off its CPU.
+    /// Reasons why a thread leaves its CPU: the detail of a switch, and of a thread that was found
+    /// off its CPU.
     pub(super) const PREEMPTED: u64 = 1;
     pub(super) const BLOCKED: u64 = 2;
     pub(super) const STOPPED: u64 = 3;
     pub(super) const ENDED: u64 = 4;
 
-    /// Kinds of [`Inside`]: the detail of a thread that is.
+    /// Kinds of [`Inside`]: the detail of a thread found in one.
     pub(super) const IN_CALL: u64 = 1;
     pub(super) const IN_INTERRUPT: u64 = 2;
 
-    /// What interrupts: the upper half of the detail; the lower one is the interrupt's number.
+    /// Classes of interrupts: the upper half of the detail. The lower half is the interrupt's
+    /// number.
     pub(super) const HARD: u64 = 1 << 32;
     pub(super) const SOFT: u64 = 2 << 32;
     pub(super) const TICK: u64 = 3 << 32;
     pub(super) const CALL: u64 = 4 << 32;
 }
 
-/// Bytes of an event in the stream, and of a name.
+/// Size of an event in the stream, and of a name, in bytes.
 pub const EVENT_BYTES: u64 = ENTRY as u64;
-/// The same.
+/// Size of an event or a name as a `usize`.
 const ENTRY: usize = 32;
-/// Events and names that are written as one chunk.
+/// Number of events or names written as one chunk.
 const AT_ONCE: usize = 32_768;
 
-/// A thread and its name.
+/// Thread and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedThread {
-    /// From when on it has this name, as far as that is known.
+    /// Start of the name's validity, as far as known.
     pub since: BootNanos,
-    /// Which.
+    /// Thread id.
     pub tid: Tid,
-    /// At most 15 bytes, which end with the first 0, as the thread's owner chose them.
+    /// Name of at most 15 bytes, which ends with the first 0, as the thread's owner chose it.
     pub name: [u8; 16],
 }
 
-/// Writes the kernel's stream.
+/// Writer of the kernel's stream.
 pub type EventsWriter<W> = StreamWriter<W, Events>;
 
 impl<W: Write> EventsWriter<W> {
-    /// From when on nothing is missing but what events report as lost.
+    /// Writes the time from which nothing is missing except events reported as lost.
     pub fn started(&mut self, at: BootNanos) -> io::Result<()> {
         self.chunk(EventsKind::Started, &[&at.0.to_le_bytes()])
     }
 
-    /// Events, in the order of time.
+    /// Writes events, in the order of time.
     pub fn events(&mut self, events: impl IntoIterator<Item = KernelEvent>) -> io::Result<()> {
         self.entries(EventsKind::Events, events.into_iter().map(|event| encode(&event)))
     }
 
-    /// Names of threads, whichever process they are of.
+    /// Writes names of threads of any process.
     pub fn names(&mut self, names: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
         self.entries(EventsKind::Names, names.into_iter().map(|thread| encode_name(&thread)))
     }
 
-    /// Threads of the process.
+    /// Writes threads of the process.
     pub fn roster(&mut self, threads: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
         self.entries(EventsKind::Roster, threads.into_iter().map(|thread| encode_name(&thread)))
     }
@@ -124,10 +128,11 @@ impl<W: Write> EventsWriter<W> {
     }
 }
 
-/// Events of a stream, in its order. The last item is an error if the stream does not just end.
+/// Events of a stream, in its order. The last item is an error if the stream does not end
+/// regularly.
 pub struct KernelEvents<'a> {
     chunks: Chunks<'a, Events>,
-    /// Those of the chunk that was read last.
+    /// Remaining events of the current chunk.
     read: std::vec::IntoIter<KernelEvent>,
     ended: bool,
 }
@@ -137,7 +142,7 @@ impl<'a> KernelEvents<'a> {
         Self { chunks: Chunks::new(source), read: Vec::new().into_iter(), ended: false }
     }
 
-    /// Those of the next chunk that has some.
+    /// Reads the events of the next chunk that has any.
     fn chunk(&mut self) -> Option<Result<Vec<KernelEvent>, StreamEnd>> {
         loop {
             let events = self.chunks.next()?.and_then(|chunk| {
@@ -183,24 +188,24 @@ impl Iterator for KernelEvents<'_> {
     }
 }
 
-/// The most names of threads that are kept, those of the process and others together: 16 MiB.
+/// Limit on the names of threads, of the process and others together: 16 MiB.
 pub(crate) const MOST_NAMES: usize = 1 << 19;
-/// The most threads of the process.
+/// Limit on the threads of the process.
 pub(crate) const MOST_THREADS: usize = 1 << 16;
 
-/// What one pass over the stream finds, but for its events.
+/// Result of one pass over the stream, without its events.
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
-    /// Whether the file is such a stream, however damaged.
+    /// True if the file is such a stream, even a damaged one.
     pub(crate) is_stream: bool,
     pub(crate) started: Option<BootNanos>,
     pub(crate) names: Vec<NamedThread>,
     pub(crate) roster: Vec<NamedThread>,
-    /// Names that were left out because there are too many.
+    /// Number of names left out because there are too many.
     pub(crate) left_out: u64,
-    /// The time of the last event, or one that is hardly before it.
+    /// Time of the last chunk's first event, shortly before the last event.
     pub(crate) last: Option<BootNanos>,
-    /// How many events there are.
+    /// Number of events.
     pub(crate) events: u64,
     pub(crate) end: Option<StreamEnd>,
 }
@@ -215,7 +220,7 @@ impl Roll {
     fn take(&mut self, chunks: &Chunks<'_, Events>, chunk: Chunk<EventsKind>) -> Result<(), StreamEnd> {
         match chunk.kind {
             EventsKind::Events => {
-                // The first one of each chunk is enough to know how far it goes.
+                // The first event of each chunk is enough to know how far it goes.
                 let first = BootNanos(long(&chunks.payload(chunk, 8)?, 0));
                 self.last = self.last.max(Some(first));
                 self.events += (chunk.length / ENTRY) as u64;
@@ -236,7 +241,7 @@ impl Roll {
     }
 }
 
-/// Keeps names as long as there are not too many; how many were left out.
+/// Keeps names up to the limit; returns the number left out.
 fn keep(names: &mut Vec<NamedThread>, entries: &[u8], most: usize) -> u64 {
     let all = entries.len() / ENTRY;
     let room = most.saturating_sub(names.len()).min(all);
@@ -261,7 +266,7 @@ fn encode(event: &KernelEvent) -> [u8; ENTRY] {
         EventKind::End { tid, interrupt } => (event::END, interrupt_number(interrupt), tid.0, 0),
         EventKind::CallEnter { tid, number } => (event::CALL_ENTER, number.into(), tid.0, 0),
         EventKind::CallExit { tid } => (event::CALL_EXIT, 0, tid.0, 0),
-        // A count of 64 bits in the place of both threads.
+        // A 64-bit count takes the place of both thread ids.
         EventKind::Lost { since, count } => (event::LOST, since.0, count as u32, (count >> 32) as u32),
         EventKind::Unseen { tid, since } => (event::UNSEEN, since.0, tid.0, 0),
         EventKind::Inside { tid, what: Inside::Call } => (event::INSIDE, event::IN_CALL, tid.0, 0),
@@ -308,7 +313,7 @@ fn inside(number: u64) -> Option<Inside> {
     }
 }
 
-/// 0 for a thread that runs.
+/// Encodes the reason; 0 for a thread that runs.
 fn leaves_number(leaves: Option<Leaves>) -> u64 {
     match leaves {
         None => 0,

@@ -1,7 +1,9 @@
-//! `meta.json`: what machine and process a capture is of, what was captured, and once it has ended, what came of it.
+//! `meta.json`: the machine and process of a capture, its parts, and once it has ended, its
+//! results.
 //!
-//! It is written when the capture begins, and replaced when it ends: one that was cut short has no `end`. Members that a reader
-//! does not know are ignored; a change that makes old readers wrong gets another `format`.
+//! It is written when the capture begins, and replaced when it ends; a capture that was cut short
+//! has no `end`. Readers ignore unknown members. A change that makes old readers wrong gets another
+//! `format`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,112 +15,114 @@ use serde::{Deserialize, Deserializer, Serialize};
 use spdk_trace::Trace;
 use stats::Histogram;
 
-/// The format of captures that this version writes.
+/// Format of captures that this version writes.
 pub const FORMAT: u32 = 1;
-/// The most bytes of the file.
+/// Size limit of the file, in bytes.
 pub const MAX_META: u64 = 1 << 23;
-/// The most threads, rings and other parts of each list that a reader keeps, and a writer should write.
+/// Limit on the threads, rings and other parts of each list that a reader keeps, and a writer
+/// should write.
 pub const MOST_PARTS: usize = 1 << 14;
 
-/// All of it. What is not known is 0, empty or missing. Texts of others are escaped, as dptrace prints them.
+/// Content of `meta.json`. Unknown values are 0, empty or missing. Foreign texts are escaped, as
+/// dptrace prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
-    /// [`FORMAT`].
+    /// Format version, [`FORMAT`].
     pub format: u32,
-    /// The version of dptrace.
+    /// Version of dptrace.
     pub dptrace: String,
-    /// When it began.
+    /// Start of the capture.
     pub begin: When,
-    /// The machine.
+    /// Machine.
     pub machine: Machine,
-    /// The process.
+    /// Process.
     pub process: Process,
-    /// What is being captured.
+    /// Captured parts.
     pub captured: Captured,
-    /// Why the other parts are not: by the part's name in [`Captured`].
+    /// Reasons why the other parts are missing, by the part's name in [`Captured`].
     pub missing: BTreeMap<String, String>,
-    /// Which thread writes each ring.
+    /// Threads that write the rings.
     #[serde(deserialize_with = "first_parts")]
     pub lcores: Vec<LcoreThread>,
-    /// What came of it; missing in a capture that was cut short.
+    /// Results; missing in a capture that was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
 }
 
-/// A moment.
+/// Moment in time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct When {
-    /// In UTC, as of RFC 3339.
+    /// UTC time in the form of RFC 3339.
     pub utc: String,
-    /// Nanoseconds of `CLOCK_BOOTTIME`, as events have them.
+    /// Nanoseconds of `CLOCK_BOOTTIME`, the clock of events.
     pub boot_nanos: u64,
 }
 
-/// A machine and its settings.
+/// Machine and its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// Its name.
+    /// Host name.
     pub hostname: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// The architecture, as Rust names it.
+    /// Architecture, by its name in Rust.
     pub arch: String,
-    /// CPUs that are online, as the kernel lists them: `0-3,8`.
+    /// Online CPUs, in the kernel's list format: `0-3,8`.
     pub cpus_online: String,
     /// CPUs without load balancing (`isolcpus=`).
     pub cpus_isolated: String,
     /// CPUs without a timer tick while one task runs (`nohz_full=`).
     pub cpus_nohz_full: String,
-    /// The frequency governors in use.
+    /// Frequency governors in use.
     #[serde(deserialize_with = "first_parts")]
     pub governors: Vec<String>,
-    /// The kernel's command line.
+    /// Command line of the kernel.
     pub kernel_command_line: String,
-    /// The clock source.
+    /// Clock source.
     pub clock_source: String,
 }
 
-/// A process.
+/// Process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// When it was started, in clock ticks since boot: with the number this distinguishes it from others.
+    /// Start time, in clock ticks since boot; with the id it identifies the process.
     pub start: u64,
-    /// The path of its program.
+    /// Path of its program.
     pub program: String,
-    /// What it was started with.
+    /// Command line.
     #[serde(deserialize_with = "first_parts")]
     pub command_line: Vec<String>,
-    /// Its threads when the capture began.
+    /// Threads at the start of the capture.
     #[serde(deserialize_with = "first_parts")]
     pub threads: Vec<Thread>,
-    /// The path of its trace file.
+    /// Path of its trace file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_file: Option<String>,
 }
 
-/// A thread.
+/// Thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Thread {
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its name.
+    /// Thread name.
     pub name: String,
-    /// The CPUs on which it may run, as the kernel lists them.
+    /// CPUs on which it may run, in the kernel's list format.
     pub affinity: String,
-    /// The scheduling policy: `SCHED_OTHER`, `SCHED_FIFO`, ...
+    /// Scheduling policy: `SCHED_OTHER`, `SCHED_FIFO`, ...
     pub policy: String,
-    /// The priority of a real-time policy; 0 otherwise.
+    /// Priority of a real-time policy; 0 otherwise.
     pub priority: u32,
 }
 
-/// Which parts a capture has.
+/// Presence of each part of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Captured {
@@ -130,111 +134,111 @@ pub struct Captured {
     pub objects: bool,
 }
 
-/// The thread that writes an lcore's ring.
+/// Thread that writes an lcore's ring.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LcoreThread {
-    /// The lcore.
+    /// Lcore.
     pub lcore: u16,
-    /// The thread's name in the trace file; empty if the file has none.
+    /// Name of the thread in the trace file; empty if the file has none.
     pub name: String,
-    /// Its number, if it was found.
+    /// Thread id, if it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
-    /// By what: `name` or `affinity`.
+    /// Means by which it was found: `name` or `affinity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// What came of a capture.
+/// Results of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// When.
+    /// End of the capture.
     pub at: When,
-    /// Why it ended then.
+    /// Reason for the end.
     pub why: String,
-    /// Records of the trace, with those that were in the rings when it began.
+    /// Records of the trace, with those that were in the rings at the start.
     pub records: u64,
-    /// Slots of the rings that were overwritten before they were copied.
+    /// Slots of the rings overwritten before they were copied.
     pub slots_lost: u64,
-    /// Events of the kernel that were written.
+    /// Events of the kernel written.
     pub events: u64,
-    /// The time of the last event that was surely written, in nanoseconds since boot, if there was no room for those after it:
-    /// `--max-bytes`, or a full disk. Nothing is known of what came then.
+    /// Time of the last event surely written, in nanoseconds since boot, if there was no room for
+    /// later ones: `--max-bytes`, or a full disk. Nothing is known of the time after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events_until_boot_nanos: Option<u64>,
-    /// Events that were lost: each loss is an event, too.
+    /// Events lost: each loss is an event, too.
     pub events_lost: u64,
-    /// How often the kernel did not run a program, because one was running on that CPU already.
+    /// Runs of a program that the kernel skipped, because one was running on that CPU already.
     pub events_skipped: u64,
-    /// Events that came too late for the order of time, and stand behind later ones.
+    /// Events that came too late for the order of time, and are placed after later ones.
     pub events_late: u64,
     /// Lines of `objects.txt`.
     pub object_lines: u64,
-    /// Bytes of all files but this one.
+    /// Size of all files except this one, in bytes.
     pub bytes: u64,
-    /// How far the clock that puts ticks and the kernel's nanoseconds on one line is off.
+    /// Error of the clock that puts ticks and the kernel's nanoseconds on one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockOff>,
-    /// How far it is from the kernel's time at hits of probes that pass their ticks.
+    /// Difference to the kernel's time at hits of probes that pass their ticks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join: Option<JoinError>,
-    /// The same of the fastest hits only.
+    /// Difference at the fastest hits only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_fastest: Option<FastestHits>,
 }
 
-/// How far the clock is from readings of both clocks that lie between its anchors and are no part of it, in nanoseconds without the
-/// sign, to less than 1 %.
+/// Error of the clock at readings of both clocks between its anchors that are no part of it:
+/// absolute values in nanoseconds, to less than 1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockOff {
-    /// Readings that were compared.
+    /// Number of readings compared.
     pub readings: u64,
-    /// Half of them were at most so far off.
+    /// Median error.
     pub p50: u64,
-    /// 99 of 100 were.
+    /// 99th percentile of the error.
     pub p99: u64,
-    /// All were.
+    /// Maximum error.
     pub max: u64,
 }
 
-/// The difference between a probe's own ticks, put on the kernel's clock, and the kernel's time at the same hit, in nanoseconds
-/// without its sign, to less than 1 %. The probe takes its ticks before its program runs: the trap is part of the difference, and what
-/// interrupts the thread there.
+/// Difference between a probe's own ticks, put on the kernel's clock, and the kernel's time at the
+/// same hit: absolute values in nanoseconds, to less than 1 %. The probe takes its ticks before its
+/// program runs, so the difference includes the trap and any interrupts of the thread there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinError {
-    /// Hits that were measured.
+    /// Number of hits measured.
     pub hits: u64,
-    /// Half of them were at most so far off.
+    /// Median difference.
     pub p50: u64,
-    /// 99 of 100 were.
+    /// 99th percentile of the difference.
     pub p99: u64,
-    /// All were.
+    /// Maximum difference.
     pub max: u64,
 }
 
-/// The fastest hit of each time between two anchors, if that has 8 hits at least: how far it is above the least of all of them, in
-/// nanoseconds to less than 1 %.
+/// Excess of the fastest hit between each two anchors, if there are at least 8 hits, over the
+/// minimum of all: in nanoseconds, to less than 1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FastestHits {
-    /// Times that were measured.
+    /// Number of intervals measured.
     pub intervals: u64,
-    /// The least difference, with its sign: about the cost of the trap.
+    /// Minimum difference, with its sign: about the cost of the trap.
     pub least: i64,
-    /// Half of them were at most so far above it.
+    /// Median excess.
     pub p50: u64,
-    /// 99 of 100 were.
+    /// 99th percentile of the excess.
     pub p99: u64,
-    /// All were.
+    /// Maximum excess.
     pub max: u64,
 }
 
 impl End {
-    /// States what was measured of the clock.
+    /// Stores the measured errors of the clock.
     pub fn state_clock(&mut self, checked: &Checked) {
         let Checked { between, at_hits, fastest, least } = checked;
         let has = |lengths: &Histogram| lengths.count() > 0;
@@ -261,7 +265,7 @@ impl End {
     }
 }
 
-/// A list, the first [`MOST_PARTS`] of it: what is behind these is passed over.
+/// Deserializes the first [`MOST_PARTS`] of a list, and skips the rest.
 fn first_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -289,9 +293,10 @@ where
     deserializer.deserialize_seq(Parts(PhantomData))
 }
 
-/// How many parts of lists a reader of this text leaves out: those behind the first [`MOST_PARTS`] of each.
+/// Returns the number of list parts that a reader of this text leaves out: those after the first
+/// [`MOST_PARTS`] of each list.
 pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
-    /// The lists of [`Meta`], counted.
+    /// Lengths of the lists of [`Meta`].
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Lists {
@@ -310,7 +315,7 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
         command_line: List,
         threads: List,
     }
-    // Each part takes two bytes at least.
+    // Each part takes at least two bytes.
     if json.len() <= 2 * MOST_PARTS {
         return Ok(0);
     }
@@ -319,7 +324,7 @@ pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
     Ok(lists.iter().map(|List(parts)| parts.saturating_sub(MOST_PARTS as u64)).sum())
 }
 
-/// The length of a list.
+/// Length of a list.
 #[derive(Default)]
 struct List(u64);
 
@@ -346,22 +351,23 @@ impl<'de> Deserialize<'de> for List {
 }
 
 impl Meta {
-    /// As it stands in the file.
+    /// Returns the text of the file.
     ///
     /// # Errors
     ///
-    /// None: all of it can be written as JSON.
+    /// Never fails: every value can be written as JSON.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 
-    /// The capture's part of that name in [`Captured`] is missing, for this reason.
+    /// Notes why the part of this name in [`Captured`] is missing.
     pub fn miss(&mut self, part: &str, why: &str) {
         self.missing.insert(part.to_owned(), why.to_owned());
     }
 }
 
-/// Returns the number of records that a trace will have, if it is known before they are read; the trace may be a capture's.
+/// Returns the number of records that a trace will have, if it is known before they are read; the
+/// trace may be a capture's.
 pub fn expected_records(trace: &Trace, capture: Option<&Meta>) -> Option<u64> {
     match trace {
         Trace::Raw(raw) => Some(raw.rings().map(|ring| ring.records).sum()),

@@ -1,4 +1,5 @@
-//! What came last of a live trace, in bounded memory: for a capture of something that is over when one knows that it is wanted.
+//! The latest part of a live trace, in bounded memory: for a capture that is requested only after
+//! the event.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -10,40 +11,42 @@ use spdk_trace::{Copied, FileOffset, Lcore, ReadAt};
 use crate::around::{Around, Changes};
 use crate::rings::{RingsWriter, poll_chunks};
 
-/// Readings of both clocks that are kept: of the last 25 seconds, if one is taken each 100 ms.
+/// Limit on the readings of both clocks: the last 25 seconds, at one reading per 100 ms.
 const ANCHORS: usize = 256;
-/// Dropped pieces whose memory is kept: as many as are dropped for a new one, in most cases.
+/// Limit on the dropped pieces that keep their memory: usually as many as are dropped for a new
+/// one.
 const SPARE: usize = 2;
-/// What a piece takes beside its bytes, about.
+/// Approximate overhead of a piece, in bytes.
 const PIECE: usize = 128;
 
-/// The newest polls of a trace's rings, as chunks of a stream, with the owners that its records name.
+/// Newest polls of a trace's rings, as chunks of a stream, with the owners that its records name.
 ///
-/// A piece is what one batch of polls copied. The oldest ones are dropped: those that are older than asked for, and those for which
-/// there is no room.
+/// A piece holds one batch of polls. The oldest pieces are dropped: those that are too old, and
+/// those for which there is no room.
 #[derive(Debug)]
 pub struct Past {
     lcores: Vec<Lcore>,
     continuation_id: u16,
-    /// The owners before the first piece, and as they were read last.
+    /// Owners before the first piece.
     front: Around,
+    /// Owners as last read.
     now: Around,
     /// Owners that have changed since the last piece.
     changed: Changes,
     pieces: VecDeque<Piece>,
     bytes: usize,
     most: usize,
-    /// Memory of pieces that were dropped, for the next ones.
+    /// Memory of dropped pieces, for the next ones.
     spare: Vec<Vec<u8>>,
     anchors: VecDeque<Anchor>,
-    /// From when on it has everything, but for losses that it reports.
+    /// Time since which it is complete, except for losses that it reports.
     since: BootNanos,
 }
 
-/// What one batch of polls copied.
+/// One batch of polls.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// When the last of its polls began.
+    /// Start of the last of its polls.
     at: BootNanos,
     chunks: Arc<Vec<u8>>,
     /// Owners that have changed since the piece before.
@@ -59,24 +62,25 @@ impl Piece {
     }
 }
 
-/// A part of the past, which can be written while the past goes on: it shares its memory.
+/// Part of the past that shares its memory, and can be written while the past goes on.
 #[derive(Clone, Debug)]
 pub struct PastCut {
     front: Around,
     pieces: Vec<Piece>,
     anchors: Vec<Anchor>,
-    /// From when on there is everything,
+    /// Time from which it is complete.
     pub since: BootNanos,
-    /// and up to when.
+    /// Time until which it is complete.
     pub until: BootNanos,
-    /// Records in it.
+    /// Number of records.
     pub records: u64,
-    /// Slots that were overwritten before they were copied, within it.
+    /// Number of slots within it that were overwritten before they were copied.
     pub lost: u64,
 }
 
 impl Past {
-    /// Of a trace whose rings have these lcores, in the order of the [`spdk_trace::Follower`]; with at most that many bytes.
+    /// Creates an empty past of a trace whose rings have these lcores, in the order of the
+    /// [`spdk_trace::Follower`]. It takes at most `most` bytes.
     pub fn new(around: Around, lcores: Vec<Lcore>, continuation_id: u16, since: BootNanos, most: usize) -> Self {
         let (front, now) = (around.clone(), around);
         Self {
@@ -94,8 +98,8 @@ impl Past {
         }
     }
 
-    /// Takes over what polls copied, the last of which began at `at`, and drops what is older than `oldest`. How many slots were
-    /// lost before it.
+    /// Adds a batch of polls, the last of which began at `at`, and drops pieces older than
+    /// `oldest`. Returns the number of slots lost before it.
     pub fn push(&mut self, copied: &Copied, at: BootNanos, oldest: BootNanos) -> io::Result<u64> {
         let (mut records, mut lost) = (0, 0);
         for run in copied.runs() {
@@ -113,7 +117,7 @@ impl Past {
         Ok(lost)
     }
 
-    /// Reads which owners have changed, and hands each to `each`.
+    /// Reads the owners that have changed, and passes each to `each`.
     pub fn refresh<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
@@ -123,13 +127,13 @@ impl Past {
         for (at, owner) in &changes {
             each(*at, owner);
         }
-        // Of one that has changed several times, the last one counts.
+        // Of several changes of an owner, the last one counts.
         self.changed.retain(|(before, _)| changes.iter().all(|(at, _)| at != before));
         self.changed.extend(changes);
         Ok(())
     }
 
-    /// A reading of both clocks.
+    /// Adds a reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) {
         if self.anchors.len() >= ANCHORS {
             self.anchors.pop_front();
@@ -137,27 +141,27 @@ impl Past {
         self.anchors.push_back(anchor);
     }
 
-    /// The clock of the newest readings.
+    /// Returns the clock of the newest readings.
     pub fn clock(&self) -> Result<Clock, ClockError> {
         Clock::new(self.anchors.iter().copied().collect())
     }
 
-    /// From when on it has everything.
+    /// Returns the time since which it is complete.
     pub fn since(&self) -> BootNanos {
         self.since
     }
 
-    /// Up to when it has everything that was written in time.
+    /// Returns the time until which it has everything that was written in time.
     pub fn until(&self) -> BootNanos {
         self.pieces.back().map_or(self.since, |piece| piece.at)
     }
 
-    /// Bytes that it takes.
+    /// Returns its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What it has of the time between these two.
+    /// Returns the part between these two times.
     pub fn cut(&self, from: BootNanos, until: BootNanos) -> PastCut {
         let mut cut = PastCut {
             front: self.front.clone(),
@@ -168,7 +172,8 @@ impl Past {
             records: 0,
             lost: 0,
         };
-        // A poll copies what was written until it ends, which is not known: before the next one begins.
+        // A poll copies everything written until it ends. That time is unknown, but lies before the
+        // next poll begins.
         let next = self.pieces.iter().skip(1).map(|next| Some(next.at)).chain([None]);
         for (piece, next) in self.pieces.iter().zip(next) {
             if let Some(next) = next.filter(|next| *next < from) {
@@ -178,7 +183,7 @@ impl Past {
             }
             cut.until = piece.at;
             cut.records += piece.records;
-            // What was lost before the first of its pieces is not missing in it.
+            // Slots lost before its first piece are not missing in it.
             cut.lost += if cut.pieces.is_empty() { 0 } else { piece.lost };
             cut.pieces.push(piece.clone());
             if piece.at > until {
@@ -198,7 +203,7 @@ impl Past {
         self.bytes -= piece.bytes();
         piece.changes.iter().for_each(|change| self.front.apply(change));
         self.since = self.pieces.front().map_or(piece.at, |next| next.at);
-        // What a capture still needs goes when that is written.
+        // Memory that a cut still shares is freed with it.
         if let Ok(chunks) = Arc::try_unwrap(piece.chunks)
             && self.spare.len() < SPARE
         {
@@ -213,12 +218,14 @@ impl PastCut {
         self.anchors.push(anchor);
     }
 
-    /// Bytes of its pieces: what [`Self::write`] writes beside what lies around the rings.
+    /// Returns the size of its pieces in bytes: the part of [`Self::write`]'s output beside the
+    /// parts around the rings.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes() as u64).sum()
     }
 
-    /// Writes it as the stream of a capture; `source` is the trace file, of which what lies around the rings is read.
+    /// Writes it as the stream of a capture. The parts around the rings are read from `source`, the
+    /// trace file.
     pub fn write<S: ReadAt + ?Sized, W: Write>(&self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
         self.front.write(source, writer)?;
         self.anchors.iter().try_for_each(|anchor| writer.anchor(*anchor))?;

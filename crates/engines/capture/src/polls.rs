@@ -1,4 +1,5 @@
-//! The trace's stream, read: its polls one after the other, and in one pass before them what concerns all of it.
+//! The trace's stream, read: its polls one after the other, and in one pass before them the data
+//! that concerns all of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,45 +11,50 @@ use spdk_trace::{CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, Re
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, long, word};
 use crate::rings::{HEAD_HEAD, RUN_HEAD, Rings, RingsKind, SECTION_HEAD, SLOT};
 
-/// The most bytes that the polls between two marks can have: what the reader keeps at once. The first poll has all rings.
+/// Limit on the bytes of the polls between two marks, which the reader keeps at once. The first
+/// poll has all rings.
 const MAX_POLL: usize = 1 << 30;
-/// Polls are given together until they have this many bytes for each ring: one costs some time for each of these.
+/// Number of bytes per ring at which a group of polls is complete: each group costs some time for
+/// each ring.
 const BYTES_A_RING: u64 = 64;
 
-/// The most bytes of a trace's header: its owners and tracepoints take 9 MiB (`struct spdk_trace_file`, include/spdk/trace.h).
+/// Size limit of a trace's header, in bytes: its owners and tracepoints take 9 MiB (`struct
+/// spdk_trace_file`, include/spdk/trace.h).
 const MAX_HEAD: usize = 1 << 25;
-/// The most bytes of changed owners that are kept for lists of all owners, with what each takes beside them. A record's own owner is
-/// known from the stream all the same.
+/// Limit on the bytes of changed owners kept for lists of all owners, with their overhead. A
+/// record's own owner is known from the stream all the same.
 const MAX_CHANGES: usize = 1 << 25;
-/// What a change takes in memory beside its bytes: its place and its allocation.
+/// Memory overhead of a change, in bytes: its offset and its allocation.
 const CHANGE_HEAD: usize = 48;
-/// The most anchors that are kept, of 24 bytes each: those of 7 hours. Of more, each second one is left out.
+/// Limit on the anchors kept, of 24 bytes each: those of 7 hours. Beyond it, every second one is
+/// dropped.
 const MOST_ANCHORS: usize = 1 << 18;
 
-/// What one pass over the heads of all chunks finds.
+/// Result of one pass over the heads of all chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) tables: Tables,
     head_bytes: usize,
-    /// What has changed of them, in this order.
+    /// Changes to the tables, in their order.
     pub(crate) changes: Vec<(FileOffset, Vec<u8>)>,
     change_bytes: usize,
-    /// Changes that were left out because there are too many.
+    /// Number of changes left out because there are too many.
     pub(crate) changes_left_out: u64,
     pub(crate) anchors: Vec<Anchor>,
-    /// Of how many anchors one is kept, as a power of two; and how many there are.
+    /// Exponent of the thinning: one of `1 << anchor_step` anchors is kept.
     anchor_step: u32,
+    /// Number of all anchors, with those left out.
     all_anchors: u64,
-    /// The newest of the rings' oldest slots at the first poll, of rings that had wrapped by then.
+    /// Latest of the rings' oldest slots at the first poll, among rings that had wrapped by then.
     pub(crate) common_start: Ticks,
-    /// When the last poll began.
+    /// Start of the last poll.
     pub(crate) last: Option<BootNanos>,
-    /// Why there is no more, if the file does not just end.
+    /// Reason for the end, if it is not regular.
     pub(crate) end: Option<StreamEnd>,
 }
 
 impl Scan {
-    /// Reads the heads of all chunks, and what is in the small ones.
+    /// Reads the heads of all chunks, and the content of the small ones.
     pub(crate) fn of(source: &dyn ReadAt) -> Self {
         let mut this = Self::default();
         this.end = Chunks::each(source, |chunks, chunk| this.take(chunks, chunk));
@@ -65,7 +71,7 @@ impl Scan {
                     self.common_start = self.common_start.max(Ticks(long(&payload, RUN_HEAD)));
                 }
             }
-            // The records of a stream are read for their own sake.
+            // The records of a stream are read in a pass of their own.
             RingsKind::Run => {}
             RingsKind::Poll => self.last = Some(poll(chunks, chunk)?),
             RingsKind::Anchor => self.anchor(chunk, &chunks.payload(chunk, MAX_PAYLOAD)?)?,
@@ -121,7 +127,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Anchors that were left out because there are too many.
+    /// Returns the number of anchors left out because there are too many.
     pub(crate) fn anchors_left_out(&self) -> u64 {
         self.all_anchors - self.anchors.len() as u64
     }
@@ -138,15 +144,15 @@ fn poll(chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<BootNanos
     if payload.len() == 8 { Ok(BootNanos(long(&payload, 0))) } else { Err(broken) }
 }
 
-/// The polls of a stream, read again for each pass.
+/// Polls of a stream, read again for each pass.
 pub(crate) struct RingsStream {
     source: Arc<dyn ReadAt + Send + Sync>,
-    /// The place of each lcore's ring among all.
+    /// Index of each lcore's ring.
     rings: HashMap<Lcore, usize>,
 }
 
 impl RingsStream {
-    /// For the rings that the tables describe.
+    /// Creates a stream for the rings that the tables describe.
     pub(crate) fn new(source: Arc<dyn ReadAt + Send + Sync>, head: &Follower) -> Self {
         Self { source, rings: head.rings().map(|(lcore, _)| lcore).zip(0..).collect() }
     }
@@ -165,7 +171,7 @@ struct PollIter<'a> {
     at: Duration,
     /// Bytes of the owners that have changed in this poll.
     changed: usize,
-    /// What is to be reported next.
+    /// Error to report next.
     end: Option<StreamEnd>,
     ended: bool,
 }
@@ -191,7 +197,7 @@ impl Iterator for PollIter<'_> {
                         break;
                     }
                 }
-                // What was copied before the end counts, although the mark behind it is missing.
+                // Slots copied before the end count, although the mark after them is missing.
                 Some(Err(end)) => {
                     (self.end, self.ended) = (Some(end), true);
                     break;
@@ -210,11 +216,11 @@ impl Iterator for PollIter<'_> {
     }
 }
 
-/// What became of a chunk.
+/// Result of taking in a chunk.
 struct Taken {
-    /// Its bytes in the file.
+    /// Size of its payload, in bytes.
     bytes: usize,
-    /// Whether a poll ends with it.
+    /// True if a poll ends with it.
     is_mark: bool,
 }
 

@@ -13,30 +13,31 @@ use crate::meta::{FORMAT, MAX_META, Meta, parts_left_out};
 use crate::polls::{RingsStream, Scan};
 use crate::rings::Rings;
 
-/// A file of a capture. It is read again for each pass.
+/// File of a capture. It is read again for each pass.
 pub type Source = Arc<dyn ReadAt + Send + Sync>;
 
-/// Reads a capture. The streams are read when they are asked for, a chunk at once, and as often as one likes.
+/// Reader of a capture. The streams are read on demand, one chunk at a time, as often as desired.
 pub struct Reader {
     meta: Meta,
-    /// Parts of its lists that were left out.
+    /// Number of list parts left out of it.
     parts_left_out: u64,
     rings: Option<(Source, Scan)>,
     kernel: Option<(Source, Roll)>,
-    /// Late events of the kernel; read when events are first asked for.
+    /// Late events of the kernel; read with the first request for events.
     disorder: OnceLock<Disorder>,
 }
 
-/// The names of threads.
+/// Names of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By thread, then by time.
+    /// Threads, sorted by id, then by time.
     all: Vec<NamedThread>,
 }
 
 impl Reader {
-    /// Reads `meta.json`, and of the streams what is not records and events. A part that the capture does not have is `None`. One that
-    /// is damaged is read as far as it goes ([`Self::ends`]), even if that is not at all.
+    /// Reads `meta.json`, and the streams without their records and events. A part that the capture
+    /// lacks is `None`. A damaged part is read as far as it goes ([`Self::ends`]), even if that is
+    /// not at all.
     pub fn open(meta: &dyn ReadAt, rings: Option<Source>, kernel: Option<Source>) -> Result<Self, CaptureError> {
         let (meta, parts_left_out) = read_meta(meta)?;
         let rings = rings.map(|source| {
@@ -50,22 +51,22 @@ impl Reader {
         Ok(Self { meta, parts_left_out, rings, kernel, disorder: OnceLock::new() })
     }
 
-    /// What it is of. A capture that was cut short has no [`Meta::end`].
+    /// Returns the description. A capture that was cut short has no [`Meta::end`].
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// The clock that puts the trace's ticks and the kernel's nanoseconds on one line.
+    /// Returns the clock that puts the trace's ticks and the kernel's nanoseconds on one line.
     pub fn clock(&self) -> Result<Clock, CaptureError> {
         let (_, scan) = self.rings()?;
         Ok(Clock::new(scan.anchors.clone())?)
     }
 
-    /// The trace.
+    /// Returns the trace.
     pub fn trace(&self) -> Result<CapturedTrace, CaptureError> {
         let (source, scan) = self.rings()?;
         let head = Follower::new(&scan.tables).map_err(|error| match &scan.end {
-            // What was lost of the header is the reason.
+            // The lost part of the header is the reason.
             Some(end) => CaptureError::Part { file: Rings::FILE, why: end.to_string() },
             None => error.into(),
         })?;
@@ -84,13 +85,14 @@ impl Reader {
         self.kernel.as_ref().ok_or_else(|| CaptureError::NoPart { file: Events::FILE, why: why() })
     }
 
-    /// Returns the kernel's events in the order of time. The last item is an error if the stream is cut off or damaged.
+    /// Returns the kernel's events in the order of time. The last item is an error if the stream is
+    /// cut off or damaged.
     pub fn events(&self) -> Result<impl Iterator<Item = Result<KernelEvent, StreamEnd>>, CaptureError> {
         let written = self.written_events()?;
         Ok(self.disorder()?.in_order(written))
     }
 
-    /// Returns how many events stand behind later ones in the file.
+    /// Returns the number of events that are after later ones in the file.
     pub fn late_events(&self) -> Result<u64, CaptureError> {
         Ok(self.disorder()?.count())
     }
@@ -109,33 +111,34 @@ impl Reader {
         }
     }
 
-    /// From when on no event is missing but what others report as lost.
+    /// Returns the time from which no event is missing, except those reported as lost.
     pub fn events_started(&self) -> Option<BootNanos> {
         self.kernel.as_ref()?.1.started
     }
 
-    /// Whether the kernel's events reach until the end of the capture, as far as its files show without reading each event. They
-    /// don't in one that was cut short, whose file was cut or damaged, or that had no room for all.
+    /// Returns true if the kernel's events reach until the end of the capture, as far as its files
+    /// show without reading each event. They don't if the capture was cut short, if its file was
+    /// cut or damaged, or if it had no room for all.
     pub fn has_last_events(&self) -> bool {
         let end = self.meta.end.as_ref().filter(|end| end.events_until_boot_nanos.is_none());
         self.kernel.as_ref().zip(end).is_some_and(|((_, roll), end)| roll.end.is_none() && roll.events >= end.events)
     }
 
-    /// The end of what was captured: stated by a capture that was ended, and of one that was cut short the last poll of the rings
-    /// and an event that is hardly before the last one.
+    /// Returns the end of the captured time. A complete capture states it; otherwise the last poll
+    /// of the rings and an event shortly before the last one show it.
     pub fn last(&self) -> Option<BootNanos> {
         let stated = self.meta.end.as_ref().map(|end| BootNanos(end.at.boot_nanos));
         let polled = self.rings.as_ref().and_then(|(_, scan)| scan.last);
         stated.or(polled.max(self.kernel.as_ref().and_then(|(_, roll)| roll.last)))
     }
 
-    /// What of the streams can't be read: the file, and why.
+    /// Returns the streams that end early, with reasons.
     pub fn ends(&self) -> impl Iterator<Item = (&'static str, &StreamEnd)> {
         let rings = self.rings.iter().filter_map(|(_, scan)| Some((Rings::FILE, scan.end.as_ref()?)));
         rings.chain(self.kernel.iter().filter_map(|(_, roll)| Some((Events::FILE, roll.end.as_ref()?))))
     }
 
-    /// What was left out so that memory is bounded: of what, and how many.
+    /// Returns the kinds of parts left out to bound memory, with their numbers.
     pub fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let scan = self.rings.as_ref().map(|(_, scan)| scan);
         let of_rings =
@@ -145,12 +148,12 @@ impl Reader {
         of_rings.into_iter().flatten().chain(names).chain(parts).filter(|(_, count)| *count > 0)
     }
 
-    /// The threads of the process, those that ended included.
+    /// Returns the threads of the process, those that ended included.
     pub fn threads(&self) -> &[NamedThread] {
         self.kernel.as_ref().map_or(&[], |(_, roll)| &roll.roster)
     }
 
-    /// The names of all threads that the capture mentions.
+    /// Returns the names of all threads that the capture mentions.
     pub fn names(&self) -> Names {
         let named = self.kernel.iter().flat_map(|(_, roll)| roll.roster.iter().chain(&roll.names));
         let mut all: Vec<_> = named.copied().collect();
@@ -158,22 +161,22 @@ impl Reader {
         Names { all }
     }
 
-    /// The thread that writes each lcore's ring, where it was found.
+    /// Returns the thread that writes each lcore's ring, if it was found.
     pub fn lcore_threads(&self) -> HashMap<Lcore, Tid> {
         self.meta.lcores.iter().filter_map(|found| Some((Lcore(found.lcore), Tid(found.tid?)))).collect()
     }
 }
 
 impl Names {
-    /// What a thread was called at that time, or before and after if that is all that is known: the bytes that the thread's owner
-    /// chose.
+    /// Returns the name of a thread at this time, or its next one if none is known yet: the bytes
+    /// that the thread's owner chose.
     pub fn name(&self, tid: Tid, at: BootNanos) -> Option<&[u8]> {
         let next = self.all.partition_point(|thread| (thread.tid, thread.since) <= (tid, at));
         let of = |index: usize| self.all.get(index).filter(|thread| thread.tid == tid);
         text(next.checked_sub(1).and_then(of).or_else(|| of(next))?)
     }
 
-    /// The last name of each thread.
+    /// Returns the last name of each thread.
     pub fn all(&self) -> impl Iterator<Item = (Tid, &[u8])> {
         let threads = self.all.chunk_by(|a, b| a.tid == b.tid);
         threads.filter_map(|names| names.last()).filter_map(|thread| Some((thread.tid, text(thread)?)))
@@ -184,7 +187,7 @@ fn text(thread: &NamedThread) -> Option<&[u8]> {
     thread.name.split(|&byte| byte == 0).next()
 }
 
-/// The description, and how many parts of its lists were left out.
+/// Reads the description; returns it with the number of list parts left out.
 fn read_meta(source: &dyn ReadAt) -> Result<(Meta, u64), CaptureError> {
     let len = source.len();
     let size = usize::try_from(len).ok().filter(|_| len <= MAX_META).ok_or(CaptureError::LargeMeta { len })?;

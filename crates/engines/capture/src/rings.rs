@@ -1,4 +1,5 @@
-//! The trace's stream: the rings of a live trace, copied continuously, and what of its file lies around them.
+//! The trace's stream: the rings of a live trace, copied continuously, and the parts of its file
+//! around them.
 
 use std::io::{self, Write};
 
@@ -7,23 +8,25 @@ use spdk_trace::{Copied, FileOffset, Lcore};
 
 use crate::chunk::{MAX_PAYLOAD, Stream, StreamWriter};
 
-/// The stream of a trace, `trace.rings`.
+/// Stream of a trace, `trace.rings`.
 #[derive(Debug)]
 pub struct Rings;
 
 /// Kinds of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingsKind {
-    /// Bytes of the trace file outside its rings' slots: the file's length (u64), where these bytes are (u64), the bytes.
+    /// Bytes of the trace file outside its rings' slots: the file's length (u64), their offset
+    /// (u64), the bytes.
     Head = 1,
-    /// Bytes there that have changed: where (u64), the bytes.
+    /// Changed bytes outside the slots: their offset (u64), the bytes.
     Section,
-    /// Slots of one ring: its lcore (u32), 0 (u32), the number of the first slot's write (u64), slots lost before it (u64), the
-    /// slots.
+    /// Slots of one ring: its lcore (u32), 0 (u32), the number of the first slot's write (u64),
+    /// slots lost before it (u64), the slots.
     Run,
-    /// The end of one poll of all rings, or several: when the last one began (u64).
+    /// End of one or more polls of all rings: the start of the last one (u64).
     Poll,
-    /// A reading of both clocks: ticks, nanoseconds, ticks between the readings of the counter before and after (u64 each).
+    /// Reading of both clocks: ticks, nanoseconds, ticks between the readings of the counter before
+    /// and after (u64 each).
     Anchor,
 }
 
@@ -39,20 +42,22 @@ impl Stream for Rings {
     }
 }
 
-/// Bytes of a run's payload before its slots.
+/// Size of a run's payload before its slots, in bytes.
 pub(crate) const RUN_HEAD: usize = 24;
-/// Bytes of a head's payload before those of the file.
+/// Size of a head's payload before the file's bytes.
 pub(crate) const HEAD_HEAD: usize = 16;
-/// Bytes of a section's payload before those of the file.
+/// Size of a section's payload before the file's bytes.
 pub(crate) const SECTION_HEAD: usize = 8;
-/// Bytes of a slot.
+/// Size of a slot, in bytes.
 pub(crate) const SLOT: usize = 32;
-/// The longest piece that is written as one chunk: a multiple of a slot's size, so that readers keep little at once.
+/// Limit on the piece written as one chunk, in bytes: a multiple of a slot's size, so that readers
+/// keep little at once.
 const PIECE: usize = 1 << 20;
 
 const _: () = assert!(PIECE + RUN_HEAD <= MAX_PAYLOAD && PIECE.is_multiple_of(SLOT));
 
-/// The chunks of what polls copied, for a stream that is written later: as [`RingsWriter::poll`] writes them.
+/// Returns the chunks of a batch of polls, for a stream that is written later, in the form of
+/// [`RingsWriter::poll`].
 pub(crate) fn poll_chunks(
     copied: &Copied,
     lcores: &[Lcore],
@@ -60,7 +65,7 @@ pub(crate) fn poll_chunks(
     mut memory: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
     memory.clear();
-    // A head for each run, and the mark at the end.
+    // Room for a head for each run, and the mark at the end.
     let bytes = copied.bytes() + 256;
     if memory.capacity() > bytes + bytes / 4 {
         memory = Vec::new();
@@ -71,11 +76,12 @@ pub(crate) fn poll_chunks(
     writer.finish()
 }
 
-/// Writes a trace's stream: first [`Self::head`] for each part of the file, then polls.
+/// Writer of a trace's stream: first [`Self::head`] for each part of the file, then polls.
 pub type RingsWriter<W> = StreamWriter<W, Rings>;
 
 impl<W: Write> RingsWriter<W> {
-    /// Bytes of the trace file outside its rings' slots, which has that length. Parts are written in the order of the file.
+    /// Writes bytes outside the rings' slots of a trace file with this length. Parts must be
+    /// written in the order of the file.
     pub fn head(&mut self, file_len: u64, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
@@ -84,7 +90,7 @@ impl<W: Write> RingsWriter<W> {
         Ok(())
     }
 
-    /// Bytes there that have changed.
+    /// Writes changed bytes outside the slots.
     pub fn section(&mut self, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
@@ -93,8 +99,8 @@ impl<W: Write> RingsWriter<W> {
         Ok(())
     }
 
-    /// What polls copied, the last of which began at `at`. `lcores` are those of the rings, in the order of the
-    /// [`spdk_trace::Follower`].
+    /// Writes a batch of polls, the last of which began at `at`. `lcores` are those of the rings,
+    /// in the order of the [`spdk_trace::Follower`].
     pub fn poll(&mut self, copied: &Copied, lcores: &[Lcore], at: BootNanos) -> io::Result<()> {
         for run in copied.runs() {
             let Some(lcore) = lcores.get(run.ring) else { continue };
@@ -112,7 +118,7 @@ impl<W: Write> RingsWriter<W> {
         self.chunk(RingsKind::Poll, &[&at.0.to_le_bytes()])
     }
 
-    /// A reading of both clocks.
+    /// Writes a reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
         let Anchor { ticks, nanos, bracket } = anchor;
         let numbers = [ticks.0, nanos.0, bracket.0].map(u64::to_le_bytes);

@@ -4,14 +4,14 @@ use screen::counted;
 
 use crate::meta::{ClockOff, End, FastestHits, JoinError};
 
-/// Returns how well both clocks are on one line, if it is known.
+/// Describes the error of the clock; `None` if it is unknown.
 pub fn clock(end: &End) -> Option<String> {
     let ClockOff { readings, p50, p99, max } = end.clock?;
     let readings = counted(readings, "reading");
     Some(format!("to within {p99} ns (p99 of {readings}; {p50} ns at p50, {max} ns at most)"))
 }
 
-/// Returns the same as hits of probes show it, which cost time themselves.
+/// Describes the error at hits of probes, which includes their own cost.
 pub fn join(end: &End) -> Option<String> {
     let JoinError { hits, p50, p99, max } = end.join?;
     let all = format!("by {p50} ns at p50, {p99} ns at p99, {max} ns at most, of {}", counted(hits, "hit"));

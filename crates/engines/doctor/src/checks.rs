@@ -7,37 +7,38 @@ use uapi::Arch;
 
 use super::facts;
 
-/// What fentry and fexit need. On aarch64, kernel functions can call programs since "arm64: ftrace: Add direct call support".
+/// Requirements of fentry and fexit. On aarch64, kernel functions can call programs since "arm64:
+/// ftrace: Add direct call support".
 const FENTRY: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "Linux 6.4 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 } else {
     "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 };
 
-/// To get what the advice on missing rights has.
+/// Placeholder for the advice on missing rights in [`Check::how`].
 pub const GRANT: &str = "rights";
 
-/// A feature that this machine may have.
+/// Feature that this machine may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// The heading in the report.
+    /// Heading in the report.
     pub group: &'static str,
     /// Name of the feature.
     pub name: &'static str,
-    /// What does not work without it.
+    /// Functions that need it.
     pub needed_for: &'static str,
-    /// How to get it: a kernel's version and configuration, or a command.
+    /// Means to get it: a kernel's version and configuration, or a command.
     pub how: &'static str,
-    /// The trial.
+    /// Trial of the feature.
     pub ask: fn() -> Answer,
 }
 
-/// All of them, in the order of the report.
+/// Returns all checks, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     CHECKS.iter()
 }
 
-/// A row: group, name, needed for, how to get it, and how it is asked for.
+/// Creates a row: group, name, dependent functions, means to get it, and the trial.
 const fn check(
     group: &'static str,
     name: &'static str,
@@ -54,7 +55,8 @@ const KERNEL: &str = "Kernel";
 const RIGHTS: &str = "Rights";
 const SETTINGS: &str = "Settings";
 
-/// A release is the first one in which Linux had the feature. Each feature is tried, so backports to older kernels are found.
+/// A release is the first one in which Linux had the feature. Each feature is tried, so backports
+/// to older kernels are found.
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
     // First, because the trials raise the limit if it is too low for them.

@@ -1,13 +1,13 @@
-//! What each command needs of the checks: the short report, a line a command.
+//! The checks that each command needs: the short report, one line per command.
 
 use super::report::Finding;
 
-/// A command, or some that need the same.
+/// Needs of a command, or of several with the same needs.
 struct Needs {
     commands: &'static str,
-    /// The checks without which it can't work.
+    /// Checks without which it can't work.
     required: &'static [&'static str],
-    /// The checks without which it can do less.
+    /// Checks without which it can do less.
     used: &'static [&'static str],
 }
 
@@ -54,18 +54,20 @@ const COMMANDS: [Needs; 7] = [
     },
 ];
 
-/// The rows of `record` and `run`, without which the verdict is that dptrace cannot work here.
+/// Returns the rows of `record` and `run`. If either can't work, the verdict is that dptrace cannot
+/// work here.
 fn decisive() -> impl Iterator<Item = (&'static str, &'static Needs)> {
     let name = |needs: &'static Needs| ["record", "run"].into_iter().find(|name| needs.commands.starts_with(name));
     COMMANDS.iter().filter_map(move |needs| Some((name(needs)?, needs)))
 }
 
-/// Whether `record` or `run` cannot work without this check.
+/// Returns true if `record` or `run` cannot work without this check.
 pub fn is_required(check: &str) -> bool {
     decisive().any(|(_, needs)| needs.required.contains(&check))
 }
 
-/// Those of `record` and `run` that cannot work: `record`, `run`, or `record and run`.
+/// Names the commands among `record` and `run` that cannot work: `record`, `run`, or `record and
+/// run`.
 pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
     let lacks = |name: &&str| findings.iter().any(|it| it.check.name == *name && !it.answer.is_yes());
     let names: Vec<_> =
@@ -73,29 +75,29 @@ pub fn that_cannot_work(findings: &[Finding]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(" and "))
 }
 
-/// Whether a command can work.
+/// State of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Works {
-    /// They work.
+    /// Works.
     Yes,
-    /// With less than it has elsewhere.
+    /// Works with less than elsewhere.
     Partly,
-    /// They do not work.
+    /// Does not work.
     No,
 }
 
-/// What a command can do here.
+/// State of a command here, with reasons.
 pub struct Ability {
     /// Names of the commands.
     pub commands: &'static str,
     /// State of the commands.
     pub works: Works,
-    /// The checks that say so.
+    /// Failed checks that are the reason.
     pub lacks: Vec<&'static str>,
 }
 
 impl Ability {
-    /// Of all commands, in the order of the report.
+    /// Returns those of all commands, in the order of the report.
     pub fn all(findings: &[Finding]) -> Vec<Self> {
         let lacks = |name: &&&str| findings.iter().any(|it| it.check.name == **name && !it.answer.is_yes());
         let each = COMMANDS.iter().map(|needs| {
@@ -111,7 +113,7 @@ impl Ability {
         each.collect()
     }
 
-    /// `yes`, `partly: without A, B` or `no: needs A, B`.
+    /// Formats the state: `yes`, `partly: without A, B` or `no: needs A, B`.
     pub fn text(&self) -> String {
         match self.works {
             Works::Yes => "yes".to_owned(),

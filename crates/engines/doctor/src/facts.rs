@@ -1,10 +1,10 @@
-//! Checks that ask `/proc` and `/sys`: settings, rights, namespaces.
+//! Checks that read `/proc` and `/sys`: settings, rights, namespaces.
 
 use bpf_session::Answer;
 use bpf_session::features::trials;
 use host::{Capabilities, Capability, system};
 
-/// `CAP_SYS_ADMIN` and its like.
+/// Checks a capability, such as `CAP_SYS_ADMIN`.
 pub(crate) fn has(capability: Capability) -> Answer {
     let own = Capabilities::own();
     match (own.has(capability), own.has_itself(capability)) {
@@ -34,8 +34,8 @@ pub(crate) fn unprivileged_bpf() -> Answer {
     }
 }
 
-/// From 2 on the kernel is left out of what users may count, from 1 on the machine as a whole, from 0 on raw tracepoints
-/// (Documentation/admin-guide/sysctl/kernel.rst).
+/// Checks `perf_event_paranoid`. From 2 on users may not count the kernel, from 1 on not the
+/// machine as a whole, from 0 on no raw tracepoints (Documentation/admin-guide/sysctl/kernel.rst).
 pub(crate) fn perf_paranoid() -> Answer {
     match system::setting("perf_event_paranoid") {
         Some(set) if set < 0 => Answer::Yes(format!("= {set}")),
@@ -58,7 +58,8 @@ pub(crate) fn kernel_addresses() -> Answer {
     }
 }
 
-/// 1 lets a process be read by its parents only, 2 by `CAP_SYS_PTRACE`, 3 by nobody (admin-guide/LSM/Yama.rst).
+/// Checks `ptrace_scope`. 1 lets a process be read by its parents only, 2 by `CAP_SYS_PTRACE`, 3 by
+/// nobody (admin-guide/LSM/Yama.rst).
 pub(crate) fn ptrace_scope() -> Answer {
     match system::setting("yama/ptrace_scope") {
         None => Answer::Yes("no Yama".into()),
@@ -70,9 +71,10 @@ pub(crate) fn ptrace_scope() -> Answer {
     }
 }
 
-/// The limit itself says little: since Linux 5.11 BPF's memory does not count, and before that dptrace raises the limit.
+/// Checks the limit on locked memory. The limit itself means little: since Linux 5.11 BPF's memory
+/// does not count, and before that dptrace raises the limit.
 pub(crate) fn locked_memory() -> Answer {
-    // Before, because the trial may raise it.
+    // Read before the trial, which may raise it.
     let limit = system::lockable_memory().map_or("unlimited".to_owned(), |bytes| format!("{} KiB", bytes >> 10));
     match trials::ring_buffer() {
         Answer::Yes(_) => Answer::Yes(format!("{limit} at first")),

@@ -1,4 +1,5 @@
-//! Tries one by one what this kernel, this machine and this user can do, and says how a user gets the rights that are missing.
+//! Tries the features of this kernel, this machine and this user one by one, and shows how to get
+//! missing rights.
 #![forbid(unsafe_code)]
 
 pub mod checks;
@@ -9,7 +10,7 @@ pub mod rights;
 
 use report::Finding;
 
-/// Each check's name, and `yes`, `no` or `unknown`.
+/// Runs all checks; returns each one's name, and `yes`, `no` or `unknown`.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static str)> {
     checks::all().map(Finding::of).map(|finding| (finding.check.name, finding.word()))
 }

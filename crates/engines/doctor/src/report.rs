@@ -1,4 +1,4 @@
-//! The report: aligned text, or an object a line.
+//! The report: aligned text, or one JSON object per line.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::checks::{Check, GRANT};
 use super::commands::{self, Ability, Works};
 use crate::rights::how_to_get;
 
-/// What is refused for want of rights is to be got so.
+/// Returns how to get the rights for a trial that was denied; `None` if no right is missing.
 fn rights() -> Option<String> {
     let own = Capabilities::own();
     let is_inner = system::in_first_user_namespace() == Some(false);
@@ -25,26 +25,26 @@ fn rights() -> Option<String> {
     }
 }
 
-/// A check, and what came of it.
+/// Check with its answer.
 pub struct Finding {
-    /// The check.
+    /// Check.
     pub check: &'static Check,
-    /// The answer of its trial.
+    /// Answer of its trial.
     pub answer: Answer,
 }
 
 impl Finding {
-    /// Makes the check.
+    /// Runs the check.
     pub fn of(check: &'static Check) -> Self {
         Self { check, answer: (check.ask)() }
     }
 
-    /// Whether `record` or `run` cannot work for want of this.
+    /// Returns true if `record` or `run` cannot work without this.
     pub fn stops_us(&self) -> bool {
         !self.answer.is_yes() && commands::is_required(self.check.name)
     }
 
-    /// The answer in a word.
+    /// Returns the answer in one word.
     pub fn word(&self) -> &'static str {
         match self.answer {
             Answer::Yes(_) => "yes",
@@ -53,14 +53,14 @@ impl Finding {
         }
     }
 
-    /// What there is to say of the answer.
+    /// Returns the details of the answer.
     fn said(&self) -> &str {
         match &self.answer {
             Answer::Yes(said) | Answer::Unknown(said) | Answer::No { why: said, .. } => said,
         }
     }
 
-    /// How to get it, if it is not there.
+    /// Returns how to get the feature, if it is missing.
     fn how(&self) -> Option<String> {
         match self.answer {
             Answer::Yes(_) => None,
@@ -70,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// Root is refused only by what stands above it: lockdown, or another security module.
+    /// Returns true if root was denied: only lockdown or a security module can do that.
     fn is_denied_to_the_entitled(&self) -> bool {
         matches!(self.answer, Answer::No { denied: true, .. }) && rights().is_none()
     }
@@ -83,23 +83,23 @@ impl Finding {
     }
 }
 
-/// The report for people.
+/// Report for people.
 pub struct Report<'a> {
     /// All findings.
     pub findings: &'a [Finding],
-    /// The kernel's.
+    /// Release of the kernel.
     pub release: &'a str,
-    /// Terminal that the text is for.
+    /// Terminal for the text.
     pub screen: Screen,
 }
 
-/// Where a check's name begins.
+/// Column at which a check's name starts.
 const NAME_AT: usize = 11;
-/// The columns of names on a terminal that is too narrow for the longest and what it is needed for.
+/// Width of names on a terminal too narrow for the longest name and the needs, in columns.
 const NARROW_NAME: usize = 26;
 
 impl Report<'_> {
-    /// Writes the verdict, and what each command can do.
+    /// Writes the verdict, and the state of each command.
     pub fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
         let (can, style) = match commands::that_cannot_work(self.findings) {
             None => ("record and run can".to_owned(), GOOD),
@@ -166,7 +166,8 @@ impl Report<'_> {
         }
     }
 
-    /// A line that is broken at blanks where it does not fit the terminal; the rest stands below its beginning.
+    /// Writes a text after a head, wrapped at blanks to the terminal's width. Further lines are
+    /// indented to the start of the text.
     fn hanging(&self, to: &mut impl Write, head: &str, text: &str, style: Style) -> io::Result<()> {
         let indent = columns(head);
         let Some(width) = self.screen.width() else { return writeln!(to, "{head}{text}") };
@@ -183,7 +184,7 @@ impl Report<'_> {
     }
 }
 
-/// Writes an object a line.
+/// Writes one object per line.
 pub fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> {
     for finding in findings {
         let object = json!({

@@ -1,5 +1,5 @@
-//! How a user gets the rights that are missing: all of it at once, since a user who is granted one right after another asks
-//! somebody else each time.
+//! Advice on missing rights. It names all of them at once: a user who is granted one after another
+//! has to ask somebody each time.
 
 use std::path::PathBuf;
 
@@ -9,45 +9,46 @@ use host::{Capabilities, Capability, HostError, Tracefs, system};
 use kernel_delay::DelayError;
 use text::shell;
 
-/// All that dptrace can use (docs/security.md).
+/// All rights that dptrace can use (docs/security.md).
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search";
 
-/// What is advised where a right is missing.
+/// Environment that decides the advice.
 struct Situation {
     is_root: bool,
-    /// Whether this process is in a user namespace of its own, where capabilities are good for nothing of ours.
+    /// True if this process is in a user namespace of its own, where its capabilities have no use
+    /// for dptrace.
     is_inner: bool,
-    /// Whether tracefs is mounted, so that it can be read with rights to files alone.
+    /// True if tracefs is mounted, so that rights to files are enough to read it.
     has_tracefs: bool,
     program: PathBuf,
 }
 
-/// What to do about an error, if rights are missing: further lines of its message.
+/// Returns advice on an error, if rights are missing: further lines of its message.
 pub fn advice(error: &anyhow::Error) -> Option<String> {
     let lack = error.chain().find_map(Lack::of)?;
     let own = Capabilities::own();
     Some(Situation::here().advice(lack, own.has(Capability::SysPtrace)))
 }
 
-/// How the rights are got that dptrace can use, on one line.
+/// Returns how to get the rights that dptrace can use, in one line.
 pub fn how_to_get() -> String {
     let situation = Situation::here();
     situation.in_container("").unwrap_or_else(|| format!("run as root, or: {}", situation.setcap("")))
 }
 
-/// Mounts tracefs.
+/// Command that mounts tracefs.
 const MOUNT: &str = "mount -t tracefs tracefs /sys/kernel/tracing";
 
-/// What is missing.
+/// Missing right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lack {
-    /// What loads and attaches programs.
+    /// Right to load and attach programs.
     Bpf,
-    /// On some kernels, attaching needs the right to administrate the machine.
+    /// Right to administrate the machine, which attaching needs on some kernels.
     Admin,
-    /// The right to look at a process.
+    /// Right to inspect a process.
     Process,
-    /// The right to read tracefs.
+    /// Right to read tracefs.
     Tracefs,
     /// Tracefs itself: it is not mounted.
     Mount,
@@ -55,7 +56,8 @@ enum Lack {
 
 impl Lack {
     fn of(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        // It passes another error's message on as its own, and is not the cause of a message by itself.
+        // A `DelayError` passes on another error's message as its own, so that error is not in the
+        // chain.
         let session = match cause.downcast_ref() {
             Some(DelayError::Session(session)) => Some(session),
             _ => cause.downcast_ref::<SessionError>(),
@@ -105,12 +107,12 @@ impl Situation {
         text
     }
 
-    /// Gives the program all that it can use, and more.
+    /// Returns the command that gives the program all rights that it can use, and `more`.
     fn setcap(&self, more: &str) -> String {
         format!("sudo setcap {ALL}{more}+ep {}", shell::word(&self.program))
     }
 
-    /// What is advised where no file can be given rights.
+    /// Returns the advice for environments in which files can't be given rights.
     fn in_container(&self, more: &str) -> Option<String> {
         if self.is_inner {
             let text = "run dptrace outside of this container or user namespace: the kernel treats its root as an ordinary user";

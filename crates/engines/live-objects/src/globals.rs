@@ -36,7 +36,7 @@ impl Globals {
         this
     }
 
-    /// Returns true if the program has all globals of one of the ways to a spec's objects.
+    /// Returns true if the process has all globals of one of the ways to a spec's objects.
     pub(crate) fn has_roots_of(&self, spec: &ObjectSpec) -> bool {
         let roots = |alive: &AliveSpec| alive.walk.iter().flat_map(|step| names_in(&step.text)).collect::<Vec<_>>();
         spec.alive.iter().any(|alive| roots(alive).iter().all(|name| self.addresses.contains_key(name)))

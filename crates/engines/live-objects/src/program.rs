@@ -43,7 +43,7 @@ pub(crate) fn compile(
     let all = with_judges(specs, &built_in);
     let mut globals = Globals::find(&process, &all, &folders);
     let unread = globals.unread.take();
-    // All candidates see one state of the memory: a connection that comes meanwhile must not favor
+    // All candidates see one state of the memory: a connection that comes meanwhile must not favour
     // one of them.
     let cached = Cached::new(Limited::new(memory, Limits::default()));
     let judged = Judged { judges: &all, globals: &globals, memory: &cached };

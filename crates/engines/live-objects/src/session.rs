@@ -92,7 +92,7 @@ struct Again {
     next: Instant,
 }
 
-/// A recording from its two parts: readings of the memory, and probes.
+/// Recording from both sources: readings of the memory, and probes.
 pub struct Session {
     opening: Opening,
     finder: Option<Finder>,

@@ -1,4 +1,5 @@
-//! Parts of answers, read as they come: what nobody asked for is passed over, and nothing is kept of it. An answer may be of anybody.
+//! Streaming reader of answers: it skips unrequested parts and keeps nothing of them, as an answer
+//! may come from anybody.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,10 +7,10 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Limit on the settings that are kept.
+/// Limit on the settings kept.
 pub(crate) const MAX_SETTINGS: usize = 4096;
 
-/// A value of which only text is of interest.
+/// Value of which only text is kept.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Loose {
     #[default]
@@ -18,30 +19,31 @@ pub(crate) enum Loose {
     Other,
 }
 
-/// The first element of a list; none if the list is empty, or there is no list.
+/// First element of a list; `None` if the list is empty.
 #[derive(Debug)]
 pub(crate) struct FirstOf<T>(pub(crate) Option<T>);
 
-/// The answer to a query of the database.
+/// Answer to a query of the database.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Rows {
     pub(crate) rows: FirstOf<Row>,
 }
 
-/// A row of the table `Open_vSwitch`.
+/// Row of the table `Open_vSwitch`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Row {
     pub(crate) other_config: Map,
 }
 
-/// Pairs of text, which stand as `["map", [[key, value], ...]]` (RFC 7047, section 5.1); the first [`MAX_SETTINGS`] of them.
+/// Pairs of text, encoded as `["map", [[key, value], ...]]` (RFC 7047, section 5.1); the first
+/// [`MAX_SETTINGS`] of them.
 #[derive(Debug)]
 pub(crate) struct Map(pub(crate) Vec<(String, String)>);
 
-/// The pairs alone.
+/// Pairs of a map.
 struct Pairs(Vec<(String, String)>);
 
-/// A pair, if both are text.
+/// Pair, if both parts are text.
 struct Pair(Option<(String, String)>);
 
 impl<T> Default for FirstOf<T> {
@@ -50,7 +52,7 @@ impl<T> Default for FirstOf<T> {
     }
 }
 
-/// Passes over the rest of a list.
+/// Skips the rest of a list.
 fn skip<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
     while list.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())

@@ -1,4 +1,5 @@
-//! Asks Open vSwitch while the sample is taken, in a thread of its own: who does not answer keeps nobody from the rest.
+//! Queries Open vSwitch during the sample, on a thread of its own: a daemon that does not answer
+//! does not hold up the rest.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,41 +15,41 @@ use text::printable;
 use crate::telemetry::Ports;
 use crate::{Framer, NoAnswer, Question, Text, answered_text, database, parse};
 
-/// How long an answer may take.
+/// Time limit for one answer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
-/// Time between two questions for the history, which has a second.
+/// Interval between two queries of the history, which holds one second.
 const AGAIN: Duration = Duration::from_millis(800);
 
-/// Limit on the milliseconds that are kept of all answers, of about 60 bytes each.
+/// Limit on the milliseconds kept of all answers, at about 60 bytes each.
 const MAX_MILLISECONDS: usize = 4 << 20;
 
-/// What a text says, and when it was asked for, in nanoseconds of `CLOCK_MONOTONIC`.
+/// Parsed answer, and the time of its query in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) asked: u64,
     pub(crate) text: Text,
 }
 
-/// What Open vSwitch and DPDK have answered.
+/// Answers of Open vSwitch and DPDK.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// At the begin, and at the end.
+    /// Answers at the begin and at the end.
     pub(crate) stats: Vec<Shown>,
-    /// At the begin, at the end, and in between.
+    /// Answers at the begin, at the end, and in between.
     pub(crate) perf: Vec<Shown>,
     pub(crate) queues: Option<Text>,
-    /// The settings of the database.
+    /// Settings of the database.
     pub(crate) settings: Option<Vec<(String, String)>>,
-    /// The counters of DPDK's ports, at the begin and at the end.
+    /// Counters of DPDK's ports, at the begin and at the end.
     pub(crate) ports: Vec<Ports>,
-    /// Cycles of the processor in a second.
+    /// Processor cycles per second.
     pub(crate) hertz: f64,
-    /// What is missing, and why.
+    /// Missing parts, with reasons.
     pub(crate) notes: Vec<String>,
 }
 
 impl Answers {
-    /// Returns whether more of the history is kept; if not, a note says so.
+    /// Returns true if there is room for more of the history; otherwise adds a note.
     fn has_room(&mut self) -> bool {
         let kept: usize = self.perf.iter().map(|shown| shown.text.milliseconds()).sum();
         let has_room = kept < MAX_MILLISECONDS;
@@ -61,7 +62,7 @@ impl Answers {
     }
 }
 
-/// Who is asked.
+/// Process to query, and its sockets.
 pub(crate) struct Asked {
     pub(crate) pid: u32,
     pub(crate) control: Option<PathBuf>,
@@ -69,7 +70,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Finds whom to ask by the sockets at which the process listens.
+    /// Finds the sockets to query among those at which the process listens.
     pub(crate) fn of(pid: u32, sockets: &[Listening]) -> Self {
         let find = |kind: SocketKind, end: &str| {
             let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
@@ -84,7 +85,7 @@ impl Asked {
         }
     }
 
-    /// Begins to ask.
+    /// Starts the queries.
     pub(crate) fn start(self, is_ovs: bool) -> anyhow::Result<Asking> {
         let (end, ends) = channel();
         let asks = std::thread::Builder::new().name("questions".to_owned());
@@ -109,7 +110,7 @@ impl Asked {
             is_there = is_there && answers.has_room() && self.show(Question::Perf, &mut answers);
         }
         if is_ovs && self.control.is_some() {
-            // One that did not answer may do so now.
+            // A daemon that did not answer before may do so now.
             if self.figures(&mut answers) {
                 self.show(Question::Queues, &mut answers);
             }
@@ -127,7 +128,7 @@ impl Asked {
         self.show(Question::Stats, answers) && self.show(Question::Perf, answers)
     }
 
-    /// Asks for a text; false if there is no answer, so that there is no use in asking soon again.
+    /// Queries a text. Returns false if there is no answer: a retry soon is pointless.
     fn show(&self, question: Question, answers: &mut Answers) -> bool {
         let Some(path) = &self.control else { return false };
         let asked = monotonic_nanos();
@@ -157,20 +158,20 @@ impl Asked {
     }
 }
 
-/// Questions that go on.
+/// Queries in progress.
 pub(crate) struct Asking {
     end: Sender<()>,
     thread: JoinHandle<Answers>,
 }
 
 impl Asking {
-    /// Lets it ask for what is wanted at the end.
+    /// Starts the queries for the end of the sample.
     pub(crate) fn end(&self) {
-        // It has ended already if nobody receives this.
+        // If nobody receives this, the thread has ended already.
         let _ = self.end.send(());
     }
 
-    /// Returns true if all has been asked.
+    /// Returns true if all queries are done.
     pub(crate) fn is_over(&self) -> bool {
         self.thread.is_finished()
     }
@@ -180,7 +181,7 @@ impl Asking {
     }
 }
 
-/// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
+/// Queries a daemon of Open vSwitch on a new connection; returns the bytes of its answer.
 pub(crate) fn ask(pid: u32, path: &Path, whose: Whose, question: Question) -> Result<Vec<u8>, String> {
     let asked = || {
         let connection = Connection::open(Pid(pid), path, SocketKind::Stream, whose, LIMIT)?;

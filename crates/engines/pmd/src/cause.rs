@@ -1,8 +1,9 @@
-//! Why a stretch was slow, from what the kernel did to the thread.
+//! Explains slow stretches by the kernel's intervals of the thread.
 //!
-//! A line of the history ends with the first iteration that ends in a later millisecond. So one that took n milliseconds holds an
-//! iteration of more than n - 1, which is what has to be explained. Whatever kept the thread from its own code for at least half of
-//! that is the cause; otherwise it was the thread's own work.
+//! A line of the history ends with the first iteration that ends in a later millisecond. So a line
+//! of n milliseconds holds an iteration of more than n - 1, which has to be explained. If anything
+//! kept the thread from its own code for at least half of that, the largest part is the cause;
+//! otherwise it was the thread's own work.
 
 use std::collections::HashMap;
 
@@ -12,46 +13,46 @@ use crate::history::Stretch;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// What kept a thread from its own code.
+/// Reason that kept a thread from its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// It waited for its CPU.
+    /// Wait for its CPU.
     Waited,
-    /// It was stopped by a signal or a debugger.
+    /// Stop by a signal or a debugger.
     Stopped,
-    /// An interrupt had its CPU.
+    /// Interrupt on its CPU.
     Interrupted,
-    /// It waited for something else.
+    /// Wait for something else.
     Blocked,
-    /// It was in a system call, on its CPU.
+    /// System call, on its CPU.
     InCall,
-    /// Events of the kernel were lost, or none has come yet.
+    /// Unknown: events of the kernel were lost, or none has come yet.
     Unknown,
-    /// Nothing: it was its own work.
+    /// No reason: its own work.
     OwnWork,
 }
 
-/// A reason, and who or what it was.
+/// Reason with the thread, interrupt or system call responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// This thread had the CPU.
+    /// Wait for a CPU held by this thread.
     Waited(Tid),
-    /// Stopped.
+    /// Stop by a signal or a debugger.
     Stopped,
     /// This interrupt.
     Interrupted(Interrupt),
-    /// In the system call of this number, if it was in one.
+    /// Wait in the system call of this number, if in one.
     Blocked(Option<u32>),
-    /// In the system call of this number.
+    /// System call of this number.
     InCall(u32),
-    /// It is not known.
+    /// Unknown.
     Unknown,
-    /// Its own work.
+    /// Own work of the thread.
     OwnWork,
 }
 
 impl Cause {
-    /// What an activity is the cause of; none for what a thread does itself.
+    /// Converts an activity; `None` if the thread runs its own code.
     fn of(activity: Activity) -> Option<Self> {
         match activity {
             Activity::Runs => None,
@@ -64,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// The reason.
+    /// Returns the reason without the culprit.
     pub fn reason(self) -> Reason {
         match self {
             Self::Waited(_) => Reason::Waited,
@@ -78,22 +79,23 @@ impl Cause {
     }
 }
 
-/// Causes with how long each took, in nanoseconds, the longest first.
+/// Causes with their durations in nanoseconds, longest first.
 pub type Shares = Vec<(Cause, u64)>;
 
-/// A slow stretch with its cause.
+/// Slow stretch with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// The stretch.
+    /// Stretch.
     pub stretch: Stretch,
-    /// What took most of it.
+    /// Main cause.
     pub cause: Cause,
-    /// All that kept the thread from its own code in it.
+    /// All causes within it.
     pub shares: Shares,
 }
 
-/// Explains a stretch by the intervals of its thread, which are in the order of time. `offset` is what is added to
-/// `CLOCK_MONOTONIC` to get `CLOCK_BOOTTIME`, the intervals' clock, in nanoseconds. Threads of one `name` are one: a compiler has many.
+/// Explains a stretch by the intervals of its thread, which are in the order of time. `offset` is
+/// the difference in nanoseconds from `CLOCK_MONOTONIC` to `CLOCK_BOOTTIME`, the intervals' clock.
+/// Threads with equal `name` count as one: a compiler has many.
 pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64, name: impl Fn(Tid) -> String) -> Explained {
     let at = |ms: u64| BootNanos(ms.saturating_mul(MILLISECOND).saturating_add(offset));
     let (from, to) = (at(stretch.from), at(stretch.to));
@@ -104,14 +106,15 @@ pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64, name: imp
         }
     }
     shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
-    // More than this took the iteration that has to be explained.
+    // The iteration to be explained took longer than this.
     let excess = stretch.length().saturating_sub(1).saturating_mul(MILLISECOND);
     let cause = main_cause(&shares, excess / 2, name);
     Explained { stretch: *stretch, cause, shares }
 }
 
-/// The intervals that begin in a stretch: the line's next one began when the thread was back, up to a millisecond after the time
-/// that it bears, so what lasts beyond the stretch belongs to it. One that goes on is cut at its end.
+/// Returns the intervals that begin in a stretch. The next line began when the thread was back, up
+/// to a millisecond after its timestamp, so an interval beyond the stretch still belongs to it. A
+/// stretch that goes on is cut at its end.
 fn beginning_in(
     intervals: &[Interval],
     from: BootNanos,
@@ -119,7 +122,7 @@ fn beginning_in(
     goes_on: bool,
 ) -> impl Iterator<Item = Interval> + '_ {
     let first = intervals.partition_point(|interval| interval.from < from);
-    // What is not known may have begun long before.
+    // An unknown interval may have begun long before.
     let unknown = intervals[..first].last().filter(|before| before.activity == Activity::Unknown && before.to > from);
     let unknown = unknown.map(|before| Interval { from, ..*before });
     let latest = if goes_on { to } else { BootNanos(to.0.saturating_add(MILLISECOND)) };
@@ -128,8 +131,8 @@ fn beginning_in(
     unknown.into_iter().chain(within).map(cut)
 }
 
-/// Returns the cause with the name that took most of the reason that took most, if that is long enough; of threads of one name the one that took
-/// most.
+/// Returns the main cause, if the shares are long enough: within the longest reason, the name with
+/// the longest total, and of its threads the one with the longest share.
 fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> Cause {
     let all: u64 = shares.iter().map(|(_, nanos)| *nanos).sum();
     if all == 0 || all < at_least {
@@ -144,7 +147,7 @@ fn main_cause(shares: &Shares, at_least: u64, name: impl Fn(Tid) -> String) -> C
             *names.entry(name).or_default() += nanos;
         }
     }
-    // Of what is equal, the first one.
+    // Of equal ones, the first wins.
     let longest = shares.iter().rev().max_by_key(|(cause, nanos)| {
         let of_name = name_of(*cause).and_then(|name| names.get(&name)).unwrap_or(nanos);
         (reasons.get(&cause.reason()), *of_name, *nanos)
@@ -194,7 +197,7 @@ mod tests {
         // The thread ran for all but 10 us.
         assert_eq!(cause(20, 24, &intervals), Cause::OwnWork);
         assert_eq!(cause(24, 144, &intervals), Cause::Stopped);
-        // What belongs to the stretch before it explains nothing of the next one.
+        // Intervals of the stretch before explain nothing in the next one.
         assert_eq!(cause(14, 18, &intervals), Cause::OwnWork);
         assert_eq!(cause(200, 204, &intervals), Cause::OwnWork);
     }

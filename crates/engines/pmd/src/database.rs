@@ -1,4 +1,4 @@
-//! The settings of Open vSwitch, as its database has them: the daemon itself does not show them.
+//! The settings of Open vSwitch from its database: the daemon itself does not show them.
 
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
@@ -9,16 +9,16 @@ use host::{Pid, proc};
 use crate::ask::ask;
 use crate::{Question, answered_settings};
 
-/// Where the database listens if the daemon was not given another place (`ovs-vswitchd(8)`).
+/// Default socket of the database (`ovs-vswitchd(8)`).
 const DEFAULT: &str = "/var/run/openvswitch/db.sock";
 
-/// Returns the settings, where the daemon's database is reached by a socket of this machine, and answers.
+/// Returns the settings, if the daemon's database has a socket on this machine and answers.
 pub(crate) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
     let socket = socket(proc::command_line(Pid(pid)))?;
     answered_settings(&ask(pid, &socket, Whose::User, Question::Settings).ok()?).ok()
 }
 
-/// Returns the socket that the daemon was given: `unix:PATH`, or the usual one if it was given none.
+/// Returns the socket in the daemon's arguments, `unix:PATH`; the default one if there are none.
 fn socket(words: Vec<Vec<u8>>) -> Option<PathBuf> {
     let words: Vec<Vec<u8>> =
         words.into_iter().skip(1).filter(|word| !word.starts_with(b"-") && !word.is_empty()).collect();

@@ -1,10 +1,11 @@
-//! What a thread says of itself over a time, and what is left of it without the time in which the thread did not run.
+//! A thread's own figures over a time, and the same without the time in which the thread did not
+//! run.
 
 use scene::Activity;
 
 use crate::text::Section;
 
-/// The counters of a thread, which grow for as long as it runs or until somebody clears them.
+/// Counters of a thread, which grow for as long as it runs or until somebody clears them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Iterations of its loop.
@@ -13,22 +14,23 @@ pub struct Counters {
     pub busy_iterations: Option<u64>,
     /// Cycles of iterations with packets.
     pub busy_cycles: Option<u64>,
-    /// Cycles of iterations without.
+    /// Cycles of iterations without packets.
     pub idle_cycles: Option<u64>,
-    /// Packets that came.
+    /// Packets received.
     pub packets: Option<u64>,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent: Option<u64>,
-    /// The batches that they were sent in.
+    /// Batches of the packets sent.
     pub batches: Option<u64>,
-    /// Packets without a flow that were looked up in the tables of OpenFlow, and those for which that failed.
+    /// Packets without a flow that were looked up in the tables of OpenFlow successfully.
     pub upcalls: Option<u64>,
-    /// Those for which that failed.
+    /// Packets without a flow for which that lookup failed.
     pub lost_upcalls: Option<u64>,
 }
 
 impl Counters {
-    /// Those of a thread, by its sections of the answers to `pmd-stats-show` and `pmd-perf-show`.
+    /// Reads the counters from a thread's sections of the answers to `pmd-stats-show` and
+    /// `pmd-perf-show`.
     pub fn of(stats: Option<&Section>, perf: Option<&Section>) -> Self {
         let in_stats = |name: &str| stats.and_then(|section| section.number(name));
         let in_perf = |name: &str| perf.and_then(|section| section.number(name));
@@ -45,7 +47,8 @@ impl Counters {
         }
     }
 
-    /// What has come since; `None` if they were cleared in between. What one of both does not have, the difference has not.
+    /// Returns the growth since `before`; `None` if they were cleared in between. A counter missing
+    /// in either is missing in the result.
     pub fn since(&self, before: &Self) -> Option<Self> {
         let fields: [fn(&Self) -> Option<u64>; 9] = [
             |it| it.iterations,
@@ -80,7 +83,7 @@ impl Counters {
     }
 }
 
-/// Where a thread's time went, by the kernel's events, in nanoseconds.
+/// Time budget of a thread by the kernel's events, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffCpu {
     /// On its CPU, in its own code.
@@ -93,11 +96,12 @@ pub struct OffCpu {
     pub waited: u64,
     /// Stopped by a signal or a debugger.
     pub stopped: u64,
-    /// Waiting for something else, but for what is in `asleep`.
+    /// Waiting for something else, except for `asleep`.
     pub blocked: u64,
-    /// In a system call that only lets time pass: what `pmd-sleep-max` makes it do, which Open vSwitch does not count as work.
+    /// In a system call that only lets time pass, due to `pmd-sleep-max`; Open vSwitch does not
+    /// count this as work.
     pub asleep: u64,
-    /// It is not known.
+    /// Unknown.
     pub unknown: u64,
 }
 
@@ -117,35 +121,38 @@ impl OffCpu {
         *place = place.saturating_add(nanos);
     }
 
-    /// All of it.
+    /// Returns the total time.
     pub fn all(&self) -> u64 {
         let Self { own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown } = *self;
         [own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown].iter().sum()
     }
 
-    /// What Open vSwitch counts as cycles of an iteration, though the thread could not do its work.
+    /// Returns the time that Open vSwitch counts as cycles of an iteration, although the thread
+    /// could not work.
     fn counted(&self) -> u64 {
         self.interrupted + self.waited + self.stopped + self.blocked
     }
 }
 
-/// What a thread says of itself over a time, and what is so.
+/// Figures of a thread over a time, by its own account and corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// What the counters have grown by.
+    /// Growth of the counters.
     pub counters: Counters,
-    /// Cycles that have passed meanwhile.
+    /// Cycles passed.
     pub passed: f64,
-    /// Cycles of these in which the thread did not run, and which Open vSwitch counts as its iterations'.
+    /// Part of these cycles in which the thread did not run, but which Open vSwitch counts as its
+    /// iterations'.
     pub taken: f64,
 }
 
 impl Figures {
-    /// Of counters that have grown for this time, in nanoseconds, with the processor's cycles in a second. `off` is of a time that
-    /// can be a little longer or shorter: its shares count.
+    /// Computes the figures from counters that have grown for `nanos`, and the processor's cycles
+    /// per second. The time of `off` may be a little longer or shorter: only its shares count.
     pub fn of(counters: Counters, nanos: u64, hertz: f64, off: &OffCpu) -> Self {
-        // The thread adds its cycles up between two answers, not when it is asked: it can have counted more than have passed. Then
-        // the time is what it has counted, or it would be busier than possible.
+        // The thread adds up its cycles between two answers, not when it is queried: it can have
+        // counted more than have passed. Then its count is used as the time, or it would be busier
+        // than possible.
         let used = counters.busy_cycles.zip(counters.idle_cycles).map_or(0.0, |(busy, idle)| busy as f64 + idle as f64);
         let passed = (nanos as f64 / 1e9 * hertz).max(used);
         let all = off.all();
@@ -157,30 +164,31 @@ impl Figures {
         Some(self.counters.busy_cycles? as f64 + self.counters.idle_cycles? as f64)
     }
 
-    /// The part of the time in which the thread was busy, as it says itself.
+    /// Returns the fraction of the time in which the thread was busy, by its own account.
     pub fn said_busy(&self) -> Option<f64> {
         part(self.counters.busy_cycles? as f64, self.passed)
     }
 
-    /// Cycles of a packet, as the thread says itself.
+    /// Returns the cycles per packet, by the thread's own account.
     pub fn said_cycles_per_packet(&self) -> Option<f64> {
         part(self.counters.busy_cycles? as f64, self.counters.packets? as f64)
     }
 
-    /// The cycles of iterations with packets in which the thread ran. The time in which it did not is taken from both kinds of
-    /// iterations, as they share the time: a longer one is interrupted more often.
+    /// Returns the cycles of iterations with packets in which the thread ran. The time off its CPU
+    /// is taken from both kinds of iterations in proportion: a longer one is interrupted more
+    /// often.
     fn true_busy_cycles(&self) -> Option<f64> {
         let (busy, used) = (self.counters.busy_cycles? as f64, self.used()?);
         let busy_share = part(busy, used)?;
         Some((busy - self.taken.min(used) * busy_share).max(0.0))
     }
 
-    /// The part of the time in which the thread was busy and ran.
+    /// Returns the fraction of the time in which the thread was busy and ran.
     pub fn true_busy(&self) -> Option<f64> {
         part(self.true_busy_cycles()?, self.passed)
     }
 
-    /// Cycles of a packet in which the thread ran.
+    /// Returns the cycles per packet in which the thread ran.
     pub fn true_cycles_per_packet(&self) -> Option<f64> {
         part(self.true_busy_cycles()?, self.counters.packets? as f64)
     }
@@ -207,7 +215,7 @@ mod tests {
         assert_eq!((figures.said_busy(), figures.said_cycles_per_packet()), (Some(0.75), Some(1500.0)));
         let close = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-6;
         assert!(close(figures.true_busy(), 0.1875) && close(figures.true_cycles_per_packet(), 375.0), "{figures:?}");
-        // Nothing was taken away, and no packet came.
+        // No time was taken, and no packet came.
         let idle = Counters { packets: Some(0), ..counters };
         let figures = Figures::of(idle, 1_000_000_000, 2e9, &OffCpu { own: 5, ..OffCpu::default() });
         assert_eq!((figures.true_busy(), figures.true_cycles_per_packet()), (figures.said_busy(), None));

@@ -1,49 +1,51 @@
-//! The milliseconds of one thread, joined from several texts, and the slow ones of them.
+//! The milliseconds of one thread, joined from several texts, and the slow ones among them.
 
 use std::collections::BTreeMap;
 
 use crate::text::Millisecond;
 
-/// The most milliseconds that are kept: about ten minutes of them, 40 MiB.
+/// Limit on the milliseconds kept: about ten minutes, 40 MiB.
 const MOST: usize = 600_000;
 
 /// Milliseconds, each once.
 ///
-/// Open vSwitch keeps the last 1,000 of them. Whoever wants more asks again before these are over, and joins what comes.
+/// Open vSwitch keeps the last 1,000 of them. To get more, query again before these are over, and
+/// join the results.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     rows: BTreeMap<u64, Millisecond>,
-    /// Those before which others are missing.
+    /// Milliseconds that follow a gap.
     holes: Vec<u64>,
-    /// Which is the newest one, and when it was asked for, in milliseconds: it goes on then.
+    /// Newest millisecond, and the time of its query in milliseconds: it still goes on then.
     newest: Option<(u64, u64)>,
     dropped: u64,
 }
 
-/// A line of the history that took longer than it should.
+/// Line of the history; slow if it took longer than it should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// When it began, in milliseconds of `CLOCK_MONOTONIC`.
+    /// Start, in milliseconds of `CLOCK_MONOTONIC`.
     pub from: u64,
-    /// When the next one began; the end of what was observed, if none has.
+    /// Start of the next line; the end of the observed time if there is none.
     pub to: u64,
-    /// Whether it had not ended when it was seen last.
+    /// True if it had not ended when last seen.
     pub goes_on: bool,
-    /// What the thread did in it.
+    /// Activity of the thread in it.
     pub row: Millisecond,
 }
 
 impl Stretch {
-    /// How long it took, in milliseconds; one more or one less is within what whole milliseconds can show.
+    /// Returns the duration in milliseconds; whole milliseconds make it uncertain by one.
     pub fn length(&self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 }
 
 impl History {
-    /// Takes what was asked for at that time, in milliseconds of `CLOCK_MONOTONIC`, in any order.
+    /// Adds the lines of a query at the time `asked`, in milliseconds of `CLOCK_MONOTONIC`; they
+    /// may be in any order.
     pub fn add(&mut self, rows: &[Millisecond], asked: u64) {
-        // What comes from later than the answer was made up, or torn between two writes.
+        // Lines from after the answer were made up, or torn between two writes.
         let is_sound = |row: &&Millisecond| row.ms <= asked.saturating_add(10_000);
         let rows: Vec<&Millisecond> = rows.iter().filter(is_sound).collect();
         let Some(newest) = rows.iter().map(|row| row.ms).max() else { return };
@@ -53,7 +55,7 @@ impl History {
         }
         for row in rows {
             let known = self.rows.entry(row.ms).or_insert(*row);
-            // One that was not over has become more.
+            // A line that was not over has grown.
             if row.iterations >= known.iterations {
                 *known = *row;
             }
@@ -65,22 +67,23 @@ impl History {
         }
     }
 
-    /// How many milliseconds there are from that time on, up to another one.
+    /// Returns the number of milliseconds in `from..to`.
     pub fn count(&self, from: u64, to: u64) -> usize {
         self.rows.range(from..to.max(from)).count()
     }
 
-    /// How many gaps there are between what one text had and what the next one had: what happened there is not known.
+    /// Returns the number of gaps between consecutive texts: nothing is known of these times.
     pub fn holes(&self) -> usize {
         self.holes.len()
     }
 
-    /// How many milliseconds were dropped, since there were too many.
+    /// Returns the number of milliseconds dropped because there were too many.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The milliseconds that took longer than this many, and were not over before `from`, in the order of time.
+    /// Returns the lines longer than `over` milliseconds that overlap `from..to`, in the order of
+    /// time.
     pub fn slow(&self, from: u64, to: u64, over: u64) -> Vec<Stretch> {
         let rows: Vec<&Millisecond> = self.rows.values().collect();
         let stretch = |row: &Millisecond, to, goes_on| Stretch { from: row.ms, to, goes_on, row: *row };
@@ -116,7 +119,7 @@ mod tests {
         assert_eq!(lengths(&history), []);
         history.add(&rows(&[145, 144, 13, 12]), 145);
         assert_eq!((lengths(&history), history.holes()), (vec![(13, 131)], 0));
-        // What was missed explains nothing.
+        // A gap explains nothing.
         history.add(&rows(&[905, 904]), 905);
         assert_eq!((lengths(&history), history.holes()), (vec![(13, 131)], 1));
         // A thread that stands still has no end yet.
@@ -132,7 +135,7 @@ mod tests {
         history.add(&[Millisecond { ms: 10, iterations: 3, ..Millisecond::default() }], 10);
         history.add(&[Millisecond { ms: 10, iterations: 90, upcalls: 4, ..Millisecond::default() }], 11);
         history.add(&rows(&[13]), 13);
-        // Whether the line of 10 is the one before it can't be known: another one may be missing.
+        // It is unknown whether the line of 10 precedes it: another one may be missing.
         assert_eq!((history.count(0, 20), history.holes()), (2, 1));
         assert_eq!(history.rows[&10].upcalls, 4);
     }

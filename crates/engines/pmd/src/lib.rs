@@ -1,26 +1,29 @@
-//! Polling threads of Open vSwitch's userspace datapath (PMD threads): what they say of themselves, joined with what the kernel
-//! did to them.
+//! Polling threads of Open vSwitch's userspace datapath (PMD threads): their own figures, joined
+//! with the kernel's events about them.
 //!
-//! Open vSwitch counts the processor's cycles between two points of a thread's loop, whether the thread had its CPU or not. So its
-//! figures hold time in which other threads ran, and nothing in them shows that. The kernel's events do: this crate takes both,
-//! and gives the figures without that time, and a cause for each millisecond that took longer than it should.
+//! Open vSwitch counts the processor's cycles between two points of a thread's loop, whether the
+//! thread had its CPU or not. So its figures include time in which other threads ran, and nothing
+//! in them shows that. The kernel's events do. This crate takes both, and returns the figures
+//! without that time, and a cause for each millisecond that took longer than it should.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by the names of their lines and columns (2.17 to 4.0) |
-//! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones of them |
-//! | `answer` | what is kept of answers in JSON |
-//! | `cause` | why a stretch was slow, from the kernel's intervals |
-//! | `figures` | what a thread says of itself over a time, and what is left without the time in which it did not run |
-//! | `rpc` | the questions, none of which changes anything, and how answers are read |
+//! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by names (2.17 to 4.0) |
+//! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones |
+//! | `answer` | the parts kept of answers in JSON |
+//! | `cause` | the causes of slow stretches, from the kernel's intervals |
+//! | `figures` | a thread's own figures over a time, and the same without the time in which it did
+//!   not run |
+//! | `rpc` | the queries, none of which changes anything, and the parsers of answers |
 //! | `sentence` | all slow stretches of a thread in one sentence |
-//! | `subject` | which threads of a process poll |
+//! | `subject` | the polling threads of a process |
 //! | `sample` | the kernel's events and the answers over the same time |
-//! | `ask`, `database`, `telemetry` | asks the daemon, its database and DPDK, on the sockets at which they listen |
+//! | `ask`, `database`, `telemetry` | queries of the daemon, its database and DPDK, on the sockets
+//!   at which they listen |
 //! | `report` | all of it joined, as text and as JSON |
 //!
-//! The rows up to `sentence` are pure: they open no file and no socket, and read no clock. Texts are untrusted: whatever can't be
-//! read in them is left out.
+//! The rows up to `sentence` are pure: they open no file and no socket, and read no clock. Texts
+//! are untrusted: unreadable parts are left out.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,7 +1,8 @@
-//! What is asked of Open vSwitch, its database and DPDK, and how answers are read: JSON-RPC 1.0 without frames for the first two
-//! (`ovsdb(7)`, `ovs-appctl(8)`; RFC 7047 for the database), a message for a message for DPDK's telemetry.
+//! Queries of Open vSwitch, its database and DPDK, and parsers of their answers: JSON-RPC 1.0
+//! without frames for the first two (`ovsdb(7)`, `ovs-appctl(8)`; RFC 7047 for the database), one
+//! message per message for DPDK's telemetry.
 //!
-//! Each question is one that changes nothing: there is no way to ask another one.
+//! No query changes anything, and there is no way to send another one.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{FirstOf, Loose, Map, Row, Rows};
 
-/// A question to a daemon of Open vSwitch.
+/// Query to a daemon of Open vSwitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// `dpif-netdev/pmd-perf-show`, with the history of milliseconds and without histograms.
@@ -18,21 +19,21 @@ pub enum Question {
     Stats,
     /// `dpif-netdev/pmd-rxq-show`.
     Queues,
-    /// To the database: the column `other_config` of the table `Open_vSwitch`.
+    /// Query to the database: the column `other_config` of the table `Open_vSwitch`.
     Settings,
 }
 
-/// Why an answer is none.
+/// Reason why there is no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// It is no JSON, or has no result.
+    /// Answer that is not JSON, or has no result.
     Malformed,
-    /// The daemon refuses, for this reason: untrusted text.
+    /// Refusal by the daemon, with its reason: untrusted text.
     Refused(String),
 }
 
 impl Question {
-    /// The bytes of the question.
+    /// Returns the text of the query.
     pub fn request(self) -> String {
         let show = |method: &str, params: &[&str]| json!({"id": 0, "method": method, "params": params}).to_string();
         match self {
@@ -47,7 +48,8 @@ impl Question {
     }
 }
 
-/// Finds the end of the first JSON value of a stream, which has no other end. Each byte is looked at once.
+/// Scanner for the end of the first JSON value of a stream, which has no other delimiter. It looks
+/// at each byte once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Framer {
     seen: usize,
@@ -57,7 +59,7 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// Whether the value has come to its end, with all that has been received up to now; if so, how many bytes it has.
+    /// Returns the length of the value if it has ended within the bytes received so far.
     pub fn end(&mut self, received: &[u8]) -> Option<usize> {
         for (at, byte) in received.iter().enumerate().skip(self.seen) {
             self.seen = at + 1;
@@ -80,11 +82,11 @@ impl Framer {
     }
 }
 
-/// The text that a daemon answers with.
+/// Returns the text of a daemon's answer.
 ///
 /// # Errors
 ///
-/// The answer has none.
+/// Returns an error if the answer has no text.
 pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
     match result(answer)? {
         Loose::Text(text) => Ok(text),
@@ -92,18 +94,18 @@ pub fn answered_text(answer: &[u8]) -> Result<String, NoAnswer> {
     }
 }
 
-/// The settings that the database answers with, by name: untrusted text.
+/// Returns the settings in the database's answer, as pairs of name and value: untrusted text.
 ///
 /// # Errors
 ///
-/// The answer has none.
+/// Returns an error if the answer has no settings.
 pub fn answered_settings(answer: &[u8]) -> Result<Vec<(String, String)>, NoAnswer> {
     let rows: FirstOf<Rows> = result(answer)?;
     let settings = rows.0.and_then(|Rows { rows }| rows.0).map(|Row { other_config: Map(pairs) }| pairs);
     settings.ok_or(NoAnswer::Malformed)
 }
 
-/// Reads a result: of all else in the answer, nothing is kept.
+/// Reads a result, and keeps nothing else of the answer.
 fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
     #[derive(Deserialize)]
     struct Answer<T> {
@@ -120,7 +122,8 @@ fn result<T: DeserializeOwned + Default>(answer: &[u8]) -> Result<T, NoAnswer> {
     }
 }
 
-/// Returns what DPDK's telemetry answers to a question: what stands behind the question's own name. Its messages have at most some KiB.
+/// Returns the answer of DPDK's telemetry: the value after the name of the query. Its messages have
+/// at most some KiB.
 pub fn telemetry(answer: &[u8]) -> Option<Value> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let (_, value) = answer.as_object()?.iter().next()?;
@@ -150,7 +153,7 @@ mod tests {
         assert_eq!(answered_text(b"\xff"), Err(NoAnswer::Malformed));
     }
 
-    /// Of what nobody asked for, nothing is kept, however much it is.
+    /// Unrequested parts are dropped, however large.
     #[test]
     fn answers_with_more_than_was_asked_for_are_read() {
         let answer = br#"{"x":[{"":0}],"result":"text","error":null,"id":{"y":[[]]}}"#;

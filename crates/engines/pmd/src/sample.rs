@@ -10,23 +10,24 @@ use sys::clock::{boot_nanos, monotonic_nanos};
 use crate::Subject;
 use crate::ask::{Answers, Asked};
 
-/// Bytes of the ring between the kernel and us.
+/// Size of the ring between the kernel and us, in bytes.
 const RING: u32 = 4 << 20;
-/// The longest wait for events.
+/// Limit on one wait for events.
 const TURN: Duration = Duration::from_millis(50);
-/// Intervals that are kept of a thread: 25 MiB.
+/// Limit on the intervals kept of a thread: 25 MiB.
 const MOST: usize = 1 << 20;
 
-/// One sample: intervals and answers of the same time.
+/// Intervals and answers of the same time.
 pub struct Sample {
     pub(crate) found: Found,
     pub(crate) answers: Answers,
-    /// Nanoseconds to add to `CLOCK_MONOTONIC`, the clock of Open vSwitch's history, for that of the intervals.
+    /// Nanoseconds to add to `CLOCK_MONOTONIC`, the clock of Open vSwitch's history, for that of
+    /// the intervals.
     pub(crate) offset: u64,
 }
 
 impl Sample {
-    /// Looks at the threads for that time, or until the observer wants to stop.
+    /// Observes the threads for this time, or until the observer requests a stop.
     pub fn take(subject: &Subject, length: Duration, observer: &Observer) -> anyhow::Result<Self> {
         let facts = Facts::read().map_err(kernel_events::plain)?;
         let tids: Vec<Tid> = subject.threads.iter().map(|thread| Tid(thread.tid)).collect();

@@ -5,21 +5,21 @@ use screen::counted;
 
 use crate::cause::{Cause, Explained, Reason};
 
-/// The most who are named of one reason.
+/// Limit on the culprits named for one reason.
 const MOST_NAMED: usize = 4;
 
-/// What numbers are called; the sentence has these names as they are given.
+/// Names for numbers; the sentence uses them verbatim.
 pub trait Names {
-    /// A thread.
+    /// Returns the name of a thread.
     fn thread(&self, tid: Tid) -> String;
-    /// A system call.
+    /// Returns the name of a system call.
     fn call(&self, number: u32) -> String;
-    /// An interrupt.
+    /// Returns the name of an interrupt.
     fn interrupt(&self, interrupt: Interrupt) -> String;
 }
 
-/// The sentence, such as `pmd-c01: 34 slow milliseconds: 31 waited for the CPU (bash 28, ksoftirqd/1 3), 2 stopped, 1 its own work
-/// (212 upcalls)`.
+/// Formats the sentence, such as `pmd-c01: 34 slow milliseconds: 31 waited for the CPU (bash 28,
+/// ksoftirqd/1 3), 2 stopped, 1 its own work (212 upcalls)`.
 pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String {
     if slow.is_empty() {
         return format!("{thread}: no slow milliseconds");
@@ -41,7 +41,8 @@ pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String 
     format!("{thread}: {}: {}", counted(slow.len() as u64, "slow millisecond"), parts.join(", "))
 }
 
-/// How many of these stretches each thread, call or interrupt caused, the most first, by name.
+/// Returns the number of stretches that each thread, call or interrupt caused, by name, largest
+/// first.
 pub fn shares_of<'a>(slow: impl Iterator<Item = &'a Explained>, names: &impl Names) -> Vec<(String, usize)> {
     let mut all: Vec<(String, usize)> = Vec::new();
     for explained in slow {
@@ -81,7 +82,7 @@ fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
     format!("{word} ({})", shown.join(", "))
 }
 
-/// What Open vSwitch says of its own work.
+/// Describes the thread's own work by Open vSwitch's counters.
 fn own_work(of: &[&Explained]) -> String {
     let upcalls: u64 = of.iter().map(|explained| explained.stretch.row.upcalls).fold(0, u64::saturating_add);
     if upcalls > 0 {

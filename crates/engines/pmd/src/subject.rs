@@ -1,4 +1,4 @@
-//! The process, and which of its threads poll.
+//! The process, and its polling threads.
 
 use errors::usage;
 use host::control::{Listening, listening};
@@ -7,32 +7,32 @@ use host::{Pid, cpus};
 use observer::Observer;
 use text::printable;
 
-/// What the threads of lcores are called: by DPDK since 23.11, since 20.11, and before.
+/// Prefixes of lcore threads: DPDK since 23.11, since 20.11, and before.
 const LCORES: [&str; 4] = ["dpdk-worker", "rte-worker-", "lcore-worker-", "lcore-slave-"];
 
-/// A process, and its threads that poll.
+/// Process with polling threads.
 pub struct Subject {
     pub(crate) pid: u32,
-    /// The threads that poll, in the order of their names.
+    /// Polling threads, sorted by name.
     pub(crate) threads: Vec<PollThread>,
-    /// The sockets at which the process listens.
+    /// Sockets at which the process listens.
     pub(crate) sockets: Vec<Listening>,
 }
 
-/// A thread that polls.
+/// Polling thread.
 #[derive(Clone, Debug)]
 pub(crate) struct PollThread {
     pub(crate) tid: u32,
-    /// As it is shown: `pmd-c01`.
+    /// Displayed name: `pmd-c01`.
     pub(crate) name: String,
-    /// The number of its CPU in the texts of Open vSwitch; none of other programs' threads.
+    /// Number of its CPU in the texts of Open vSwitch; `None` for other programs' threads.
     pub(crate) core: Option<u32>,
-    /// The CPU that it is pinned to, if it is to one.
+    /// CPU to which it is pinned, if exactly one.
     pub(crate) cpu: Option<usize>,
 }
 
 impl Subject {
-    /// Finds the threads of a process that poll, of which there must be some.
+    /// Finds the polling threads of a process. Returns an error if there are none.
     pub fn of(pid: u32) -> anyhow::Result<Self> {
         let mut found: Vec<PollThread> =
             threads(Pid(pid)).into_iter().filter_map(|tid| poll_thread(pid, tid)).collect();
@@ -47,8 +47,9 @@ impl Subject {
         Ok(Self { pid, threads: found, sockets })
     }
 
-    /// Keeps the calling thread, and those that it starts, off the CPUs on which threads poll: it would take their time. Other CPUs
-    /// that the process has for itself are free for it, such as that of Open vSwitch's main thread.
+    /// Keeps the calling thread, and those that it starts, off the CPUs of polling threads, whose
+    /// time it would take. Other CPUs reserved for the process may be used, such as that of Open
+    /// vSwitch's main thread.
     pub fn keep_off(&self, observer: &Observer) {
         let Ok(ours) = sys::sched::allowed_cpus() else { return };
         let polled = |cpu: &usize| self.threads.iter().any(|thread| thread.cpu == Some(*cpu));
@@ -66,7 +67,7 @@ pub fn polls(pid: u32) -> bool {
     threads(Pid(pid)).into_iter().any(|tid| poll_thread(pid, tid).is_some())
 }
 
-/// Returns a thread as it is shown, if it polls.
+/// Returns the thread if it polls.
 fn poll_thread(pid: u32, tid: Pid) -> Option<PollThread> {
     let folder = task(Pid(pid), tid);
     let comm = name(&folder)?;
@@ -81,7 +82,8 @@ fn poll_thread(pid: u32, tid: Pid) -> Option<PollThread> {
     Some(PollThread { tid: tid.0, name, core, cpu })
 }
 
-/// Returns the CPU in the name of a PMD thread: `pmd-c01/id:8` (`pmd_thread_name` in `lib/dpif-netdev.c`).
+/// Returns the CPU in the name of a PMD thread: `pmd-c01/id:8` (`pmd_thread_name` in
+/// `lib/dpif-netdev.c`).
 fn core_of(name: &str) -> Option<u32> {
     name.strip_prefix("pmd-c")?.split('/').next()?.parse().ok()
 }

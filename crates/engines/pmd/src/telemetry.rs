@@ -1,4 +1,5 @@
-//! The counters of DPDK's ports, by its telemetry socket (`lib/telemetry`; a message for a message).
+//! The counters of DPDK's ports, from its telemetry socket (`lib/telemetry`; one message per
+//! message).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +11,9 @@ use serde_json::Value;
 use crate::ask::LIMIT;
 use crate::rpc::telemetry;
 
-/// The most ports that are asked for (`RTE_MAX_ETHPORTS` is 32).
+/// Limit on the ports queried (`RTE_MAX_ETHPORTS` is 32).
 const MOST: usize = 64;
-/// The counters that are read (`struct rte_eth_stats`).
+/// Counters to read (`struct rte_eth_stats`).
 const COUNTERS: [&str; 5] = ["ipackets", "opackets", "imissed", "ierrors", "rx_nombuf"];
 
 /// Counters by port and name.
@@ -20,10 +21,10 @@ const COUNTERS: [&str; 5] = ["ipackets", "opackets", "imissed", "ierrors", "rx_n
 pub(crate) struct Ports(pub(crate) BTreeMap<u64, BTreeMap<&'static str, u64>>);
 
 impl Ports {
-    /// Reads them as they are now; none if nobody answers.
+    /// Reads the current counters; `None` if there is no answer.
     pub(crate) fn read(pid: u32, socket: &Path) -> Option<Self> {
         let connection = Connection::open(Pid(pid), socket, SocketKind::Packets, Whose::Process, LIMIT).ok()?;
-        // It greets with its version.
+        // DPDK greets with its version.
         connection.receive(&mut Vec::new()).ok()?;
         let ask = |question: &str| -> Option<Value> {
             connection.send(question.as_bytes()).ok()?;
@@ -40,7 +41,7 @@ impl Ports {
         Some(Self(ports.into_iter().filter_map(counters).collect()))
     }
 
-    /// Returns what they have grown by.
+    /// Returns the growth of the counters.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let grown = |(port, after): (&u64, &BTreeMap<&'static str, u64>)| {
             let before = before.0.get(port)?;

@@ -1,5 +1,5 @@
-//! From a capture or a trace to the data of a report: the passes of `dptrace timeline`, and one for the figures of `dptrace
-//! latency`.
+//! Builds the data of a report from a capture or a trace: the passes of `dptrace timeline`, and one
+//! for the figures of `dptrace latency`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,16 +23,16 @@ use trace_source::Place;
 use super::collect::Collector;
 use super::{facts, gaps, spent, waterfall};
 
-/// Problems of a trace that are named.
+/// Limit on the problems of a trace named.
 const MOST_PROBLEMS: usize = 8;
-/// Sentences at the top.
+/// Limit on the sentences at the top.
 const MOST_VERDICTS: usize = 8;
 
-/// Reads a capture or a trace and collects the data of its page; `by` are the fields that verdicts are grouped by, and `slowest` the
-/// number of waterfalls.
+/// Reads a capture or a trace and collects the data of its page; `by` are the fields that verdicts
+/// are grouped by, and `slowest` the number of waterfalls.
 ///
 /// # Errors
-/// If it cannot be read, or has no such field.
+/// Returns an error if it cannot be read, or has no such field.
 pub fn build(
     path: &Path,
     objects: &ObjectSources,
@@ -63,7 +63,7 @@ pub fn build(
     Ok(passes(&inputs, title, slowest, figures))
 }
 
-/// The rate of the trace's ticks, as `dptrace latency` uses it.
+/// Returns the rate of the trace's ticks, as `dptrace latency` uses it.
 fn rate(source: &Source) -> TickRate {
     match &source.ticker {
         Ticker::Measured(clock) => clock.rate(),
@@ -71,7 +71,7 @@ fn rate(source: &Source) -> TickRate {
     }
 }
 
-/// Both passes of the timeline, with what charts need collected in the second.
+/// Runs both passes of the timeline; the second also collects the data of charts.
 fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Report {
     let source = &inputs.source;
     let (mut first, passed) = survey(inputs, slowest);
@@ -90,7 +90,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     let waterfalls = waterfalls.map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin)).collect();
     let threads = std::mem::take(&mut collector.threads).finish(source, axis);
     let found = verdicts(&first, &collector.second, &inputs.by);
-    // Those of whole requests come first.
+    // Verdicts on whole requests come first.
     let spent = found.first().filter(|it| !it.subject.is_part).map(|it| spent::spent(it, source)).unwrap_or_default();
     let sentence = |it: &timeline::verdict::Verdict<'_>| Verdict {
         sentence: as_sentence(&it.sentence(source)),
@@ -136,7 +136,7 @@ fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Rep
     }
 }
 
-/// The time that the charts show.
+/// Time range of the charts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     pub(crate) begin: BootNanos,
@@ -144,8 +144,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// From the first record on; if there are events of the kernel, from the first of these, because requests from before are left
-    /// out: a ring may hold records that are hours old.
+    /// Starts at the first record, or at the kernel's first event if that is later: earlier
+    /// requests are left out, because a ring may hold records that are hours old.
     fn of(source: &Source, passed: &Passed) -> Self {
         let begin = source.kernel.as_ref().map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
         Self { begin, end: passed.end.max(begin) }
@@ -155,7 +155,7 @@ impl Axis {
         self.end.0 - self.begin.0
     }
 
-    /// A time after the begin; before it, 0.
+    /// Returns a time as nanoseconds after the begin, within the range.
     pub(crate) fn at(self, time: BootNanos) -> u64 {
         time.0.clamp(self.begin.0, self.end.0) - self.begin.0
     }
@@ -168,7 +168,8 @@ fn explained(text: &str, source: &Source) -> String {
     as_sentence(text)
 }
 
-/// With a capital letter, unless that is the name of a percentile.
+/// Makes a sentence with a capital letter, unless the first word has a digit, as names of
+/// percentiles do.
 fn as_sentence(text: &str) -> String {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let mut letters = first.chars();
@@ -180,7 +181,7 @@ fn as_sentence(text: &str) -> String {
     }
 }
 
-/// What can be said if there is no request.
+/// Returns a verdict for a capture without requests.
 fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
     let Some(most) = intruders.first() else { return Vec::new() };
     let on = most.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));

@@ -1,4 +1,4 @@
-//! The consumer of the second pass: all that the page shows, in bounded memory.
+//! The consumer of the second pass: collects the data of the page, in bounded memory.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use timeline::source::Source;
 use super::build::Axis;
 use super::threads::Threads;
 
-/// Connections of which it is counted what they lost.
+/// Limit on the connections with their own losses.
 const MOST_CONNECTIONS: usize = 16_384;
 
-/// Passes all on to what `dptrace timeline` makes of it, and keeps what charts need.
+/// Consumer that passes everything on to `dptrace timeline`'s, and keeps the data of charts.
 pub(crate) struct Collector<'a> {
     source: &'a Source,
     pub(crate) second: Second<'a>,
     pub(crate) heat: Heat,
     pub(crate) threads: Threads,
     axis: Axis,
-    /// By connection: what the kernel took of its requests, and how long these took.
+    /// Time that the kernel took of each connection's requests, and their total length.
     lost: HashMap<Box<str>, (Lost, u64), RandomState>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What the kernel took of each connection's requests; nothing if there are no events of the kernel.
+    /// Takes the kernel's share of each connection's requests; empty without events of the kernel.
     pub(crate) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_iter().map(|(name, lost)| (name.into(), lost)).collect()

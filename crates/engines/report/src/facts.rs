@@ -1,11 +1,11 @@
-//! What machine and process a report is of, and when it was.
+//! Facts about the machine and process of a report, and its time.
 
 use capture::Meta;
 use screen::{counted, time};
 use timeline::pass::Passed;
 use timeline::source::Source;
 
-/// Each with its name. The text is that of files, and is escaped by the page.
+/// Returns pairs of name and value. The values come from files; the page escapes them.
 pub(crate) fn facts(source: &Source, passed: &Passed) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| {

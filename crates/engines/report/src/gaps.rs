@@ -1,4 +1,4 @@
-//! Where records of a trace are missing: requests of these times are not known.
+//! Gaps in the records of a trace: requests of these times are unknown.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,26 @@ use timeline::source::Source;
 
 use super::build::Axis;
 
-/// Holes that can be distinguished in a chart.
+/// Limit on the holes that can be distinguished in a chart.
 const MOST_HOLES: u64 = 240;
 
-/// A time of which records are missing.
+/// Time range with missing records.
 pub(crate) struct Gap {
     pub(crate) from: BootNanos,
     pub(crate) to: BootNanos,
     lcore: Lcore,
 }
 
-/// All of a capture; a trace file does not say when its records were overwritten.
+/// Returns the gaps of a capture; none for a trace file, which does not state when its records were
+/// overwritten.
 pub(crate) fn of(source: &Source) -> Vec<Gap> {
     let Some(Trace::Captured(trace)) = &source.trace else { return Vec::new() };
     let at = |ticks| source.ticker.at(ticks);
     trace.gaps().into_iter().map(|gap| Gap { from: at(gap.from), to: at(gap.to), lcore: gap.lcore }).collect()
 }
 
-/// The same for charts, where near ones are one; and that the trace ended, if the kernel's events went on.
+/// Returns the gaps for charts, with near ones joined, and the time after the trace's end, if the
+/// kernel's events went on.
 pub(crate) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
     let mut spans: Vec<(u64, u64, Lcore)> = gaps
         .iter()
@@ -58,7 +60,7 @@ pub(crate) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
         })
         .collect();
     let after = axis.at(passed.last_record);
-    // Less than that is nothing to be seen.
+    // A shorter hole would not be visible.
     if passed.records > 0 && axis.span() - after > axis.span() / 200 {
         holes.push(Hole {
             at: after,

@@ -1,4 +1,5 @@
-//! The data of a report's page: the verdicts and slowest requests of `timeline`, the figures of `latency`, and what charts show.
+//! The data of a report's page: the verdicts and slowest requests of `timeline`, the figures of
+//! `latency`, and the data of charts.
 #![forbid(unsafe_code)]
 
 mod build;

@@ -1,4 +1,4 @@
-//! Causes of the slow requests that the first verdict is about: a bar for each, of which that sentence names the first.
+//! Causes of the slow requests in the first verdict: a bar for each; the sentence names the first.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use timeline::verdict::{DEVICE_OR_OWN_CODE, OWN_CODE, Verdict};
 
 use super::threads::kind;
 
-/// Causes that have a row; the others have one together.
+/// Limit on the causes with a row of their own; the others share one.
 const MOST: usize = 6;
 
-/// Returns where the time of a verdict's requests went.
+/// Returns the causes that took the time of a verdict's requests.
 pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     let sum = verdict.sum();
     let mut causes: Vec<Cause> = if source.kernel.is_some() {
@@ -26,7 +26,7 @@ pub(crate) fn spent(verdict: &Verdict, source: &Source) -> Spent {
     Spent { of: verdict.requests(source), requests: sum.requests, length: sum.length, causes }
 }
 
-/// Makes the last ones one, if there are too many.
+/// Joins the last causes into one, if there are too many.
 fn together(causes: &mut Vec<Cause>) {
     if causes.len() <= MOST + 1 {
         return;
@@ -40,7 +40,7 @@ fn plus(a: Lost, b: Lost) -> Lost {
     (a.0.saturating_add(b.0), a.1.saturating_add(b.1))
 }
 
-/// Gives a cause its name, and what it is to the thread.
+/// Converts a cause: adds its name, and the activity of the thread.
 fn of_kernel(cause: causes::Cause<'_>, source: &Source) -> Cause {
     let (took, stage) = (cause.took, cause.stage.map(|stage| named(stage, source)));
     let (name, activity, cpus) = match cause.what {
@@ -59,7 +59,7 @@ fn named((from, to): StageKind, source: &Source) -> (String, String) {
     (source.tpoint(from).to_owned(), source.tpoint(to).to_owned())
 }
 
-/// Returns the stages: without the kernel's events nothing else is known.
+/// Returns the stages as causes: without the kernel's events nothing else is known.
 fn of_stages(sum: &Sum, source: &Source) -> Vec<Cause> {
     let mut stages: BTreeMap<StageKind, u64> = BTreeMap::new();
     for ((stage, _), length) in &sum.rest {

@@ -1,4 +1,5 @@
-//! What threads did: in all, over time, and who ran instead of those that serve requests.
+//! Activities of threads: in total, over time, and the intruders that ran instead of the threads
+//! that serve requests.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -10,28 +11,31 @@ use timeline::words;
 
 use super::build::Axis;
 
-/// Columns of a lane; of many lanes fewer, of all together at most that many.
+/// Limit on the columns of a lane.
 const COLUMNS: u64 = 360;
+/// Limit on the columns of all lanes together.
 const ALL_COLUMNS: u64 = 2_160;
-/// Threads that have a lane, and those that have a bar.
+/// Limit on the threads with a lane.
 const MOST_LANES: usize = 16;
+/// Limit on the threads with a bar.
 const MOST_BUDGETS: usize = 24;
-/// Absences that are kept as they were, and rows of the table of intruders.
+/// Limit on the absences kept.
 const MOST_TAKEN: usize = 1_200;
+/// Limit on the rows of the table of intruders.
 const MOST_INTRUDERS: usize = 20;
-/// Intruders that are collected, by thread and CPU.
+/// Limit on the intruders collected, by thread and CPU.
 const MOST_RIVALS: usize = 65_536;
 
-/// Collects them.
+/// Collector of the activities.
 #[derive(Default)]
 pub(crate) struct Threads {
     axis: Option<Axis>,
     column: u64,
-    /// The threads that serve requests, by their lcores.
+    /// Threads that serve requests, in the order of their lcores.
     served: Vec<Tid>,
     each: BTreeMap<Tid, Thread>,
     rivals: HashMap<(Activity, Option<Cpu>), Rival>,
-    /// The longest absences, the shortest on top.
+    /// Longest absences, the shortest on top.
     taken: BinaryHeap<Reverse<Absence>>,
 }
 
@@ -39,7 +43,8 @@ pub(crate) struct Threads {
 struct Thread {
     sums: [u64; 8],
     cpus: BTreeSet<u32>,
-    /// The CPU that it had from each time on; the first may be from before the present interval.
+    /// CPU of the thread from each time on; the first entry may be from before the present
+    /// interval.
     moves: VecDeque<(BootNanos, Cpu)>,
     lane: Option<Vec<[u64; 8]>>,
 }
@@ -53,10 +58,10 @@ struct Rival {
     victims: BTreeSet<Tid>,
 }
 
-/// What distinguishes rows of the table: a name, what it did, on which CPU.
+/// Key of a row of the table: name, activity, and CPU.
 type Named = (String, Kind, Option<u32>);
 
-/// Ordered by length.
+/// Absence of a thread from its CPU, ordered by length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Absence {
     length: u64,
@@ -65,7 +70,7 @@ struct Absence {
     activity: Ordered,
 }
 
-/// An activity among absences, of which the order is of no interest.
+/// Activity of an absence, ignored in its order.
 #[derive(Clone, Copy)]
 struct Ordered(Activity, Option<Cpu>);
 
@@ -86,7 +91,7 @@ impl Ord for Ordered {
     }
 }
 
-/// What the page shows of them.
+/// Result for the page.
 pub(crate) struct Shown {
     pub(crate) lanes: LaneStrip,
     pub(crate) budgets: Vec<Budget>,
@@ -95,7 +100,7 @@ pub(crate) struct Shown {
     pub(crate) intruders_left_out: u64,
 }
 
-/// What colours distinguish.
+/// Returns the kind of an activity, which has its own colour.
 pub(crate) fn kind(activity: Activity) -> Kind {
     match activity {
         Activity::Runs => Kind::Ran,
@@ -124,7 +129,8 @@ impl Threads {
             }
         }
         let known = source.kernel.as_ref().map(|kernel| kernel.threads.clone()).unwrap_or_default();
-        // Known from the start, because their intervals come later than the events that show where they are.
+        // They are known from the start, because their intervals come later than the events that
+        // show their CPUs.
         let each = known.iter().map(|tid| (*tid, Thread::default())).collect();
         if served.is_empty() {
             served = known;
@@ -135,7 +141,7 @@ impl Threads {
         Self { axis: Some(axis), column, served, each, ..Self::default() }
     }
 
-    /// Follows which CPU each thread has.
+    /// Follows the CPU of each thread.
     pub(crate) fn event(&mut self, event: &KernelEvent) {
         let (tid, cpu) = match event.kind {
             EventKind::Switch { next, .. } => (next, event.cpu),
@@ -150,7 +156,7 @@ impl Threads {
             | EventKind::Unseen { .. }
             | EventKind::Inside { .. } => return,
         };
-        // Others are of no interest: they get no entry.
+        // Other threads get no entry.
         let Some(thread) = self.each.get_mut(&tid) else { return };
         if thread.moves.back().is_none_or(|(_, last)| *last != cpu) {
             thread.moves.push_back((event.at, cpu));
@@ -205,7 +211,7 @@ impl Threads {
         rival.victims.insert(tid);
     }
 
-    /// All of it, with names.
+    /// Returns the collected data, with names.
     pub(crate) fn finish(mut self, source: &Source, axis: Axis) -> Shown {
         let (intruders, intruders_left_out) = self.intruders(source);
         let served = std::mem::take(&mut self.served);
@@ -223,7 +229,7 @@ impl Threads {
         Shown { lanes, budgets, budgets_left_out, intruders, intruders_left_out }
     }
 
-    /// Threads of one name on one CPU are one: a compiler has many.
+    /// Returns the intruders. Threads of one name on one CPU count as one: a compiler has many.
     fn intruders(&mut self, source: &Source) -> (Vec<Intruder>, u64) {
         let mut named: BTreeMap<Named, (Intruder, BTreeSet<Tid>)> = BTreeMap::new();
         for ((activity, cpu), rival) in self.rivals.drain() {
@@ -248,7 +254,7 @@ impl Threads {
         (intruders, left_out)
     }
 
-    /// Those that serve requests first, then those that were on a CPU for the longest time.
+    /// Returns the budgets: threads that serve requests first, then those with the most CPU time.
     fn budgets(&self, source: &Source, served: &[Tid], axis: Axis) -> (Vec<Budget>, u64) {
         let used = |thread: &Thread| thread.sums[place(Kind::Ran)] + thread.sums[place(Kind::Call)];
         let did = |(_, thread): &(&Tid, &Thread)| thread.sums.iter().any(|sum| *sum > 0);
@@ -269,7 +275,7 @@ impl Threads {
 }
 
 impl Thread {
-    /// The CPU that it had then; what is older is not asked for again.
+    /// Returns the CPU at this time, and drops earlier ones: they are not requested again.
     fn cpu(&mut self, at: BootNanos) -> Option<Cpu> {
         while self.moves.get(1).is_some_and(|(since, _)| *since <= at) {
             self.moves.pop_front();

@@ -1,4 +1,4 @@
-//! One slow request, as the page shows it.
+//! One slow request, as shown on the page.
 
 use std::cmp::Reverse;
 
@@ -11,15 +11,16 @@ use timeline::words;
 
 use super::threads::kind;
 
-/// Intervals that are drawn of each thread: the longest. Of many requests, the ones after the first have fewer.
+/// Limit on the intervals drawn of each thread, the longest, for the first requests.
 const MOST_SPANS: usize = 80;
+/// Limit on the intervals drawn of each thread for later requests.
 const FEW_SPANS: usize = 32;
-/// Requests that have them all.
+/// Number of requests drawn with `MOST_SPANS` intervals.
 const FIRST: usize = 5;
-/// Culprits that are named.
+/// Limit on the culprits named.
 const MOST_CULPRITS: usize = 6;
 
-/// `begin` is the time of the first record, from which times are counted.
+/// Builds a waterfall. `begin` is the time of the first record, the origin of times.
 pub(crate) fn waterfall(rank: usize, request: &Request<Kept>, source: &Source, begin: BootNanos) -> Waterfall {
     let by = blamed(request, source);
     let mut culprits: Vec<String> = by
@@ -69,7 +70,8 @@ fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -
     }
 }
 
-/// What each thread of the request did, but for running its own code; and how many shorter intervals are left out.
+/// Returns the activities of the request's threads other than their own code, and the number of
+/// shorter intervals left out.
 fn threads(request: &Request<Kept>, source: &Source, most: usize) -> (Vec<(String, Vec<Span>)>, u64) {
     let mut by: Vec<(Tid, String, Vec<Interval>)> = Vec::new();
     for stage in &request.stages {

@@ -1,33 +1,33 @@
-//! The application behind a trace file: who writes the file, and whether it still lives.
+//! The application behind a trace file: the processes that write the file, and their state.
 
 use std::path::Path;
 
 use host::{Pid, proc};
 
-/// The processes that write a trace file.
+/// Processes that write a trace file.
 #[derive(Default)]
 pub struct Application {
     processes: Vec<Process>,
-    /// Some processes' mappings could not be looked at, and the file's name has no number to look for.
+    /// True if some processes' mappings could not be read, and the file's name has no process id.
     blind: bool,
 }
 
-/// A process, by what distinguishes it from a later one of the same id.
+/// Process id with the start time, which distinguishes it from later processes with the same id.
 #[derive(PartialEq, Eq)]
 struct Process {
     pid: u32,
-    /// In clock ticks since boot (field 22 of /proc/PID/stat, proc(5)).
+    /// Start time, in clock ticks since boot (field 22 of /proc/PID/stat, proc(5)).
     start_time: u64,
 }
 
 impl Application {
-    /// Finds the processes that have the file mapped or open to write it; where we may not look, the one that its name has the number
-    /// of. Other readers of the trace are none of them.
+    /// Finds the processes that have the file mapped or open for writing. If a process may not be
+    /// inspected, the id in the file's name decides. Readers of the trace don't count.
     pub fn of(path: &Path) -> Self {
         Self::of_each([path]).pop().unwrap_or_default()
     }
 
-    /// The same for each of several files: all processes are looked at once.
+    /// Does the same for several files: all processes are inspected once.
     pub fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
         let mut found: Vec<_> =
             paths.into_iter().map(|path| (number_of(path), path.metadata(), Self::default())).collect();
@@ -40,7 +40,7 @@ impl Application {
                 match written.as_ref().map(|written| written[index]) {
                     Some(true) => application.add(pid),
                     Some(false) => {}
-                    // Where we may not look, the name must do.
+                    // Without access, the name must do.
                     None if *named == Some(pid) => application.add(pid),
                     None => application.blind |= named.is_none(),
                 }
@@ -53,17 +53,18 @@ impl Application {
         self.processes.extend(Process::find(pid));
     }
 
-    /// The processes' ids.
+    /// Returns the ids of the processes.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid)
     }
 
-    /// Whether it can't be known who writes the file, so that its end can't be seen.
+    /// Returns true if the writer can't be known, so that its end can't be seen.
     pub fn is_unknown(&self) -> bool {
         self.processes.is_empty() && self.blind
     }
 
-    /// Whether nobody writes the file any more. Where we may not look, it is not gone.
+    /// Returns true if nobody writes the file any more. Without access to the processes, it does
+    /// not count as gone.
     pub fn is_gone(&self) -> bool {
         if self.processes.is_empty() {
             return !self.blind;
@@ -78,12 +79,12 @@ impl Process {
     }
 }
 
-/// The number of the process that a trace file's name has, as SPDK names it without a shared memory id.
+/// Returns the process id in the name of a trace file, as SPDK names it without a shared memory id.
 pub fn number_of(path: &Path) -> Option<u32> {
     path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok())
 }
 
-/// The words that a process was started with, as far as we may look.
+/// Returns the words with which a process was started; none without access.
 pub(crate) fn command_line(pid: u32) -> Vec<String> {
     proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }

@@ -1,4 +1,5 @@
-//! The recording that lies beside a trace file: taken if its name and its first line say that it belongs to the trace.
+//! The recording beside a trace file: used if its name and its first line show that it belongs to
+//! the trace.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,12 @@ use crate::trace_files::NAME_BASE;
 
 /// Ending of a recording's name.
 const RECORDING: &str = "recording";
-/// Ending of a trace file's name, in the place of which a recording's may stand.
+/// Ending of a trace file's name, which a recording's may replace.
 const TRACE: &str = "trace";
 
-/// Finds the recording of `dptrace record` beside a trace file: `x.recording` beside `x.trace`, or `NAME.recording` beside `NAME`.
-/// There is none in the folder of live traces. A file that does not begin by saying whose it is may be of anything, so that it
-/// must be named.
+/// Finds the recording of `dptrace record` beside a trace file: `x.recording` beside `x.trace`, or
+/// `NAME.recording` beside `NAME`. There is none in the folder of live traces. A file without a
+/// header may be of anything, so the user must name it.
 pub fn find(trace: &Path) -> Option<PathBuf> {
     if !trace.is_file() || is_of_application(trace) {
         return None;
@@ -31,21 +32,23 @@ pub fn find(trace: &Path) -> Option<PathBuf> {
     [Some(longer.into()), replaced].into_iter().flatten().find(has_header)
 }
 
-/// Returns the times of a trace's first and last record, if they are known before its records are read.
+/// Returns the times of a trace's first and last record, if they are known before its records are
+/// read.
 pub fn span(trace: &Trace) -> Option<(Ticks, Ticks)> {
     let Trace::Raw(raw) = trace else { return None };
     let spans = || raw.rings().filter_map(|ring| ring.span);
     Some((spans().map(|(first, _)| first).min()?, spans().map(|(_, last)| last).max()?))
 }
 
-/// Returns whether the recording is of somebody whom the user trusts: in a folder such as /tmp everybody can put one beside a trace.
+/// Returns true if the recording's owner is trusted: in a folder such as /tmp everybody can put one
+/// beside a trace.
 pub fn is_trusted(recording: &Path, trace: &Path) -> bool {
     let [recording, trace] = [recording, trace].map(|path| path.metadata().map(|metadata| metadata.uid()).ok());
     recording.is_some_and(|user| user_file::is_trusted(user) || Some(user) == trace)
 }
 
-/// Returns why a recording with this text does not belong to the trace of that name and those times, if so. The clock of the
-/// ticks begins again when the machine starts.
+/// Returns the reason why a recording with this text does not belong to the trace of that name and
+/// those times, if so. The clock of the ticks starts again when the machine boots.
 pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<String> {
     let Some(header) = Header::find(text) else { return Some("it does not say which process it is of".to_owned()) };
     let Some((first, last)) = span else {
@@ -62,7 +65,8 @@ pub fn misfit(text: &str, trace: &Path, span: Option<(Ticks, Ticks)>) -> Option<
     }
 }
 
-/// Returns the process that a trace file's name has: `nvmf_trace.pid4711`, or what it was copied to.
+/// Returns the process id in the name of a trace file: `nvmf_trace.pid4711`, or a copy's name that
+/// contains it.
 fn pid_of(trace: &Path) -> Option<u32> {
     let name = trace.file_name()?.to_str()?;
     let (_, end) = name.rsplit_once(NAME_BASE)?;

@@ -15,23 +15,23 @@ use text::printable::path as printable;
 use crate::input::Loaded;
 use crate::{FileSource, Measured};
 
-/// What describes a capture: its first file.
+/// Name of the file that describes a capture.
 pub const META: &str = "meta.json";
-/// The trace's stream.
+/// Name of the trace's stream.
 pub const RINGS: &str = "trace.rings";
-/// The kernel's stream.
+/// Name of the kernel's stream.
 pub const KERNEL: &str = "kernel.events";
-/// The recording of objects.
+/// Name of the recording of objects.
 pub const OBJECTS: &str = "objects.txt";
 
-/// Opens a capture. What is cut short or damaged is reported, and read as far as it goes.
+/// Opens a capture. Cut or damaged parts are reported, and read as far as they go.
 pub fn reader(dir: &Path, observer: &Observer) -> anyhow::Result<Reader> {
     let reader = reader_quietly(dir)?;
     report(&reader, dir, observer);
     Ok(reader)
 }
 
-/// Reports what is missing of a capture.
+/// Reports the missing parts of a capture.
 pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     if reader.meta().end.is_none() {
         observer.note(&format!(
@@ -48,7 +48,7 @@ pub fn report(reader: &Reader, dir: &Path, observer: &Observer) {
     }
 }
 
-/// The same, and reports nothing.
+/// Opens a capture without any report.
 pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let reading = |file: &str| format!("reading {}", printable(dir.join(file)));
     let meta = dir.join(META);
@@ -71,7 +71,7 @@ pub fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     reader.with_context(|| format!("reading the capture {}", printable(dir)))
 }
 
-/// The trace of a capture, and the rate of its ticks.
+/// Loads the trace of a capture, with the rate of its ticks.
 pub fn load(dir: &Path, observer: &Observer) -> anyhow::Result<Loaded> {
     let reader = reader(dir, observer)?;
     let reading = || format!("reading the capture {}", printable(dir));
@@ -90,7 +90,8 @@ fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
     Measured { rate, stated_off: parts_per_million(trace.tick_rate(), rate), uncertainty: 0.0 }
 }
 
-/// The folder of the capture to which a file belongs: a user may well name the largest of its files.
+/// Returns the folder of the capture to which a file belongs: users may name the largest of its
+/// files.
 pub fn folder_of(path: &Path) -> Option<PathBuf> {
     let parts = [META, RINGS, KERNEL, OBJECTS];
     let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
@@ -98,19 +99,20 @@ pub fn folder_of(path: &Path) -> Option<PathBuf> {
     (is_part && is_capture(folder)).then(|| folder.to_owned())
 }
 
-/// Returns whether a path is the folder of a capture.
+/// Returns true if a path is the folder of a capture.
 pub fn is_capture(path: &Path) -> bool {
     path.join(META).is_file()
 }
 
-/// The files of a capture, and what each is, if the path is a folder.
+/// Returns the files of a capture, with a description of each; an empty list if the path is no
+/// folder.
 pub fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
     let all = [("the capture's description", META), ("the captured trace", RINGS)];
     let all = all.into_iter().chain([("the captured events", KERNEL), ("the capture's recording", OBJECTS)]);
     if path.is_dir() { all.map(|(what, name)| (what, path.join(name))).collect() } else { Vec::new() }
 }
 
-/// The recording of objects that a capture has, if the path is a capture's and there is something in it.
+/// Returns the recording of objects in a capture; `None` if it is missing or empty.
 pub fn objects(path: &Path) -> Option<PathBuf> {
     let objects = path.join(OBJECTS);
     let has_some = path.is_dir() && objects.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);

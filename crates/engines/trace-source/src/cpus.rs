@@ -1,7 +1,8 @@
-//! Where the reader of a live trace runs: not on the CPUs that the traced application's threads have for themselves.
+//! Placement of the reader of a live trace: off the CPUs that the traced application's threads have
+//! for themselves.
 //!
-//! A reactor of SPDK's polls without end on a CPU of its own. The kernel would give half of that CPU to whoever else is
-//! to run there, be it ever so little that it has to do.
+//! A reactor of SPDK's polls without end on a CPU of its own. The kernel would give half of that
+//! CPU to any other thread there, even one with very little to do.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,47 +12,47 @@ use host::Pid;
 use host::proc::{self, Stat};
 use observer::Observer;
 
-/// Time between two checks whether the end has come.
+/// Interval between checks for the end.
 const LOOK: Duration = Duration::from_millis(100);
-/// For how long threads are watched to see which of them are busy.
+/// Time for which threads are watched to find the busy ones.
 const WATCHED: Duration = Duration::from_millis(20);
 
-/// Age up to which a thread may have much to do, though it has not done it yet.
+/// Age up to which a thread may turn out busy, though it has hardly run yet.
 const YOUNG: Duration = Duration::from_millis(500);
 
-/// A thread of the application.
+/// Thread of the application.
 #[derive(Clone, Debug)]
 struct Thread {
-    /// Where it may run.
+    /// CPUs on which it may run.
     allowed: BTreeSet<usize>,
-    /// Where it ran last, if it was busy all the time.
+    /// CPU on which it ran last, if it was busy all the time.
     busy_on: Option<usize>,
     /// True if it may run on one CPU only, and hardly ever does.
     is_idle: bool,
 }
 
-/// What is best.
+/// Best placement.
 #[derive(Debug, PartialEq, Eq)]
 enum Choice {
-    /// Wherever the kernel puts us.
+    /// Any CPU that the kernel chooses.
     Anywhere,
-    /// On these CPUs, off those.
+    /// The first set of CPUs, off those of the second.
     Only(BTreeSet<usize>, BTreeSet<usize>),
-    /// There is no CPU but theirs, which are these.
+    /// No CPU but those of the application, which are these.
     Behind(BTreeSet<usize>),
 }
 
-/// Where dptrace reads.
+/// Placement of the reading threads.
 pub struct Placement {
-    /// The application's CPUs, if there are no others.
+    /// CPUs of the application, if there are no others.
     behind: Option<BTreeSet<usize>>,
-    /// True if the calling thread had the priority that most have.
+    /// True if the calling thread had the default priority.
     is_usual: bool,
     observer: Observer,
 }
 
-/// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
-/// pinned to or occupy, if there are others. Says so in one line.
+/// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of
+/// these processes are pinned to or occupy, if there are others. Reports that in one line.
 pub fn keep_off(pids: impl Iterator<Item = u32>, observer: &Observer) -> Placement {
     let place = |behind| Placement { behind, is_usual: nice() == Some(0), observer: observer.clone() };
     let Ok(ours) = sys::sched::allowed_cpus() else { return place(Some(BTreeSet::new())) };
@@ -74,13 +75,14 @@ pub fn keep_off(pids: impl Iterator<Item = u32>, observer: &Observer) -> Placeme
 }
 
 impl Placement {
-    /// Whether the reader may be prompt.
+    /// Returns true if the reader may be prompt.
     pub fn has_room(&self) -> bool {
         self.behind.is_none()
     }
 
-    /// Where there is no CPU but the application's, the calling thread, and those that it starts from now on, get out of the way.
-    /// Says so in one line. What has to be done beforehand would take a hundred times as long behind pollers.
+    /// Lowers the priority of the calling thread, and of those that it starts from now on, if there
+    /// is no CPU but the application's. Reports that in one line. Preparations must be done before:
+    /// behind pollers they would take a hundred times as long.
     pub fn give_way(&self) {
         let theirs = self.behind.iter().filter(|theirs| !theirs.is_empty());
         for theirs in theirs.filter(|_| sys::sched::lowest_priority().is_ok()) {
@@ -92,19 +94,22 @@ impl Placement {
         }
     }
 
-    /// Gives way ([`Self::give_way`]) until that time is over or a signal has come: then all threads that gave way get the usual priority
-    /// back, if that is permitted. A thread with the lowest one may not even see in time that it is to end.
+    /// Gives way ([`Self::give_way`]) until the time is over or a signal arrives. Then all threads
+    /// that gave way get the usual priority back, if that is permitted: with the lowest one, a
+    /// thread may not even notice its end in time.
     pub fn give_way_for(&self, after: Option<Duration>) {
         if self.behind.as_ref().is_some_and(|theirs| !theirs.is_empty()) && self.is_usual {
             let observer = self.observer.clone();
-            // It is started with the usual priority, and has it when the time comes. Without it all ends later.
+            // It starts with the usual priority, and has it when the time comes. Without it
+            // everything ends later.
             let _ =
                 std::thread::Builder::new().name("deadline".to_owned()).spawn(move || raise_at_end(after, &observer));
         }
         self.give_way();
     }
 
-    /// What is left to do is done with the usual priority, if that is permitted: behind others it would take a hundred times as long.
+    /// Restores the usual priority for the remaining work, if that is permitted: behind others it
+    /// would take a hundred times as long.
     pub fn hurry(&self) {
         if self.behind.is_some() && self.is_usual {
             let _ = sys::sched::usual_priority();
@@ -112,17 +117,17 @@ impl Placement {
     }
 }
 
-/// Raises this process's threads when the time is over or a signal has come.
+/// Raises this process's threads when the time is over or a signal has arrived.
 fn raise_at_end(after: Option<Duration>, observer: &Observer) {
     let begun = Instant::now();
     while !observer.is_end_coming() && after.is_none_or(|after| begun.elapsed() < after) {
         let left = after.map_or(LOOK, |after| after.saturating_sub(begun.elapsed()));
         std::thread::sleep(left.min(LOOK));
     }
-    // Twice: one that was just being started has the priority of who starts it.
+    // Twice: a thread that was just being started has the priority of its creator.
     for _ in 0..2 {
         for tid in proc::threads(Pid(std::process::id())) {
-            // SANITY: without the rights all ends as late as it would otherwise.
+            // SANITY: without the rights everything ends as late as it would otherwise.
             let _ = sys::sched::raise_from_lowest(tid.0);
         }
         std::thread::sleep(LOOK);
@@ -130,7 +135,7 @@ fn raise_at_end(after: Option<Duration>, observer: &Observer) {
 }
 
 fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
-    // The CPUs of those that run, and those to which others are pinned.
+    // CPUs of running threads, and those to which idle ones are pinned.
     let (mut used, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for thread in threads {
         if thread.allowed.len() == 1 {
@@ -140,8 +145,9 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
         used.extend(thread.busy_on);
     }
     let (used, kept) = (&used & ours, &kept & ours);
-    // DPDK keeps threads that hardly ever run on the CPUs without a poller (`compute_ctrl_threads_cpuset`, lib/eal/common/eal_common_options.c),
-    // of which there may be one. To read beside such a thread is better than behind a poller.
+    // DPDK keeps threads that hardly ever run on the CPUs without a poller
+    // (`compute_ctrl_threads_cpuset`, lib/eal/common/eal_common_options.c), and there may be only
+    // one such CPU. Reading beside such a thread is better than behind a poller.
     let all = &used | &kept;
     let theirs = if all == *ours && !used.is_empty() { used } else { all };
     let rest: BTreeSet<usize> = ours.difference(&theirs).copied().collect();
@@ -152,7 +158,7 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
     }
 }
 
-/// The threads of these processes. Those of which nothing can be learnt are left out.
+/// Returns the threads of these processes, except those that can't be inspected.
 fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     let tasks = pids
         .iter()
@@ -165,7 +171,7 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
             Some((task, Thread { allowed, busy_on: None, is_idle }))
         })
         .collect();
-    // The CPU of one that is pinned and runs is known without that.
+    // The CPU of a pinned thread that runs is known without that.
     let mut watched: Vec<_> =
         threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1 || thread.is_idle).collect();
     if !watched.is_empty() {
@@ -181,8 +187,8 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     threads.into_iter().map(|(_, thread)| thread).collect()
 }
 
-/// Returns whether a thread has run for less than a hundredth of its life. One of which that is not known, or that has just begun, may have
-/// much to do.
+/// Returns true if a thread has run for less than a hundredth of its life. A thread that is unknown
+/// or has just started may turn out busy.
 fn is_idle(task: &Path) -> bool {
     let Some(started) = Stat::read(task).ok().and_then(|stat| stat.start()) else { return false };
     let Some(ran) = proc::ran(task) else { return false };
@@ -190,17 +196,18 @@ fn is_idle(task: &Path) -> bool {
     Duration::from_nanos(age) > YOUNG && ran.saturating_mul(100) < age
 }
 
-/// The priority of the calling process (proc_pid_stat(5), field 19); none if it is higher than what most have.
+/// Returns the nice value of the calling process (proc_pid_stat(5), field 19); `None` if it is
+/// negative.
 fn nice() -> Option<u64> {
     Stat::read(&proc::task(Pid(std::process::id()), Pid(std::process::id()))).ok()?.number(19)
 }
 
-/// The CPU that a thread ran on last (proc_pid_stat(5), field 39).
+/// Returns the CPU on which a thread last ran (proc_pid_stat(5), field 39).
 fn last_cpu(task: &Path) -> Option<usize> {
     usize::try_from(Stat::read(task).ok()?.number(39)?).ok()
 }
 
-/// CPUs as the kernel lists them.
+/// Formats CPUs in the kernel's list format.
 fn list(cpus: &BTreeSet<usize>) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -239,7 +246,7 @@ mod tests {
         let pinned = |cpu, is_idle| Thread { is_idle, ..thread(&[cpu], None) };
         let busy: Vec<_> = (0..4).map(|cpu| pinned(cpu, false)).collect();
         assert_eq!(choose(&ours, &busy), Choice::Behind(ours.clone()));
-        // A poller, and what DPDK pins to the other CPU.
+        // A poller, and a thread that DPDK pins to the other CPU.
         let dpdk = [pinned(0, false), pinned(1, true)];
         assert_eq!(choose(&set(&[0, 1]), &dpdk), only(&[1], &[0]));
         assert_eq!(choose(&ours, &dpdk), only(&[2, 3], &[0, 1]));

@@ -14,7 +14,7 @@ use spdk_trace::{JsonTrace, ReadAt};
 
 use crate::trace_files::{NAME_BASE, SHM};
 
-/// A file that may be written to while it is read.
+/// File that may be written to while it is read.
 pub struct FileSource {
     file: File,
     len: u64,
@@ -22,7 +22,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens a file: that of an application with the right to read files of others.
+    /// Opens a file. An application's trace file is opened with the right to read files of others.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::of(if is_of_application(path) { open_application(path) } else { user_file::open(path) }?)
     }
@@ -37,12 +37,13 @@ impl FileSource {
         Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }
 
-    /// The same file for another reader, also where there is another one of its name by now.
+    /// Returns a handle of the same open file for another reader, even if its name means another
+    /// file by now.
     pub fn again(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()?, len: self.len, is_regular: self.is_regular })
     }
 
-    /// Returns true if it can be read at any position, as a pipe cannot.
+    /// Returns true if it can be read at any position, unlike a pipe.
     pub fn is_regular(&self) -> bool {
         self.is_regular
     }
@@ -52,7 +53,7 @@ impl FileSource {
         self.file
     }
 
-    /// Returns true if it begins as text does, rather than as a raw trace file.
+    /// Returns true if it starts as text does, unlike a raw trace file.
     pub fn is_text(&self) -> io::Result<bool> {
         let mut start = [0; 512];
         let n = self.read_at(&mut start, 0)?;
@@ -75,14 +76,15 @@ impl ReadAt for FileSource {
     }
 }
 
-/// Returns true if it is a trace file in the place where applications put theirs: it may be another user's.
+/// Returns true if it is a trace file in the place where applications put theirs: it may be another
+/// user's.
 pub fn is_of_application(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())
 }
 
-/// Opens it with the right to read files of others, if it is a file of that very name: all users can put links there, which
-/// are followed with the user's rights only.
+/// Opens a file with the right to read files of others, unless the name is a link: all users can
+/// put links there, which are followed with the user's rights only.
 fn open_application(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match with_file_access(|| rustix::fs::open(path, flags, Mode::empty())) {

@@ -1,4 +1,4 @@
-//! A trace as it is read: a raw file, JSON, a capture, or a pipe with one of these.
+//! The input of a command: a raw file, JSON, a capture, or a pipe with one of these.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
@@ -20,29 +20,29 @@ use crate::measured_rate::{Measured, Measuring};
 /// Number of bytes that distinguish text from a raw trace file.
 const FIRST_BYTES: u64 = 512;
 
-/// A trace and where it came from.
+/// Trace, and its origin.
 pub struct Loaded {
-    /// The trace.
+    /// Trace.
     pub trace: Trace,
-    /// For messages: the file's path, or "standard input".
+    /// Name for messages: the file's path, or "standard input".
     pub name: String,
-    /// The rate of its ticks, if it is written on this machine while it is read.
+    /// Measured rate of its ticks, if the trace is written on this machine while it is read.
     pub measured: Option<Measured>,
-    /// Description of the capture, if it is of one.
+    /// Description of the capture, if it is one.
     pub capture: Option<Box<Meta>>,
 }
 
 impl Loaded {
-    /// The rate of its ticks: the measured one if there is one. What a file states is rounded, to 10 MHz by DPDK before v24.11
-    /// and to 100 kHz since.
+    /// Returns the rate of its ticks: the measured one if there is one. The rate in a file is
+    /// rounded, to 10 MHz by DPDK before v24.11 and to 100 kHz since.
     pub fn rate(&self) -> TickRate {
         self.measured.map_or(self.trace.tick_rate(), |measured| measured.rate)
     }
 }
 
-/// Place of the bytes.
+/// Source of the bytes.
 pub enum Place {
-    /// A file.
+    /// File or folder.
     File(PathBuf),
     /// Standard input.
     Piped(Piped),
@@ -50,13 +50,14 @@ pub enum Place {
 
 /// Stream that can be read only once, from its beginning to its end.
 pub struct Piped {
-    /// First bytes, which were read to see what it is.
+    /// First bytes, read to detect the format.
     start: Vec<u8>,
     rest: Box<dyn Read>,
     read: u64,
 }
 
-/// Returns the path that a user means by the name of a trace: a file of a capture stands for the capture.
+/// Returns the path that a user means by the name of a trace: a file of a capture stands for the
+/// capture.
 pub fn named(path: &Path, observer: &Observer) -> PathBuf {
     let Some(folder) = captures::folder_of(path) else { return path.to_owned() };
     observer.note(&format!("{} is a part of a capture: reading all of {}", printable(path), printable(&folder)));
@@ -72,7 +73,7 @@ impl Place {
         }
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => printable(path),
@@ -80,7 +81,8 @@ impl Place {
         }
     }
 
-    /// Returns who may read what is made of it: of a capture, which the user alone may read, it is the user alone.
+    /// Returns the access mode of files derived from the input: the user alone for a capture, which
+    /// only the user may read.
     pub fn access(&self) -> Access {
         match self {
             Self::File(path) if captures::is_capture(path) => Access::Owner,
@@ -88,8 +90,8 @@ impl Place {
         }
     }
 
-    /// Reads the trace: a raw file whole, and of a JSON document its tables. Its records can be asked for once; `again`,
-    /// if more often.
+    /// Reads the trace: a raw file whole, and only the tables of a JSON document. A document's
+    /// records can be read once, or more often if `again`.
     pub fn load(self, again: bool, observer: &Observer) -> anyhow::Result<Loaded> {
         let name = self.name();
         let trace = match self {
@@ -103,8 +105,8 @@ impl Place {
         Ok(Loaded { trace, name, measured: None, capture: None })
     }
 
-    /// The same, and meanwhile measures the rate of the ticks, if a process of this machine writes them: that takes some
-    /// milliseconds.
+    /// Reads the trace, and meanwhile measures the rate of the ticks if a process of this machine
+    /// writes them. That takes some milliseconds.
     pub fn load_measured(self, observer: &Observer) -> anyhow::Result<Loaded> {
         let measuring = match &self {
             Self::File(path) if is_of_application(path) => Measuring::begin(path),
@@ -119,7 +121,7 @@ impl Place {
 
 fn load_file(path: &Path, again: bool, observer: &Observer) -> anyhow::Result<Trace> {
     let source = FileSource::open(path)?;
-    // A pipe, as of a shell's <(...), can't be read at a position.
+    // A pipe, such as a shell's <(...), can't be read at a position.
     if !source.is_regular() {
         return Piped::begin(source.into_file())?.load(again);
     }
@@ -135,7 +137,7 @@ impl Piped {
         self.start.is_empty()
     }
 
-    /// Reads its first bytes.
+    /// Reads the first bytes of a stream.
     pub fn begin(mut rest: impl Read + 'static) -> io::Result<Self> {
         let mut start = Vec::new();
         (&mut rest).take(FIRST_BYTES).read_to_end(&mut start)?;
@@ -151,7 +153,7 @@ impl Piped {
         if is_text { document(JsonTrace::parse(self.start)?) } else { Ok(Trace::Raw(RawTrace::read(&self.start)?)) }
     }
 
-    /// The next bytes, up to what fits.
+    /// Reads the next bytes, up to the size of the buffer.
     fn next(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let first = self.start.get(self.read as usize..).filter(|first| !first.is_empty());
         let n = match first {
@@ -168,11 +170,11 @@ impl Piped {
     }
 }
 
-/// For a reader that asks for each range behind the last one.
+/// Source for a reader that requests consecutive ranges.
 struct PipedSource(RefCell<Piped>);
 
 impl ReadAt for PipedSource {
-    /// Not known.
+    /// Returns the maximum: the length is unknown.
     fn len(&self) -> u64 {
         u64::MAX
     }
@@ -187,15 +189,15 @@ impl ReadAt for PipedSource {
 }
 
 fn document(json: JsonTrace) -> anyhow::Result<Trace> {
-    // spdk_trace -j always writes them, and without them no entry says anything.
+    // spdk_trace -j always writes them, and without them no entry means anything.
     if json.tpoints().all().is_empty() {
         bail!("a JSON document without tracepoints: this is not the output of spdk_trace -j");
     }
     Ok(Trace::Json(json))
 }
 
-/// The tracepoints of a trace file, from its header: no record is read. None if the file is no trace, or no regular file, on
-/// which opening could wait.
+/// Returns the tracepoints of a trace file from its header, without reading a record. `None` if the
+/// file is no trace, or not a regular file, whose opening could block.
 pub fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
     let metadata = path.metadata().ok()?;
     if metadata.is_dir() {
@@ -212,7 +214,7 @@ pub fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
     Some(Follower::new(&source).ok()?.tpoints().all().to_vec())
 }
 
-/// A source of bytes that shows how far it is read.
+/// Source of bytes that shows the progress of reading.
 struct Watched<'a, S> {
     source: &'a S,
     progress: RefCell<Progress>,
@@ -231,7 +233,7 @@ impl<S: ReadAt> ReadAt for Watched<'_, S> {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        /// Bytes at a time, so that a slow disk is seen to make progress.
+        /// Limit on one read, in bytes, so that a slow disk is seen to make progress.
         const PIECE: usize = 8 << 20;
         let piece = buf.len().min(PIECE);
         let n = self.source.read_at(&mut buf[..piece], offset)?;

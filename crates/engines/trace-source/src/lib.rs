@@ -1,5 +1,5 @@
-//! Sources of the records of a trace: the files of applications in shared memory, files, pipes and captures, the thread that
-//! copies live rings, and the rate of their ticks.
+//! Sources of the records of a trace: the files of applications in shared memory, files, pipes and
+//! captures, the thread that copies live rings, and the rate of their ticks.
 #![forbid(unsafe_code)]
 
 mod application;

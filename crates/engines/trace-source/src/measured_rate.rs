@@ -1,4 +1,5 @@
-//! The rate of the processor's counter, measured while a trace is read on the machine where it is written.
+//! The rate of the processor's counter, measured while a trace is read on the machine where it is
+//! written.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,42 +10,46 @@ use sys::clock::{Moment, boot_nanos};
 
 use crate::application::Application;
 
-/// How far apart both readings are at least: their brackets of some 40 ns are then 2 millionths of it.
+/// Minimum time between both readings: their brackets of some 40 ns are then 2 millionths of it.
 const LEAST: Duration = Duration::from_millis(20);
-/// A rate further from the stated one than this, in millionths, is no rounding: the trace counts something else.
+/// Limit on the difference to the stated rate, in millionths. Beyond it, the trace counts something
+/// else.
 const MOST_OFF: f64 = 10_000.0;
 
-/// A measurement that goes on.
+/// Measurement in progress.
 #[derive(Clone, Copy)]
 pub struct Measuring {
     start: Moment,
     since: Instant,
 }
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// The measured rate.
+    /// Measured rate.
     pub rate: TickRate,
-    /// How far the stated rate is from it, in millionths: positive if it is too high, and times computed with it too short.
+    /// Error of the stated rate, in millionths: positive if it is too high, and times computed with
+    /// it too short.
     pub stated_off: f64,
-    /// How far the measured rate may be off, in millionths.
+    /// Uncertainty of the measured rate, in millionths.
     pub uncertainty: f64,
 }
 
 impl Measuring {
-    /// Begins to measure if a process of this machine writes that file: another machine's counter has another rate.
+    /// Starts to measure if a process of this machine writes this file: another machine's counter
+    /// has another rate.
     pub fn begin(path: &Path) -> Option<Self> {
         let is_written = Application::of(path).pids().next().is_some();
         is_written.then(Self::now)
     }
 
-    /// Begins to measure.
+    /// Starts to measure.
     pub fn now() -> Self {
         Self { start: Moment::now(boot_nanos), since: Instant::now() }
     }
 
-    /// What was measured until now, some milliseconds after its beginning at least; `None` if the trace's ticks are not those of the counter.
+    /// Returns the result, some milliseconds after the start at least; `None` if the trace's ticks
+    /// are not those of the counter.
     pub fn finish(self, stated: TickRate) -> Option<Measured> {
         std::thread::sleep(LEAST.saturating_sub(self.since.elapsed()));
         let anchors = [self.start, Moment::now(boot_nanos)].map(anchor);
@@ -57,7 +62,7 @@ impl Measuring {
     }
 }
 
-/// A reading of both clocks, as the timeline has it.
+/// Converts a reading of both clocks for the timeline.
 pub fn anchor(moment: Moment) -> Anchor {
     let Moment { ticks, nanos, bracket } = moment;
     Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }

@@ -1,4 +1,4 @@
-//! Reports of what could not be read of a trace.
+//! Reports of the unreadable parts of a trace.
 
 use anyhow::bail;
 use observer::Observer;
@@ -6,10 +6,11 @@ use spdk_trace::{Problems, Trace};
 
 use crate::input::Loaded;
 
-/// Kinds of damage that are reported one by one: a broken file can have some for each of 65,535 lcores.
+/// Limit on the kinds of damage reported one by one: a broken file can have some for each of 65,535
+/// lcores.
 const MAX_REPORTED_FINDINGS: usize = 20;
 
-/// Reports on standard error what could not be read.
+/// Reports the problems on standard error.
 pub fn warn_problems(problems: &Problems, observer: &Observer) {
     for finding in problems.iter().take(MAX_REPORTED_FINDINGS) {
         observer.note(&finding.to_string());
@@ -20,7 +21,7 @@ pub fn warn_problems(problems: &Problems, observer: &Observer) {
     }
 }
 
-/// A trace without records is fine if it is whole.
+/// Reports why a trace has no records. Returns an error if data was lost.
 pub fn nothing_read(loaded: &Loaded, problems: &Problems, observer: &Observer) -> anyhow::Result<()> {
     let Loaded { trace, name, .. } = loaded;
     let cleared: u64 = match trace {

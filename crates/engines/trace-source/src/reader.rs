@@ -1,5 +1,5 @@
-//! The thread that copies a live trace out of its rings, as often as their sizes and their writers ask for, and does
-//! nothing else: whoever filters, formats and prints may be slow for a while.
+//! The thread that copies a live trace out of its rings, at the pace of their sizes and writers. It
+//! does nothing else, since the consumer may be slow to filter, format and print.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,59 +10,60 @@ use std::time::{Duration, Instant};
 use crate::file::FileSource;
 use spdk_trace::{Copied, Poll, Tail};
 
-/// For how long a record is held back, in case an older one of another lcore still comes: its writer may have been held
-/// up between the look at its clock and the record. In that time the objects become known, too, that it points to.
+/// Time for which a record is held back, in case an older one of another lcore still arrives: its
+/// writer may have been held up between reading its clock and writing the record. In that time the
+/// objects to which it points become known, too.
 pub const HOLD: Duration = Duration::from_millis(50);
-/// How many bytes of records may wait to be printed. When there are more, the rings are not polled.
+/// Limit on the bytes of records that wait to be printed. Beyond it, the rings are not polled.
 const MOST_WAITING: usize = 256 << 20;
-/// Copies are handed over so often,
+/// Interval at which copies are handed over.
 const HAND_OVER: Duration = Duration::from_millis(10);
-/// or when there are this many bytes: what the processor's cache still has.
+/// Number of bytes that are handed over at once: the processor's cache still has them.
 const ENOUGH: usize = 1 << 20;
-/// How long to wait for the output where it is slow.
+/// Pause between checks of a slow output.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
-/// or, if few may wait, this part of these.
+/// Divisor of the bytes that may wait: a batch has at most this part of them.
 const PART: usize = 32;
-/// Buffers that are kept to be used again,
+/// Limit on the buffers kept for reuse.
 const SPARE: usize = 32;
-/// if few bytes may wait, this number.
+/// Limit on the buffers kept for reuse if few bytes may wait.
 const FEW_SPARE: usize = 8;
 
-/// The thread. It ends with this.
+/// Handle of the thread, which ends when it is dropped.
 pub struct Reader {
     batches: Receiver<Batch>,
     spare: SyncSender<Vec<u8>>,
-    /// Bytes of a batch, about.
+    /// Approximate size of a batch, in bytes.
     enough: usize,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Pressure>>,
 }
 
-/// What several polls copied.
+/// Copies of several polls.
 pub struct Batch {
-    /// The copied slots.
+    /// Copied slots.
     pub copied: Copied,
-    /// When the last poll in it began, since the reader was started.
+    /// Start of the last poll in it, since the start of the reader.
     pub at: Duration,
-    /// No more will come.
+    /// True if it is the last batch.
     pub is_last: bool,
-    /// What kept it from reading on.
+    /// Error that ended the reading.
     pub failed: Option<spdk_trace::Error>,
 }
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Bytes that were copied and not printed yet.
+    /// Bytes copied but not given back yet.
     waiting: AtomicUsize,
 }
 
-/// Why it lost what it lost.
+/// Reasons for losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pressure {
-    /// Slots that were lost while too much waited to be printed.
+    /// Slots lost while too much waited to be printed.
     pub lost_to_output: u64,
-    /// The longest time between two polls after which something was lost.
+    /// Longest time between two polls after which something was lost.
     pub longest: Duration,
 }
 
@@ -72,7 +73,7 @@ impl Reader {
         Self::start_within(tail, source, is_prompt, MOST_WAITING)
     }
 
-    /// The same, with at most that many bytes that wait to be taken.
+    /// Starts to read with a limit on the bytes that wait.
     pub fn start_within(tail: Tail, source: FileSource, is_prompt: bool, most: usize) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
         let enough = ENOUGH.min(most / PART);
@@ -95,19 +96,20 @@ impl Reader {
         Ok(Self { batches, spare, enough, shared, thread: Some(thread) })
     }
 
-    /// What was copied, if it comes in time.
+    /// Returns the next batch, if it arrives in time.
     pub fn next(&self, at_most: Duration) -> Option<Batch> {
         match self.batches.recv_timeout(at_most) {
             Ok(batch) => Some(batch),
             Err(RecvTimeoutError::Timeout) => None,
-            // The thread has ended without a word: there is nothing more to wait for.
+            // The thread has ended without a last batch: there is nothing to wait for.
             Err(RecvTimeoutError::Disconnected) => {
                 Some(Batch { copied: Copied::default(), at: Duration::MAX, is_last: true, failed: None })
             }
         }
     }
 
-    /// Bytes that were copied and not given back yet: of many, no more are copied.
+    /// Returns the number of bytes copied but not given back yet. Copying pauses while there are
+    /// too many.
     pub fn waiting(&self) -> usize {
         self.shared.waiting.load(Ordering::Relaxed)
     }
@@ -116,7 +118,7 @@ impl Reader {
     pub fn give_back(&self, bytes: Vec<u8>) {
         self.shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
         if (1..=2 * self.enough).contains(&bytes.capacity()) {
-            // It has enough, or has ended: then the memory goes.
+            // If it has enough buffers, or has ended, the memory is freed.
             let _ = self.spare.try_send(bytes);
         }
     }
@@ -129,7 +131,7 @@ impl Reader {
         }
     }
 
-    /// Why it lost what it lost. Ends it.
+    /// Ends it; returns the reasons for losses.
     pub fn finish(mut self) -> Pressure {
         self.stop();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -140,7 +142,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // SANITY: it panics nowhere; and if it did, that was reported.
+            // SANITY: it never panics; if it did, that was reported.
             let _ = thread.join();
         }
     }
@@ -154,18 +156,18 @@ struct Worker {
     sender: Sender<Batch>,
     spares: Receiver<Vec<u8>>,
     shared: Arc<Shared>,
-    /// Bytes that may wait.
+    /// Limit on the bytes that wait.
     most: usize,
-    /// Bytes that are handed over at once.
+    /// Number of bytes to hand over at once.
     enough: usize,
-    /// Times of polls count from here: not from when the thread gets a CPU.
+    /// Origin of the polls' times: not the moment when the thread gets a CPU.
     start: Instant,
     pressure: Pressure,
 }
 
 impl Worker {
     fn run(mut self) -> Pressure {
-        // Where that is not permitted, it polls a little less often.
+        // If that is not permitted, it polls a little less often.
         let _ = sys::sched::sleep_precisely();
         if self.is_prompt {
             // Printing may need the same CPU, for longer than a ring can wait.
@@ -187,7 +189,8 @@ impl Worker {
             bytes += more;
             self.shared.waiting.fetch_add(more, Ordering::Relaxed);
             let is_last = stop || failed.is_some();
-            // Empty ones as well, until one lets go what is held back, however late that is.
+            // Empty ones are sent as well, until one releases the records held back, however late
+            // that is.
             let is_wanted = !copied.is_empty() || handed_over < news + HOLD;
             let is_due = is_wanted && at >= handed_over + HAND_OVER;
             if is_last || is_due || bytes >= self.enough {
@@ -195,13 +198,14 @@ impl Worker {
                     news = at;
                 }
                 let batch = Batch { copied: std::mem::take(&mut copied), at, is_last, failed };
-                // Nobody wants it any more.
+                // The receiver is gone.
                 if self.sender.send(batch).is_err() || is_last {
                     return self.pressure;
                 }
                 (bytes, handed_over) = (0, at);
                 if !std::mem::replace(&mut has_begun, true) && !self.is_prompt {
-                    // The first poll, which copies whole rings, does not wait behind others; where it is not permitted, no poll does.
+                    // The first poll, which copies whole rings, does not wait behind others. If
+                    // lowering is not permitted, no poll does.
                     let _ = sys::sched::lowest_priority();
                 }
                 copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
@@ -213,7 +217,7 @@ impl Worker {
         }
     }
 
-    /// Waits while too much waits to be printed; says whether it did.
+    /// Waits while too much waits to be printed; returns true if so.
     fn wait_for_output(&self) -> bool {
         let is_full =
             || self.shared.waiting.load(Ordering::Relaxed) > self.most && !self.shared.stop.load(Ordering::Relaxed);
@@ -235,27 +239,28 @@ impl Pressure {
     }
 }
 
-/// The poll interval.
+/// Poll interval.
 struct Pace {
     pause: Duration,
     longest: Duration,
 }
 
 impl Pace {
-    /// The lower bound: a poll costs about a hundredth of that.
+    /// Lower bound: a poll costs about a hundredth of that.
     const SHORTEST: Duration = Duration::from_micros(100);
     const LONGEST: Duration = Duration::from_millis(100);
-    /// The time in which no lcore writes two slots: a ring that was idle may get records at full rate at once.
+    /// Time in which no lcore writes two slots: an idle ring may get records at full rate at once.
     const SLOT: Duration = Duration::from_nanos(50);
 
-    /// For rings of N slots.
+    /// Creates the pace for rings of this number of slots.
     fn new(slots: u64) -> Self {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let longest = Self::SLOT.saturating_mul(slots).clamp(Self::SHORTEST, Self::LONGEST);
         Self { pause: Self::SHORTEST, longest }
     }
 
-    /// The time to wait after a poll that found this share of a ring written; zero if the share is high.
+    /// Returns the time to wait after a poll that found this share of a ring written; `None` if the
+    /// share is high.
     fn after(&mut self, fill: f64) -> Option<Duration> {
         if fill > 1.0 / 4.0 {
             self.pause = (self.pause / 2).max(Self::SHORTEST);

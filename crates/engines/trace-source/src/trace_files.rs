@@ -1,4 +1,4 @@
-//! The trace files that applications have in shared memory, and whose each is.
+//! The trace files that applications have in shared memory, and their owners.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
         if !entry.file_name().to_string_lossy().contains(NAME_BASE) {
             continue;
         }
-        // One that vanishes while we look is not the newest.
+        // A file that vanishes meanwhile is not the newest.
         let Ok(metadata) = entry.metadata() else { continue };
         if let (true, Ok(modified)) = (metadata.is_file(), metadata.modified()) {
             found.push((modified, entry.path(), metadata));
@@ -37,13 +37,13 @@ pub fn trace_files() -> anyhow::Result<Vec<(PathBuf, fs::Metadata)>> {
     Ok(found.into_iter().map(|(_, path, metadata)| (path, metadata)).collect())
 }
 
-/// Returns the trace file that a process writes: of several, the newest.
+/// Returns the trace file that a process writes; the newest if there are several.
 pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     Process::open(Pid(pid))?;
     let own = format!("{NAME_BASE}pid{pid}");
     let (paths, files): (Vec<_>, Vec<_>) = trace_files()?.into_iter().unzip();
     let written = proc::writes(Pid(pid), &files);
-    // Anybody can give a file the number of any process: that counts only where we may not look.
+    // Anybody can give a file the number of any process: that counts only without access.
     let is_its = |(place, path): &(usize, PathBuf)| match &written {
         Some(written) => written[*place],
         None => path.to_string_lossy().ends_with(&own),
@@ -61,8 +61,8 @@ pub fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Returns whether SPDK was started to keep no trace entries: the last `--num-trace-entries` is 0. SPDK reads it with `strtol(3)` to
-/// any base.
+/// Returns true if SPDK was started to keep no trace entries: the last `--num-trace-entries` is 0.
+/// SPDK reads it with `strtol(3)` in any base.
 fn has_no_entries(words: &[String]) -> bool {
     let option = |(index, word): (usize, &String)| match word.strip_prefix("--num-trace-entries")? {
         "" => words.get(index + 1).cloned(),
@@ -72,7 +72,8 @@ fn has_no_entries(words: &[String]) -> bool {
     last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
-/// Says which trace files are in shared memory: names those of living processes, and counts the others.
+/// Describes the trace files in shared memory: names those of living processes, and counts the
+/// others.
 pub fn what_is_there() -> anyhow::Result<String> {
     let mut paths = traces()?;
     paths.reverse();
@@ -83,10 +84,11 @@ pub fn what_is_there() -> anyhow::Result<String> {
     Ok(listing(&living, &ended))
 }
 
-/// Limit on the names that one message lists: whoever runs more than that knows the one that is wanted.
+/// Limit on the names in one message: a user with more applications knows which one to name.
 const LISTED: usize = 8;
 
-/// Lists files by name, the newest first: those of living processes, then those of processes that have ended.
+/// Lists files by name, newest first: those of living processes, then those of processes that have
+/// ended.
 fn listing(living: &[String], ended: &[String]) -> String {
     let mut parts: Vec<String> = living.iter().take(LISTED).cloned().collect();
     if living.len() > LISTED {

@@ -1,9 +1,9 @@
-//! What delays a reactor.
+//! Causes that delay a reactor.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What delays a reactor.
+/// Cause that delays a reactor.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -25,21 +25,21 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// As it is typed.
+    /// Returns the name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
-/// Who ends the stage that a request is in.
+/// Party that ends the stage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum EndedBy {
-    /// The reactor's own work: while the reactor is delayed, so is the request, by exactly as much.
+    /// Work of the reactor itself: a delay of the reactor delays the request by exactly as much.
     Reactor,
-    /// The device, or the bdev: the reactor only finds that it is done.
+    /// Device, or bdev: the reactor only finds that it is done.
     Device,
-    /// The host, or the network: the reactor only finds that data came or went.
+    /// Host, or network: the reactor only finds that data came or went.
     Host,
 }

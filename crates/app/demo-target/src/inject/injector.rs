@@ -1,4 +1,4 @@
-//! When a reactor is delayed, and by what: the causes take turns.
+//! Schedules the delays of a reactor; the causes take turns.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,22 +17,22 @@ use crate::clock::ticks;
 use crate::options::Options;
 use crate::reactor::in_ticks;
 
-/// A cause that does not come is given up after this, and the truth has what was measured.
+/// Time limit for a cause to take effect; after it, the truth holds what was measured.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
-/// What all reactors share.
+/// State shared by all reactors.
 #[derive(Debug)]
 pub(crate) struct Common {
-    /// Whether one of them is being delayed.
+    /// True while one of them is being delayed.
     is_busy: AtomicBool,
-    /// Those that are wanted and, as far as it is known by now, can be had here.
+    /// Wanted causes that are available here, as far as known.
     causes: Vec<Cause>,
     stopper: Option<Stopper>,
     packets: Option<Packets>,
 }
 
 impl Common {
-    /// Before there are reactors.
+    /// Prepares the shared causes, before there are reactors.
     pub(crate) fn prepare(options: &Options) -> Self {
         let mut usable = Usable { causes: options.inject.clone(), who: "the target".to_owned() };
         let stopper = usable.prepare(Cause::Stop, || Stopper::start(options));
@@ -47,15 +47,15 @@ fn left_out(who: &str, cause: Cause, error: &dyn Display) {
     eprintln!("demo-target: {who} goes without `--inject {}`: {error}", cause.name());
 }
 
-/// Causes that are wanted and can be had here.
+/// Wanted causes that are available here.
 struct Usable {
     causes: Vec<Cause>,
-    /// By whom.
+    /// Name of their user, for messages.
     who: String,
 }
 
 impl Usable {
-    /// What a cause needs, if it is wanted. If that cannot be had, this is reported, and the cause is left out.
+    /// Prepares a cause if it is wanted. If that fails, reports it, and drops the cause.
     fn prepare<T, E: Display>(&mut self, cause: Cause, prepare: impl FnOnce() -> Result<T, E>) -> Option<T> {
         if !self.causes.contains(&cause) {
             return None;
@@ -69,29 +69,31 @@ impl Usable {
     }
 }
 
-/// Delays one reactor, on its thread.
+/// Injector of delays into one reactor, on its thread.
 #[derive(Debug)]
 pub(crate) struct Injector<'a> {
     common: &'a Common,
     thread: Thread,
     causes: Vec<Cause>,
     tools: Tools<'a>,
-    /// How many there were.
+    /// Number of delays so far.
     count: usize,
-    /// When the next one is due, in ticks.
+    /// Time of the next delay, in ticks.
     due: u64,
-    /// How long one is, also in ticks.
+    /// Length of a delay, also in ticks.
     length: (Duration, u64),
-    /// Times in ticks: between two, the shortest gap, and until one is given up.
+    /// Time between two delays, in ticks.
     every: u64,
+    /// Length of the shortest gap, in ticks.
     shortest: u64,
+    /// Time after which a delay is given up, in ticks.
     give_up: u64,
-    /// Longest time in the real-time class, in ticks.
+    /// Limit on the time in the real-time class, in ticks.
     longest_burst: u64,
 }
 
 impl<'a> Injector<'a> {
-    /// On the reactor's thread: everything that the causes need.
+    /// Prepares everything that the causes need, on the reactor's thread.
     pub(crate) fn prepare(options: &Options, common: &'a Common, thread: Thread, tick_rate: u64) -> Option<Self> {
         let in_ticks = |time: Duration| in_ticks(time, tick_rate);
         let length = in_ticks(options.inject_for);
@@ -118,23 +120,24 @@ impl<'a> Injector<'a> {
         })
     }
 
-    /// The requests begin now: the first delay is due after a while, reactor by reactor.
+    /// Starts with the requests: the first delay is due after a while, reactor by reactor.
     pub(crate) fn begin(&mut self) {
         self.due = ticks() + self.every * (2 + u64::from(self.thread.lcore)) / 2;
     }
 
-    /// Whether a delay is due in a stage that this ends, now.
+    /// Returns true if a delay is due now, in a stage that this party ends.
     #[inline]
     pub(crate) fn is_due(&self, now: u64, ended_by: EndedBy) -> bool {
         now >= self.due && ended_by == self.wanted()
     }
 
-    /// In which stages the next one comes.
+    /// Returns which stages get the next delay.
     fn wanted(&self) -> EndedBy {
         if self.count / self.causes.len() % 3 == 2 { EndedBy::Device } else { EndedBy::Reactor }
     }
 
-    /// Delays the reactor; `None` if another one is being delayed. The requests are yet missing in the truth.
+    /// Delays the reactor; `None` if another one is being delayed. The requests are still missing
+    /// in the truth.
     pub(crate) fn inject(&mut self) -> Option<InjectionTruth> {
         if self.common.is_busy.swap(true, Ordering::AcqRel) {
             return None;

@@ -1,8 +1,10 @@
-//! Hard interrupts: timers that expire all at once on the reactor's CPU, each of which wakes a crowd in the interrupt itself.
+//! Hard interrupts: timers that expire all at once on the reactor's CPU, each of which wakes a
+//! crowd in the interrupt itself.
 //!
-//! A timer of a timerfd expires in the timer's hard interrupt (`timerfd_tmrproc`, `fs/timerfd.c`), which calls
-//! `ep_poll_callback` (`fs/eventpoll.c`) for each epoll instance that watches it, with interrupts off. A timer belongs to the
-//! CPU on which it was set. So a few system calls make one interrupt of milliseconds, and nothing else takes the CPU.
+//! A timer of a timerfd expires in the timer's hard interrupt (`timerfd_tmrproc`, `fs/timerfd.c`),
+//! which calls `ep_poll_callback` (`fs/eventpoll.c`) for each epoll instance that watches it, with
+//! interrupts off. A timer belongs to the CPU on which it was set. So a few system calls make one
+//! interrupt of milliseconds, and nothing else takes the CPU.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,35 +20,43 @@ use super::watch::Watch;
 use crate::clock::ticks;
 use crate::reactor::scale;
 
-/// Epoll instances that watch each timer. The kernel allows 1,000 (`path_limits`, `fs/eventpoll.c`).
+/// Number of epoll instances that watch each timer. The kernel allows 1,000 (`path_limits`,
+/// `fs/eventpoll.c`).
 const WATCHERS: usize = 250;
-/// Timers at most: this bounds the memory (about 200 bytes for each pair of timer and instance) and the time with interrupts off.
+/// Limit on the timers. It bounds the memory (about 200 bytes for each pair of timer and instance)
+/// and the time with interrupts off.
 const MOST_TIMERS: usize = 128;
-/// The number of timers is found in steps, of some trials each.
+/// First guess of the number of timers.
 const FIRST_TIMERS: usize = 8;
+/// Number of steps to find the number of timers.
 const STEPS: usize = 4;
+/// Number of trials in a step.
 const TRIALS: usize = 3;
-/// How long setting a timer takes, with much to spare, also where each call is traced; how late an interrupt may come; and how long
-/// there must be none until all are over, since the kernel ends an interrupt that takes long, and begins another one. In nanoseconds.
+/// Time to set a timer, in nanoseconds, with much to spare even if each call is traced.
 const SET_NANOS: u64 = 4_000;
+/// Limit on the delay of an interrupt, in nanoseconds.
 const LATE_NANOS: u64 = 1_000_000;
+/// Time without interrupts after which all are over, in nanoseconds: the kernel splits a long
+/// interrupt.
 const QUIET_NANOS: u64 = 50_000;
-/// How often they are set anew if some have expired before all were set, with twice the time each time.
+/// Number of attempts to set all timers before some expire; each takes twice the time of the one
+/// before.
 const TRIES: u32 = 3;
 
-/// The timers of one reactor.
+/// Timers of one reactor.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     timers: Vec<OwnedFd>,
-    /// The epoll instances that watch each timer.
+    /// Epoll instances that watch each timer.
     watchers: Vec<OwnedFd>,
     tick_rate: u64,
-    /// What all timers take together, in ticks.
+    /// Total time of all timers, in ticks.
     expected: u64,
 }
 
 impl Interrupts {
-    /// On the reactor's thread: as many timers as take about so many ticks. `shortest` is that of gaps.
+    /// Prepares timers that take about `length` ticks together, on the reactor's thread. `shortest`
+    /// is the length of the shortest gap.
     pub(crate) fn prepare(length: u64, shortest: u64, tick_rate: u64) -> io::Result<Self> {
         allow_files();
         let watchers = (0..WATCHERS).map(|_| epoll::create(epoll::CreateFlags::CLOEXEC)).collect::<Result<_, _>>()?;
@@ -56,18 +66,20 @@ impl Interrupts {
             interrupts.grow(wanted)?;
             interrupts.timers.truncate(wanted);
             interrupts.expected = interrupts.measure(shortest)?;
-            // Of more timers, each costs more: they fit into no cache. So it takes several steps.
+            // Each of more timers costs more, as they don't fit into the caches. So it takes
+            // several steps.
             wanted = (scale(length, wanted as u64, interrupts.expected) as usize).clamp(1, MOST_TIMERS);
         }
         Ok(interrupts)
     }
 
-    /// What all timers take together, in ticks: the least of a few trials, since other things come between.
+    /// Returns the total time of all timers in ticks: the minimum of a few trials, to exclude other
+    /// interrupts.
     fn measure(&mut self, shortest: u64) -> io::Result<u64> {
-        // Waits for as long as an interrupt can come late.
+        // Waits for as long as an interrupt can be late.
         self.expected = u64::MAX;
         let mut least = u64::MAX;
-        // The first time a timer expires takes longer.
+        // A timer takes longer when it expires for the first time.
         for _ in 0..TRIALS {
             let mut watch = Watch::new(shortest);
             self.fire(&mut watch)?;
@@ -80,7 +92,7 @@ impl Interrupts {
         Ok(least)
     }
 
-    /// Makes timers up to that number.
+    /// Adds timers up to this number.
     fn grow(&mut self, count: usize) -> io::Result<()> {
         while self.timers.len() < count {
             let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
@@ -92,7 +104,8 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Sets all timers to one moment soon, and polls until they have expired; says how many calls that were.
+    /// Sets all timers to one moment soon, and polls until they have expired. Returns the number of
+    /// calls.
     pub(crate) fn fire(&self, watch: &mut Watch) -> io::Result<u32> {
         let mut calls = 0;
         let mut expiry = 0;
@@ -104,7 +117,7 @@ impl Interrupts {
                 break;
             }
         }
-        // What the calls took is no interrupt.
+        // The time of the calls is no interrupt.
         watch.resume();
         let (give_up, quiet) = (expiry + self.in_ticks(LATE_NANOS), self.in_ticks(QUIET_NANOS));
         let (mut seen, mut last) = (watch.taken, 0);
@@ -120,7 +133,7 @@ impl Interrupts {
         Ok(calls as u32)
     }
 
-    /// Sets all timers, each of which may take that long; returns the ticks at which they expire.
+    /// Sets all timers, with `each` nanoseconds per timer; returns the ticks at which they expire.
     fn set(&self, each: u64) -> io::Result<u64> {
         let ahead = each * self.timers.len() as u64 + 20_000;
         let now = clock_gettime(ClockId::Monotonic);

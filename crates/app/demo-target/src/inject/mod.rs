@@ -1,8 +1,8 @@
 //! Delays with a known cause, and the truth about them.
 //!
-//! Each reactor delays itself, or has itself delayed, at the moment at which one of its requests has reached a stage: two of
-//! three times one that ends by the reactor's own work, the third time one that ends when the device is done. While one
-//! reactor is being delayed, no other one begins.
+//! Each reactor delays itself, or is delayed by another thread, when one of its requests has
+//! reached a stage. Two of three times the reactor's own work ends that stage; the third time the
+//! device does. While one reactor is being delayed, no other delay starts.
 
 mod cause;
 mod injector;

@@ -1,45 +1,45 @@
-//! What a reactor notes of its delays while it runs, and what becomes of all reactors' notes.
+//! Notes of a reactor about its delays, and their merge at the end.
 
 use super::cause::Cause;
 use super::truth::{DelayedRequest, GapTruth, InjectionTruth};
 
-/// Gaps that are noted at most: a busy machine has many.
+/// Limit on the gaps noted: a busy machine has many.
 const MOST_GAPS: usize = 100_000;
 
-/// The notes of one reactor.
+/// Notes of one reactor.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     injections: Vec<InjectionTruth>,
     gaps: Vec<GapTruth>,
-    /// Stages that are in the notes and have not ended.
+    /// Stages in the notes that have not ended.
     open: Vec<Open>,
 }
 
-/// A stage that has not ended.
+/// Stage that has not ended.
 #[derive(Debug)]
 struct Open {
     /// Index of the request among the reactor's.
     request: usize,
-    /// Whether it is in a delay that was injected, or else in a gap, and the index of that.
+    /// True if `delay` is the index of an injected delay, false if it is that of a gap.
     is_injected: bool,
     delay: usize,
-    /// Index of the request in that.
+    /// Index of the request in that delay or gap.
     place: usize,
 }
 
 impl Notes {
-    /// A delay with the requests that were in flight; each with its index among the reactor's.
+    /// Adds a delay with the requests in flight, each with its index among the reactor's.
     pub(crate) fn injection(&mut self, mut truth: InjectionTruth, requests: Vec<(usize, DelayedRequest)>) {
         truth.requests = self.opened(true, self.injections.len(), requests);
         self.injections.push(truth);
     }
 
-    /// Whether there is room for a gap.
+    /// Returns true if there is room for a gap.
     pub(crate) fn has_room(&self) -> bool {
         self.gaps.len() < MOST_GAPS
     }
 
-    /// The reactor did not poll for a while.
+    /// Adds a gap in which the reactor did not poll.
     pub(crate) fn gap(&mut self, mut gap: GapTruth, requests: Vec<(usize, DelayedRequest)>) {
         gap.requests = self.opened(false, self.gaps.len(), requests);
         self.gaps.push(gap);
@@ -56,7 +56,7 @@ impl Notes {
         requests.into_iter().map(|(_, request)| request).collect()
     }
 
-    /// A request reached its next stage.
+    /// Notes that a request has reached its next stage.
     #[inline]
     pub(crate) fn reached(&mut self, at: usize, tsc: u64) {
         if !self.open.is_empty() {
@@ -80,8 +80,8 @@ impl Notes {
     }
 }
 
-/// All delays and gaps of all reactors, in this order. What a stop that one reactor ordered did to another one is a delay, too;
-/// `length` is that of a stop, in ticks.
+/// Merges all delays and gaps of all reactors, in this order. The effect of one reactor's stop on
+/// another one is a delay, too; `length` is the length of a stop in ticks.
 pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Vec<GapTruth>) {
     let (mut all, mut gaps) = (Vec::new(), Vec::new());
     for notes in notes {
@@ -101,13 +101,13 @@ pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Ve
     (all, unexplained)
 }
 
-/// Whether the stop covers most of the gap.
+/// Returns true if the stop covers most of the gap.
 fn is_most_of(stop: &InjectionTruth, gap: &GapTruth) -> bool {
     let common = stop.end.ticks.min(gap.end).saturating_sub(stop.begin.ticks.max(gap.begin));
     common * 2 > gap.end - gap.begin
 }
 
-/// The delay of a reactor that was stopped with the one that ordered it.
+/// Returns the delay of a reactor that was stopped together with the one that ordered the stop.
 fn stopped_too(stop: &InjectionTruth, gap: GapTruth) -> InjectionTruth {
     InjectionTruth {
         lcore: gap.lcore,

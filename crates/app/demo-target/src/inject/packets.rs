@@ -1,9 +1,12 @@
-//! Soft interrupts: broadcasts over the loopback interface, each of which goes to a crowd of sockets.
+//! Soft interrupts: broadcasts over the loopback interface, each of which goes to a crowd of
+//! sockets.
 //!
-//! The sender's CPU also receives them: `NET_RX` runs as soon as the send has handed the packet over (`__dev_queue_xmit`,
-//! `netif_rx`, `net/core/dev.c`), with the sender as the CPU's task. The kernel copies a broadcast to each socket of its port
-//! (`__udp4_lib_mcast_deliver`, `net/ipv4/udp.c`), all of that in the soft interrupt: what the send itself takes is 1 to 2 %. The first
-//! one after a while takes several times as long, because nothing of it is in the caches: so one goes to nobody before.
+//! The sender's CPU also receives them: `NET_RX` runs as soon as the send has handed the packet
+//! over (`__dev_queue_xmit`, `netif_rx`, `net/core/dev.c`), with the sender as the CPU's task. The
+//! kernel copies a broadcast to each socket of its port (`__udp4_lib_mcast_deliver`,
+//! `net/ipv4/udp.c`), all in the soft interrupt: the send itself takes 1 to 2 %. The first one
+//! after a while takes several times as long, because the caches are cold. So one is sent to nobody
+//! before.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -15,20 +18,20 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use super::schedule::allow_files;
 use super::watch::Watch;
 
-/// Sockets that receive each packet.
+/// Number of sockets that receive each packet.
 const CROWD: usize = 1_500;
-/// The loopback interface's broadcast address, which the kernel adds with 127.0.0.1/8.
+/// Broadcast address of the loopback interface, which the kernel adds with 127.0.0.1/8.
 const BROADCAST: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 255);
-/// The port of the service `discard` (RFC 863), which nobody offers any more.
+/// Port of the service `discard` (RFC 863), which nobody offers any more.
 const DISCARD: u16 = 9;
 
-/// The sockets, for all reactors: only one sends at a time.
+/// Sockets for all reactors: only one sends at a time.
 #[derive(Debug)]
 pub(crate) struct Packets {
     sender: UdpSocket,
-    /// Sends to a port that nobody has.
+    /// Socket that sends to a port that nobody has.
     to_nobody: UdpSocket,
-    /// Kept open: they receive, until their buffers are full. Nobody reads.
+    /// Receivers, kept open. They receive until their buffers are full, and nobody reads.
     _crowd: Vec<OwnedFd>,
 }
 
@@ -44,7 +47,7 @@ impl Packets {
         Ok(Self { sender, to_nobody, _crowd: std::iter::once(first).chain(others).collect() })
     }
 
-    /// Sends until the ticks `end`; says how often. A gap is what one send takes.
+    /// Sends until the ticks `end`; returns the number of calls. Each send makes a gap.
     pub(crate) fn send(&self, watch: &mut Watch, end: u64) -> io::Result<u32> {
         let mut calls = 1;
         self.to_nobody.send(&[0])?;
@@ -57,7 +60,7 @@ impl Packets {
     }
 }
 
-/// A socket that sends broadcasts to that port.
+/// Opens a socket that sends broadcasts to this port.
 fn sender_to(port: u16) -> io::Result<UdpSocket> {
     let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     sender.set_broadcast(true)?;
@@ -65,7 +68,8 @@ fn sender_to(port: u16) -> io::Result<UdpSocket> {
     Ok(sender)
 }
 
-/// A socket that receives broadcasts to that port, as others do. Full buffers are the rule, so they are small.
+/// Opens a socket that receives broadcasts to this port, as others do. Its buffer is small, since
+/// it is usually full.
 fn receiver(port: u16) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     set_socket_reuseaddr(&socket, true)?;

@@ -1,4 +1,5 @@
-//! The preemptor: a thread on the reactor's CPU with a higher priority, which computes for a while when it is woken.
+//! The preemptor: a thread on the reactor's CPU with a higher priority, which computes for a while
+//! when it is woken.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::watch::Watch;
 use crate::clock::ticks;
 use crate::error::DemoError;
 
-/// Which number the last order has, and what came of it. 0 orders nothing; the highest one orders the end.
+/// Number of the last order, and its results. 0 orders nothing; [`END`] orders the end.
 #[derive(Debug, Default)]
 struct Orders {
     ordered: AtomicU64,
@@ -24,7 +25,7 @@ struct Orders {
 
 const END: u64 = u64::MAX;
 
-/// The thread. It ends with this.
+/// Handle of the thread, which ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Preemptor {
     orders: Arc<Orders>,
@@ -33,14 +34,15 @@ pub(crate) struct Preemptor {
 }
 
 impl Preemptor {
-    /// Starts it on the reactor's CPU; it computes for so many ticks each time.
+    /// Starts it on the reactor's CPU; it computes for `length` ticks each time.
     pub(crate) fn start(reactor: Thread, length: u64) -> Result<Self, DemoError> {
         let comm = format!("preemptor_{}", reactor.lcore);
         let orders = Arc::new(Orders::default());
         let (ready, started) = std::sync::mpsc::channel();
         let theirs = Arc::clone(&orders);
         let body = move || {
-            // Not pinned, it delays the reactor only by chance: the truth has what was measured.
+            // If it is not pinned, it delays the reactor only by chance: the truth holds what was
+            // measured.
             let _ = reactor.cpu.map(schedule::pin);
             let priority = schedule::get_ahead(reactor.may_burst);
             theirs.tid.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
@@ -56,7 +58,8 @@ impl Preemptor {
         Ok(Self { orders, thread: Some(thread), culprit })
     }
 
-    /// Wakes it, and polls until it is done, or until the ticks `give_up`. Called on the reactor's thread.
+    /// Wakes it, and polls until it is done, or until the ticks `give_up`. Must be called on the
+    /// reactor's thread.
     pub(crate) fn preempt(&mut self, watch: &mut Watch, give_up: u64) -> Culprit {
         let order = self.orders.ordered.load(Ordering::Relaxed) + 1;
         self.orders.ordered.store(order, Ordering::Release);
@@ -80,13 +83,13 @@ impl Drop for Preemptor {
         self.orders.ordered.store(END, Ordering::Release);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // It does nothing that could panic.
+            // The thread does nothing that could panic.
             let _ = thread.join();
         }
     }
 }
 
-/// On its own thread: waits for orders, and computes.
+/// Waits for orders, and computes, on a thread of its own.
 fn obey(orders: &Orders, length: u64) {
     let mut done = 0;
     loop {
@@ -108,7 +111,7 @@ fn obey(orders: &Orders, length: u64) {
     }
 }
 
-/// How long the calling thread has run.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 fn cpu_nanos() -> u64 {
     let ran = clock_gettime(ClockId::ThreadCPUTime);
     ran.tv_sec.cast_unsigned() * 1_000_000_000 + ran.tv_nsec.cast_unsigned()

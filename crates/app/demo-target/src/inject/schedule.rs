@@ -1,4 +1,4 @@
-//! The CPU and the priority of the calling thread, and how many files the process may open.
+//! The CPU and the priority of the calling thread, and the process's limit on open files.
 
 use std::time::Duration;
 
@@ -8,21 +8,23 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::options::Options;
 use crate::reactor::REACTORS;
 
-/// Real-time priority of a reactor while it is being delayed. Only the thread that preempts it has a higher one.
+/// Real-time priority of a reactor while it is being delayed. Only the thread that preempts it has
+/// a higher one.
 pub(crate) const REACTOR_PRIORITY: i32 = 1;
 
-/// Longest time that a thread stays in the real-time class. What is bound to the CPU (workers, the RCU threads, agents of the
-/// machine) waits as long.
+/// Limit on the time of a thread in the real-time class. Threads bound to the CPU (workers, the RCU
+/// threads, agents of the machine) wait as long.
 pub(crate) const LONGEST_BURST: Duration = Duration::from_millis(5);
 
-/// Delays take at most one part in this number of a CPU's time, if they are to run in the real-time class.
+/// Minimum ratio of the interval to the length of delays on a CPU, for them to run in the real-time
+/// class.
 const BURST_SPACING: u32 = 10;
 
-/// Where a reactor runs.
+/// Thread and CPU of a reactor.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Thread {
     pub(crate) lcore: u32,
-    /// As the kernel numbers it.
+    /// Thread id in the kernel.
     pub(crate) tid: u32,
     pub(crate) cpu: Option<u32>,
     /// Permission of its delays to run in the real-time class.
@@ -40,14 +42,14 @@ impl Thread {
     }
 }
 
-/// Returns whether delays of that length may run in the real-time class on that CPU. CPU 0 is left to the machine's own work,
-/// if there is another CPU.
+/// Returns true if delays of this length may run in the real-time class on this CPU. CPU 0 is left
+/// to the machine's own work, if there is another CPU.
 fn may_burst(cpu: u32, is_only_cpu: bool, length: Duration, every: Duration) -> bool {
     (cpu != 0 || is_only_cpu) && length <= LONGEST_BURST && length * BURST_SPACING <= every
 }
 
-/// Returns whether a helper of the delays may run in the real-time class, for microseconds: on each CPU that the calling thread may
-/// run on.
+/// Returns true if a helper of the delays may run in the real-time class, for microseconds: this
+/// must hold for each CPU on which the calling thread may run.
 pub(crate) fn helper_may_burst(options: &Options) -> bool {
     let allowed = allowed_cpus();
     let (is_only, every) = (is_only_cpu(), every_on_a_cpu(options, &allowed));
@@ -59,49 +61,51 @@ fn every_on_a_cpu(options: &Options, allowed: &[usize]) -> Duration {
     options.inject_every / REACTORS.div_ceil(allowed.len().max(1) as u32)
 }
 
-/// Returns whether CPU 0 is the only one that the machine has; false if it cannot be read.
+/// Returns true if CPU 0 is the machine's only one; false if that cannot be read.
 fn is_only_cpu() -> bool {
     std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() == "0")
 }
 
-/// Returns the CPUs that the calling thread may run on.
+/// Returns the CPUs on which the calling thread may run.
 fn allowed_cpus() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Returns the CPU for a reactor: the last of those that are allowed for lcore 0, the one before it for lcore 1, and so on, from
-/// the last on again if there are more lcores. So CPU 0 comes last.
+/// Returns the CPU for a reactor: the last allowed one for lcore 0, the one before it for lcore 1,
+/// and so on, again from the last on if there are more lcores. So CPU 0 comes last.
 fn cpu_of(lcore: u32, allowed: &[usize]) -> Option<u32> {
     allowed.iter().rev().nth(lcore as usize % allowed.len().max(1)).map(|cpu| *cpu as u32)
 }
 
-/// Has the calling thread run on that CPU only; says whether it is so now.
+/// Pins the calling thread to this CPU. Returns true on success.
 pub(crate) fn pin(cpu: u32) -> bool {
     let mut set = CpuSet::new();
     set.set(cpu as usize);
     sched_setaffinity(None, &set).is_ok()
 }
 
-/// Has the calling thread run before all threads of usual priority, if that is permitted: in the real-time class if it
-/// `may_burst`. Returns how.
+/// Moves the calling thread ahead of all threads of usual priority, if that is permitted: into the
+/// real-time class if it `may_burst`. Returns the resulting priority.
 pub(crate) fn get_ahead(may_burst: bool) -> &'static str {
     if may_burst && set_fifo(REACTOR_PRIORITY + 1) {
         return "SCHED_FIFO";
     }
-    // Since Linux has a nice value for each thread, this is the thread's (`setpriority(2)`, "C library/kernel differences").
+    // Linux has a nice value for each thread, so this is the thread's (`setpriority(2)`, "C
+    // library/kernel differences").
     if rustix::process::setpriority_process(None, -20).is_ok() { "nice -20" } else { "nice 0" }
 }
 
-/// Has the calling thread run in the real-time class, if that is permitted; says whether it does.
+/// Moves the calling thread to the real-time class, if that is permitted. Returns true on success.
 #[expect(unsafe_code, reason = "rustix has no such call")]
 pub(crate) fn set_fifo(priority: i32) -> bool {
     let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads the struct, which is there until the call returns. 0 is the calling thread.
+    // SAFETY: the kernel reads the struct, which is there until the call returns. 0 is the calling
+    // thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
-/// Has the calling thread run in the usual class again; its nice value is what it was.
+/// Returns the calling thread to the usual class, with its former nice value.
 #[expect(unsafe_code, reason = "rustix has no such call")]
 pub(crate) fn set_usual() {
     let param = libc::sched_param { sched_priority: 0 };
@@ -112,7 +116,7 @@ pub(crate) fn set_usual() {
 /// Raises the soft limit of open files: some shells have 256.
 pub(crate) fn allow_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Whether it is enough is seen when files are opened.
+    // If it is not enough, opening files fails.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

@@ -1,11 +1,12 @@
-//! Names of the stages, and who ends each.
+//! Names of the stages, and the party that ends each.
 
 use spdk_trace_writer::nvmf::Stages;
 use spdk_trace_writer::{Era, TraceBuilder};
 
 use super::cause::EndedBy;
 
-/// Stages that end when data came from the host or went to it (`enum spdk_nvmf_tcp_req_state`, `spdk_nvmf_rdma_request_state`).
+/// Stages that end when data has come from the host or gone to it (`enum spdk_nvmf_tcp_req_state`,
+/// `spdk_nvmf_rdma_request_state`).
 const BY_HOST: [&str; 6] = [
     "TCP_REQ_AWAIT_R2T_ACK",
     "TCP_REQ_TX_H_TO_C",
@@ -17,12 +18,12 @@ const BY_HOST: [&str; 6] = [
 /// Stages that end when the bdev is done.
 const BY_DEVICE: [&str; 2] = ["TCP_REQ_EXECUTING", "RDMA_REQ_EXECUTING"];
 
-/// By the id of the tracepoint that begins a stage: its name, and who ends the stage.
+/// Name and ending party of each stage, by the id of the tracepoint that begins it.
 #[derive(Debug)]
 pub(crate) struct StageTable(Vec<Option<(String, EndedBy)>>);
 
 impl StageTable {
-    /// All tracepoints of that era.
+    /// Creates the table of all tracepoints of this era.
     pub(crate) fn new(era: Era, stages: &Stages) -> Self {
         let mut trace = TraceBuilder::new(era);
         stages.declare(&mut trace);
@@ -41,12 +42,12 @@ impl StageTable {
         Self(table)
     }
 
-    /// The tracepoint's name.
+    /// Returns the tracepoint's name.
     pub(crate) fn name(&self, tpoint: u16) -> String {
         self.get(tpoint).map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
-    /// Who ends the stage that this tracepoint begins.
+    /// Returns the party that ends the stage begun by this tracepoint.
     pub(crate) fn ended_by(&self, tpoint: u16) -> EndedBy {
         self.get(tpoint).map_or(EndedBy::Reactor, |(_, ended_by)| *ended_by)
     }

@@ -1,4 +1,5 @@
-//! The stopper: a child process that stops this one for a while with SIGSTOP, and continues it with SIGCONT.
+//! The stopper: a child process that stops this one for a while with SIGSTOP, and continues it with
+//! SIGCONT.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,15 +17,15 @@ use super::truth::Culprit;
 use super::watch::Watch;
 use crate::options::Options;
 
-/// Its name, for the kernel's events.
+/// Name of the child, for the kernel's events.
 const NAME: &std::ffi::CStr = c"stopper";
 
-/// The child. It ends with this, also if this process is killed.
+/// Handle of the child, which ends when it is dropped, or if this process is killed.
 #[derive(Debug)]
 pub(crate) struct Stopper {
     child: Pid,
     orders: Option<OwnedFd>,
-    /// Has a byte for each stop, from before the stop's end on.
+    /// Pipe with a byte for each stop, written before the stop ends.
     done: OwnedFd,
 }
 
@@ -37,14 +38,15 @@ impl Stopper {
         let (done, report) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::fs::fcntl_setfl(&done, OFlags::NONBLOCK)?;
         let Some(child) = fork()? else {
-            // Its own copy would keep the pipe open when this process is gone.
+            // The child's own copy would keep the pipe open when this process is gone.
             drop(orders);
             obey(&ordered, &report, target, length, may_burst)
         };
         Ok(Self { child, orders: Some(orders), done })
     }
 
-    /// Orders a stop, which begins at that thread, the calling one, and polls until it is over, or until the ticks `give_up`.
+    /// Orders a stop that starts at the thread `reactor`, the calling one. Polls until it is over,
+    /// or until the ticks `give_up`.
     pub(crate) fn stop(&self, reactor: u32, watch: &mut Watch, give_up: u64) -> io::Result<Culprit> {
         if let Some(orders) = &self.orders {
             rustix::io::write(orders, &reactor.to_ne_bytes())?;
@@ -77,23 +79,24 @@ impl Drop for Stopper {
     }
 }
 
-/// A copy of this process, `None` in the copy.
+/// Forks this process; returns `None` in the child.
 #[expect(unsafe_code, reason = "a copy may do little, see below")]
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: other threads may hold locks, of the allocator for example, that nobody releases in the copy. The copy only makes
-    // system calls (`obey`, and closing a file), and never returns to its caller's caller.
+    // SAFETY: other threads may hold locks, of the allocator for example, that nobody releases in
+    // the copy. The copy only makes system calls (`obey`, and closing a file), and never returns to
+    // its caller's caller.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         child => Ok(Pid::from_raw(child)),
     }
 }
 
-/// In the copy: stops the target at each order, and ends with the pipe.
+/// Stops the target at each order, in the child, and ends with the pipe.
 fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_burst: bool) -> ! {
-    // It must not wait for a CPU behind the reactors that it stops. It computes nothing.
+    // It computes nothing, and must not wait for a CPU behind the reactors that it stops.
     let _ = rustix::thread::set_name(NAME);
     schedule::get_ahead(may_burst);
-    // Nor may it outlive its target: the number could come to mean another process.
+    // Nor may it outlive its target: the id could come to mean another process.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     loop {
         let mut order = [0; size_of::<u32>()];
@@ -108,18 +111,19 @@ fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration, may_
 }
 
 fn stop_once(report: &OwnedFd, target: Pid, thread: u32, length: Duration) {
-    // The target is our parent or is gone, so none of these fails if it matters.
+    // The target is our parent or is gone, so failures don't matter.
     send_stop(target, thread);
     let mut left = Timespec { tv_sec: length.as_secs().cast_signed(), tv_nsec: length.subsec_nanos().into() };
     while let NanosleepRelativeResult::Interrupted(rest) = nanosleep(&left) {
         left = rest;
     }
-    // Before it continues, so that it finds this as soon as it runs.
+    // Reported before it continues, so that it finds the byte as soon as it runs.
     let _ = rustix::io::write(report, &[1]);
     let _ = kill_process(target, Signal::CONT);
 }
 
-/// To a thread that runs: the process's first thread, which would get it otherwise, may have to wait for a CPU before it stops all.
+/// Sends SIGSTOP to a running thread. The process's first thread, which would get it otherwise, may
+/// have to wait for a CPU before it stops all.
 #[expect(unsafe_code, reason = "rustix has no such call")]
 fn send_stop(target: Pid, thread: u32) {
     let target = target.as_raw_nonzero().get();

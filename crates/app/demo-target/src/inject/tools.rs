@@ -1,4 +1,4 @@
-//! What the causes need, and how each of them delays a reactor.
+//! The tools of the causes, and how each of them delays a reactor.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::truth::Culprit;
 use super::watch::Watch;
 use crate::clock::ticks;
 
-/// What one reactor's causes need: whatever is wanted, and can be had here.
+/// Tools of one reactor's causes, as far as they are wanted and available here.
 #[derive(Debug, Default)]
 pub(crate) struct Tools<'a> {
     pub(crate) preemptor: Option<Preemptor>,
@@ -24,16 +24,17 @@ pub(crate) struct Tools<'a> {
     pub(crate) stopper: Option<&'a Stopper>,
 }
 
-/// By what a reactor was delayed.
+/// Means by which a reactor was delayed.
 #[derive(Debug, Default)]
 pub(crate) struct Means {
     pub(crate) by: Option<Culprit>,
-    /// The number of a system call, and how often the reactor made it.
+    /// Number of a system call, and the number of calls by the reactor.
     pub(crate) syscall: Option<(u32, u32)>,
 }
 
 impl Tools<'_> {
-    /// Delays the calling thread, that reactor; returns when that is over, or after `give_up` ticks if it does not come.
+    /// Delays the calling thread, that of `reactor`. Returns when the delay is over, or after
+    /// `give_up` ticks if it does not come.
     pub(crate) fn delay(
         &mut self,
         cause: Cause,
@@ -72,7 +73,7 @@ impl Tools<'_> {
     }
 }
 
-/// Blocks in `nanosleep`. Not the standard library's sleep, which makes another system call on each version.
+/// Blocks in `nanosleep`. The standard library's sleep makes another system call in some versions.
 fn sleep(time: Duration) {
     let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
     // A signal that ends it early is in the truth: the gap is shorter.

@@ -1,4 +1,4 @@
-//! What a delay is measured with: three clocks at once, and a loop that sees when it did not run.
+//! Measures a delay: with three clocks at once, and a loop that sees when it did not run.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -6,13 +6,13 @@ use super::schedule::{self, REACTOR_PRIORITY};
 use super::truth::Moment;
 use crate::clock::ticks;
 
-/// Gaps shorter than this are no delay: an undisturbed turn of the loop takes less than 0.1 us.
+/// Minimum length of a gap, in nanoseconds: an undisturbed turn of the loop takes less than 0.1 us.
 pub(crate) const SHORTEST_GAP_NANOS: u64 = 2_000;
-/// How many gaps one delay can have in the truth; the rest is only in their sum.
+/// Limit on the gaps of one delay in the truth; the rest is only in their sum.
 const MOST_GAPS: usize = 1_000;
 
 impl Moment {
-    /// Now. Of several tries it is the one that the least came between.
+    /// Reads all clocks. Of several tries, the one with the least interference is returned.
     pub(crate) fn now() -> Self {
         let tries = [(); 3].map(|()| {
             let before = ticks();
@@ -29,32 +29,32 @@ fn nanos(clock: ClockId) -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Sees when the loop that calls [`Watch::look`] did not run.
+/// Detector of the times when the loop that calls [`Watch::look`] did not run.
 ///
-/// It also ends the loop's time in the real-time class ([`Watch::shield`]), by the same ticks: no timer has to get the CPU for
-/// that.
+/// It also ends the loop's time in the real-time class ([`Watch::shield`]), by the same ticks: no
+/// timer has to get the CPU for that.
 #[derive(Debug)]
 pub(crate) struct Watch {
     shortest: u64,
     last: u64,
     /// Ticks at which the thread leaves the real-time class. `u64::MAX` if it is not in it.
     shielded_until: u64,
-    /// The ticks before and after each gap.
+    /// Ticks before and after each gap.
     pub(crate) gaps: Vec<[u64; 2]>,
-    /// Their sum.
+    /// Sum of the gaps.
     pub(crate) taken: u64,
 }
 
 impl Watch {
-    /// Begins now. `shortest` is in ticks.
+    /// Starts now. `shortest` is in ticks.
     pub(crate) fn new(shortest: u64) -> Self {
-        // With room, so that no gap is made by noting one.
+        // The room is reserved, so that noting a gap does not make one.
         let gaps = Vec::with_capacity(MOST_GAPS);
         Self { shortest, last: ticks(), shielded_until: u64::MAX, gaps, taken: 0 }
     }
 
-    /// Keeps all other threads away from the calling one for `longest` ticks at most, if that is permitted: whoever else waits
-    /// for this CPU shall not take a share of the delay.
+    /// Keeps all other threads away from the calling one for `longest` ticks at most, if that is
+    /// permitted: others that wait for this CPU must not take a share of the delay.
     pub(crate) fn shield(&mut self, longest: u64) {
         let until = ticks() + longest;
         if schedule::set_fifo(REACTOR_PRIORITY) {
@@ -62,7 +62,7 @@ impl Watch {
         }
     }
 
-    /// Ends the shield. Returns whether it was there, and held until now.
+    /// Ends the shield. Returns true if it was up, and held until now.
     pub(crate) fn unshield(&mut self) -> bool {
         let held = self.shielded_until != u64::MAX;
         if held {
@@ -72,18 +72,18 @@ impl Watch {
         held
     }
 
-    /// Goes on: what was since the last look is no gap.
+    /// Resumes: the time since the last look is no gap.
     pub(crate) fn resume(&mut self) {
         self.last = ticks();
     }
 
-    /// Forgets the gaps that ended before these ticks: something else made them.
+    /// Drops the gaps that ended before these ticks: something else made them.
     pub(crate) fn forget_before(&mut self, begin: u64) {
         self.gaps.retain(|[_, end]| *end >= begin);
         self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
     }
 
-    /// The ticks now.
+    /// Reads the ticks, and notes a gap since the last look.
     #[inline]
     pub(crate) fn look(&mut self) -> u64 {
         let (last, now) = (self.last, ticks());

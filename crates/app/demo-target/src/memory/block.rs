@@ -1,4 +1,4 @@
-//! Pieces of this process's memory that are written like C structs, and SPDK's lists of them.
+//! Pieces of this process's memory in the form of C structs, and SPDK's lists of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::layouts::NONE;
 use super::roots::Root;
 
-/// A struct in memory: bytes at a fixed address, zero at first. A reader from outside sees each store whole.
+/// Struct in memory: bytes at a fixed address, zero at first. A reader from outside sees each store
+/// whole.
 #[derive(Debug)]
 pub(crate) struct Block {
     words: Box<[AtomicU64]>,
@@ -17,19 +18,20 @@ impl Block {
         Arc::new(Self { words: (0..size.div_ceil(8)).map(|_| AtomicU64::new(0)).collect() })
     }
 
-    /// Its address, as pointers to it have it.
+    /// Returns its address, as in pointers to it.
     pub(crate) fn address(&self) -> u64 {
         self.words.as_ptr().expose_provenance() as u64
     }
 
-    /// As `calloc` gives it.
+    /// Zeroes it, as `calloc` does.
     pub(super) fn clear(&self) {
         for word in &self.words {
             word.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Writes the lowest `size` bytes (1, 2, 4 or 8) at an offset of that alignment. One thread writes a block at a time.
+    /// Writes the lowest `size` bytes (1, 2, 4 or 8) at an offset with that alignment. One thread
+    /// writes a block at a time.
     fn set(&self, offset: usize, size: usize, value: u64) {
         if offset == NONE {
             return;
@@ -57,14 +59,14 @@ impl Block {
         self.set(offset, 8, value);
     }
 
-    /// A text and its NUL.
+    /// Writes a text and its NUL.
     pub(super) fn set_text(&self, offset: usize, text: &[u8]) {
         for (at, byte) in (offset..).zip(text.iter().chain(&[0])) {
             self.set8(at, *byte);
         }
     }
 
-    /// A block that holds nothing but this text.
+    /// Creates a block that holds just this text.
     pub(super) fn of_text(text: &str) -> Arc<Self> {
         let block = Self::new(text.len() + 1);
         block.set_text(0, text.as_bytes());
@@ -72,7 +74,7 @@ impl Block {
     }
 }
 
-/// What has the head of a list in it.
+/// Holder of the head of a list.
 #[derive(Debug)]
 pub(super) enum Owner {
     Block(Arc<Block>),
@@ -95,12 +97,13 @@ impl Owner {
     }
 }
 
-/// A `TAILQ` of `<sys/queue.h>`: the links in memory, and what is linked.
+/// List of `<sys/queue.h>` (`TAILQ`): the links in memory, and the linked elements.
 #[derive(Debug)]
 pub(super) struct List {
     owner: Owner,
-    /// Where the head is in its owner, and the link in each element.
+    /// Offset of the head in its owner.
     head: usize,
+    /// Offset of the link in each element.
     link: usize,
     elements: Vec<Arc<Block>>,
 }
@@ -117,7 +120,7 @@ impl List {
         Self::new(Owner::Block(Arc::clone(block)), head, link)
     }
 
-    /// Appends an element that is complete, as `TAILQ_INSERT_TAIL` does.
+    /// Appends a complete element, as `TAILQ_INSERT_TAIL` does.
     pub(super) fn push(&mut self, element: Arc<Block>) {
         let link = element.address() + self.link as u64;
         element.set64(self.link, 0);
@@ -130,7 +133,8 @@ impl List {
         self.elements.push(element);
     }
 
-    /// Takes the element of this address out, as `TAILQ_REMOVE` does; the element itself stays as it is.
+    /// Removes the element at this address, as `TAILQ_REMOVE` does; the element itself stays
+    /// unchanged.
     pub(super) fn remove(&mut self, address: u64) {
         let Some(at) = self.elements.iter().position(|element| element.address() == address) else { return };
         self.elements.remove(at);
@@ -149,7 +153,7 @@ impl List {
         }
     }
 
-    /// The address of the pointer that the next element will be written to.
+    /// Returns the address of the pointer to which the next element will be written.
     fn last(&self) -> u64 {
         match self.elements.last() {
             Some(last) => last.address() + self.link as u64,
@@ -192,7 +196,8 @@ mod tests {
         }
         for removed in [1, 3, 0] {
             list.remove(elements[removed].address());
-            // Forwards by the first word, backwards by the second, which is the address of the pointer before.
+            // Forwards by the first word, backwards by the second, which is the address of the
+            // pointer before.
             let (mut at, mut place) = (word(&head, 1), head.address() + 8);
             for element in &list.elements {
                 assert_eq!((at, word(element, 1)), (element.address(), place));

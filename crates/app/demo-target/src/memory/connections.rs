@@ -7,17 +7,17 @@ use spdk_trace_writer::nvmf::Transport;
 use super::block::Block;
 use super::{World, locked};
 
-/// A connection without a host yet, as the transport makes it.
+/// Connection without a host yet, as the transport creates it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewQpair {
     pub(crate) transport: Transport,
-    /// The owner's number in the trace.
+    /// Id of the owner in the trace.
     pub(crate) owner: u16,
     /// TCP port of the host.
     pub(crate) port: u16,
 }
 
-/// Between a host's controller and its subsystem.
+/// Association of a host's controller with its subsystem.
 #[derive(Debug)]
 pub(crate) struct Association<'a> {
     pub(crate) ctrlr: &'a Arc<Block>,
@@ -27,17 +27,17 @@ pub(crate) struct Association<'a> {
 }
 
 impl World {
-    /// Memory for a connection of either transport.
+    /// Allocates memory for a connection of either transport.
     pub(crate) fn new_qpair(&self) -> Arc<Block> {
         Block::new(self.layout.tcp_qpair_size)
     }
 
-    /// Memory for a controller.
+    /// Allocates memory for a controller.
     pub(crate) fn new_ctrlr(&self) -> Arc<Block> {
         Block::new(self.layout.ctrlr_size)
     }
 
-    /// A connection that has just been accepted.
+    /// Writes a connection that has just been accepted.
     pub(crate) fn accept(&self, qpair: &Block, new: NewQpair) {
         let at = self.layout;
         qpair.clear();
@@ -52,18 +52,20 @@ impl World {
         }
     }
 
-    /// `spdk_nvmf_poll_group_add`, before its probe and after it.
+    /// Does the part of `spdk_nvmf_poll_group_add` before its probe.
     pub(crate) fn join_group(&self, lcore: u32, qpair: &Block) {
         qpair.set64(self.layout.qpair_group, self.group(lcore));
     }
 
+    /// Does the part of `spdk_nvmf_poll_group_add` after its probe.
     pub(crate) fn link_qpair(&self, lcore: u32, qpair: &Arc<Block>) {
         locked(&self.groups[lcore as usize].qpairs).push(Arc::clone(qpair));
         // CONNECTING; before v24.01 ACTIVE.
         qpair.set8(self.layout.qpair_state, 1);
     }
 
-    /// `nvmf_ctrlr_create`: the controller of an admin queue, which both point to.
+    /// Does `nvmf_ctrlr_create`: creates the controller with a pointer to its subsystem, and sets
+    /// the admin queue's pointer to it.
     pub(crate) fn create_ctrlr(&self, lcore: u32, new: &Association<'_>, admin: &Block) {
         let at = self.layout;
         new.ctrlr.clear();
@@ -73,7 +75,8 @@ impl World {
         admin.set64(at.qpair_ctrlr, new.ctrlr.address());
     }
 
-    /// `nvmf_subsystem_add_ctrlr` and `_nvmf_ctrlr_add_admin_qpair`: the controller gets its number, which it returns.
+    /// Does `nvmf_subsystem_add_ctrlr` and `_nvmf_ctrlr_add_admin_qpair`: gives the controller its
+    /// number, and returns it.
     pub(crate) fn add_ctrlr(&self, new: &Association<'_>, admin: &Block) -> u16 {
         let at = self.layout;
         let subsystem = &self.subsystems[new.subsystem];
@@ -88,7 +91,7 @@ impl World {
         cntlid
     }
 
-    /// `nvmf_ctrlr_add_qpair`, after its probe.
+    /// Does the part of `nvmf_ctrlr_add_qpair` after its probe.
     pub(crate) fn name_qpair(&self, qpair: &Block, ctrlr: &Block, qid: u16) {
         let at = self.layout;
         qpair.set16(at.qpair_qid, qid);
@@ -96,14 +99,14 @@ impl World {
         qpair.set8(at.qpair_state, at.qpair_enabled as u8);
     }
 
-    /// `spdk_nvmf_poll_group_remove`, after its probe.
+    /// Does the part of `spdk_nvmf_poll_group_remove` after its probe.
     pub(crate) fn unlink_qpair(&self, lcore: u32, qpair: &Block) {
         qpair.set8(self.layout.qpair_state, self.layout.qpair_error as u8);
         locked(&self.groups[lcore as usize].qpairs).remove(qpair.address());
         qpair.set64(self.layout.qpair_group, 0);
     }
 
-    /// `nvmf_ctrlr_destruct`: the subsystem forgets the controller.
+    /// Does `nvmf_ctrlr_destruct`: removes the controller from its subsystem.
     pub(crate) fn remove_ctrlr(&self, subsystem: usize, ctrlr: &Block) {
         ctrlr.set64(self.layout.ctrlr_admin_qpair, 0);
         locked(&self.subsystems[subsystem].controllers).list.remove(ctrlr.address());

@@ -1,28 +1,30 @@
-//! Where the members of SPDK's structs are, in each version that the demo target can look like.
+//! Offsets of the members of SPDK's structs, in each version that the demo target can imitate.
 //!
-//! The numbers are from the DWARF of objects compiled from SPDK's release tags (see docs/dev/layouts.md), and stand here once more
-//! so that what is tested with this target can't share a mistake with it. What never moved stands where it is written.
+//! The numbers are from the DWARF of objects compiled from SPDK's release tags (see
+//! docs/dev/layouts.md). They are repeated here so that code tested with this target can't share a
+//! mistake with it. Offsets that never moved are written where they are used.
 
 use spdk_trace_writer::Era;
 
-/// The place of a member that the version does not have.
+/// Offset of a member that the version does not have.
 pub(super) const NONE: usize = usize::MAX;
 
 macro_rules! layouts {
     ([$($version:literal $era:ident),*] $($member:ident: $($at:tt),*;)*) => {
-        /// Offsets and sizes in bytes, as `struct_member` and `struct_size`; two values of `enum spdk_nvmf_qpair_state`.
+        /// Offsets and sizes in bytes, as `struct_member` and `struct_size`; two values of `enum
+        /// spdk_nvmf_qpair_state`.
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct Layout {
-            /// The version as its tag has it.
+            /// Version, as in its tag.
             pub(crate) version: &'static str,
-            /// What its trace files look like.
+            /// Era of its trace files.
             pub(crate) era: Era,
             $(pub(super) $member: usize,)*
         }
 
         const UNKNOWN: Layout = Layout { version: "", era: Era::A, $($member: NONE,)* };
 
-        /// Each version's layout, the oldest first.
+        /// Layouts of all versions, oldest first.
         pub(crate) static LAYOUTS: [Layout; [$($version),*].len()] = {
             let mut layouts = [$(Layout { version: $version, era: Era::$era, ..UNKNOWN }),*];
             $(
@@ -105,13 +107,13 @@ layouts! {
 }
 
 impl Layout {
-    /// Whether a target's subsystems are in a tree, and not in an array (v23.05 on).
+    /// Returns true if a target's subsystems are in a tree, and not in an array (v23.05 on).
     pub(super) fn has_tree(&self) -> bool {
         self.subsystem_link != NONE
     }
 }
 
-/// The layout of a version as `--era` names it.
+/// Returns the layout of a version, as named by `--era`.
 pub(crate) fn layout(version: &str) -> Option<&'static Layout> {
     LAYOUTS.iter().find(|layout| layout.version == version)
 }

@@ -1,7 +1,9 @@
-//! SPDK's objects as C structs in this process's memory, linked as in a target of some version, for what finds them there.
+//! SPDK's objects as C structs in this process's memory, linked as in a target of some version, to
+//! be found by other programs.
 //!
-//! Nothing here reads them. The order of stores is SPDK's: an object is complete before it is linked, and unlinked before its
-//! memory is used again. Ended connections and controllers keep their bytes until then, as freed memory does.
+//! Nothing here reads them. The order of stores is SPDK's: an object is complete before it is
+//! linked, and unlinked before its memory is reused. Ended connections and controllers keep their
+//! bytes until then, as freed memory does.
 
 mod block;
 mod connections;
@@ -20,23 +22,23 @@ use block::List;
 pub(crate) use connections::{Association, NewQpair};
 pub(crate) use layouts::{LAYOUTS, Layout, layout};
 
-/// A target, from its list of targets down to namespaces and pollers. Connections come and go.
+/// Target, from its list of targets down to namespaces and pollers. Connections come and go.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) layout: &'static Layout,
-    /// RDMA and TCP.
+    /// Transports: RDMA and TCP.
     transports: Vec<Arc<Block>>,
     subsystems: Vec<Subsystem>,
-    /// One for each reactor.
+    /// Poll groups, one for each reactor.
     groups: Vec<Group>,
-    /// What is alive from the beginning to the end.
+    /// Objects that live from the beginning to the end.
     pub(crate) fixed: Vec<ObjectTruth>,
-    /// The rest of what is linked; it is kept, not used.
+    /// Other linked blocks, kept allocated but not used.
     _kept: Vec<Arc<Block>>,
     _lists: Vec<List>,
 }
 
-/// A subsystem and its controllers, which both reactors change.
+/// Subsystem with its controllers, which both reactors change.
 #[derive(Debug)]
 struct Subsystem {
     block: Arc<Block>,
@@ -49,7 +51,7 @@ struct Controllers {
     next_cntlid: u16,
 }
 
-/// A poll group and its connections, which only its reactor changes.
+/// Poll group with its connections, which only its reactor changes.
 #[derive(Debug)]
 struct Group {
     block: Arc<Block>,
@@ -58,17 +60,17 @@ struct Group {
 }
 
 impl World {
-    /// Everything but the connections.
+    /// Creates everything but the connections.
     pub(crate) fn new(layout: &'static Layout, names: &Names) -> Self {
         setup::Setup::new(layout).world(names, REACTORS as usize)
     }
 
-    /// The addresses of the transports.
+    /// Returns the addresses of the transports.
     pub(crate) fn transports(&self) -> [u64; 2] {
         [0, 1].map(|at| self.transports[at].address())
     }
 
-    /// The address of a reactor's poll group.
+    /// Returns the address of a reactor's poll group.
     pub(crate) fn group(&self, lcore: u32) -> u64 {
         self.groups[lcore as usize].block.address()
     }

@@ -12,26 +12,26 @@ const fn empty<T>() -> tailq_head<T> {
     tailq_head { tqh_first: null_mut(), tqh_last: null_mut() }
 }
 
-/// `lib/nvmf/nvmf.c`
+/// List of targets (`lib/nvmf/nvmf.c`).
 #[unsafe(no_mangle)]
 static mut g_nvmf_tgts: tailq_head<spdk_nvmf_tgt> = empty();
-/// `lib/thread/thread.c`
+/// List of threads (`lib/thread/thread.c`).
 #[unsafe(no_mangle)]
 static mut g_threads: tailq_head<spdk_thread> = empty();
-/// `module/bdev/nvme/bdev_nvme.c`
+/// List of NVMe bdev controllers (`module/bdev/nvme/bdev_nvme.c`).
 #[unsafe(no_mangle)]
 static mut g_nvme_bdev_ctrlrs: tailq_head<nvme_bdev_ctrlr> = empty();
-/// `lib/bdev/bdev.c`
+/// Manager of bdevs (`lib/bdev/bdev.c`).
 #[unsafe(no_mangle)]
 static mut g_bdev_mgr: spdk_bdev_mgr = spdk_bdev_mgr::EMPTY;
-/// `lib/event/reactor.c`
+/// Array of reactors (`lib/event/reactor.c`).
 #[unsafe(no_mangle)]
 static mut g_reactors: *mut spdk_reactor = null_mut();
-/// `lib/event/reactor.c`
+/// Number of reactors (`lib/event/reactor.c`).
 #[unsafe(no_mangle)]
 static mut g_reactor_count: u32 = 0;
 
-/// One of these variables.
+/// Name of one of these variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     NvmfTgts,
@@ -43,7 +43,7 @@ pub(super) enum Root {
 }
 
 impl Root {
-    /// Where it is, and its size in bytes.
+    /// Returns its address, and its size in bytes.
     fn place(self) -> (*mut u64, usize) {
         fn sized<T>(root: *mut T) -> (*mut u64, usize) {
             (root.cast(), size_of::<T>())
@@ -62,15 +62,17 @@ impl Root {
         self.place().0.expose_provenance() as u64
     }
 
-    /// Writes a pointer or number of the variable. Only the thread that sets up the target does.
+    /// Writes a pointer or number of the variable. Only the thread that sets up the target calls
+    /// this.
     pub(super) fn set(self, offset: usize, value: u64) {
         let (start, size) = self.place();
         if size == 4 {
-            // SAFETY: a variable of four bytes, which nothing in this program reads or writes but here, on one thread.
+            // SAFETY: a variable of four bytes, which nothing in this program reads or writes but
+            // here, on one thread.
             unsafe { start.cast::<u32>().write_volatile(value as u32) };
         } else if offset.is_multiple_of(8) && offset + 8 <= size {
-            // SAFETY: within the variable by the test above and aligned to its words; nothing in this program reads it, and only
-            // the thread that sets up the target writes it.
+            // SAFETY: within the variable by the test above and aligned to its words; nothing in
+            // this program reads it, and only the thread that sets up the target writes it.
             unsafe { start.add(offset / 8).write_volatile(value) };
         }
     }

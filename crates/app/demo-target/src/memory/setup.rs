@@ -1,4 +1,5 @@
-//! What a target has from its beginning: targets, subsystems, bdevs, threads, reactors, and controllers of its own.
+//! Sets up the fixed objects of a target: targets, subsystems, bdevs, threads, reactors, and its
+//! own controllers.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -14,12 +15,13 @@ use crate::names::{BDEV_CTRLRS, Names, TARGET};
 use crate::start::NAMESPACES;
 use crate::truth::ObjectTruth;
 
-/// Bytes of a lightweight thread, behind its thread (`include/spdk_internal/event.h`).
+/// Size of a lightweight thread, which follows its thread, in bytes
+/// (`include/spdk_internal/event.h`).
 const LW_THREAD: usize = 72;
-/// Namespaces that a subsystem has places for.
+/// Number of namespace slots of a subsystem.
 const MAX_NSID: usize = 8;
 
-/// The target as far as it is made.
+/// Target under construction.
 pub(super) struct Setup {
     layout: &'static Layout,
     fixed: Vec<ObjectTruth>,
@@ -41,7 +43,7 @@ impl Setup {
         let transports = self.transports(&tgt);
         let subsystems = self.subsystems(names, &tgt, &threads[0], &bdevs);
         let groups = self.groups(&tgt, &threads[1..]);
-        // The target is linked when it is complete; the real one is so from its creation on.
+        // The target is linked when it is complete; a real one is linked at its creation.
         let mut tgts = List::new(Owner::Root(Root::NvmfTgts), 0, self.layout.tgt_link);
         tgts.push(Arc::clone(&tgt));
         self.lists.push(tgts);
@@ -56,7 +58,7 @@ impl Setup {
         block
     }
 
-    /// The address of a text that is kept.
+    /// Stores a text; returns its address.
     fn text(&mut self, text: &str) -> u64 {
         let block = Block::of_text(text);
         let address = block.address();
@@ -73,7 +75,8 @@ impl Setup {
         self.fixed.push(ObjectTruth { kind: kind.to_owned(), pointer, values });
     }
 
-    /// The application's thread and one for each poll group, each with a poller; and the reactors that they run on.
+    /// Creates the application's thread and one for each poll group, each with a poller, and the
+    /// reactors that run them.
     fn threads(&mut self, reactors: usize) -> Vec<Arc<Block>> {
         let at = self.layout;
         let array = self.block(reactors * at.reactor_size);
@@ -104,7 +107,8 @@ impl Setup {
         threads
     }
 
-    /// threads at 0, thread_count at 16, lcore at 20, flags at 24: these never moved.
+    /// Writes a reactor: threads at 0, thread_count at 16, lcore at 20, flags at 24. These never
+    /// moved.
     fn reactor(&mut self, array: &Arc<Block>, lcore: usize, threads: &[Arc<Block>]) {
         let at = lcore * self.layout.reactor_size;
         let address = array.address() + at as u64;
@@ -124,7 +128,8 @@ impl Setup {
         self.found_at("reactor", address, [("lcore", lcore.to_string())]);
     }
 
-    /// An active poller; and a timed one, alone in its tree. Their members never moved since v22.01.
+    /// Creates an active poller, and a timed one, alone in its tree. Their members never moved
+    /// since v22.01.
     fn poller(&mut self, thread: &Arc<Block>, name: &str) {
         let size = self.layout.poller_size;
         let mut active = List::in_block(thread, 24, 0);
@@ -164,7 +169,7 @@ impl Setup {
         bdevs
     }
 
-    /// The NVMe controllers behind bdevs.
+    /// Creates the NVMe controllers behind bdevs.
     fn initiators(&mut self) {
         let at = self.layout;
         let mut list = List::new(Owner::Root(Root::NvmeBdevCtrlrs), 0, 40);
@@ -191,7 +196,7 @@ impl Setup {
         self.lists.push(list);
     }
 
-    /// RDMA, then TCP.
+    /// Creates the transports: RDMA, then TCP.
     fn transports(&mut self, tgt: &Arc<Block>) -> Vec<Arc<Block>> {
         let at = self.layout;
         let mut list = List::in_block(tgt, at.tgt_transports, at.transport_link);
@@ -238,7 +243,7 @@ impl Setup {
         subsystems
     }
 
-    /// The array of a subsystem's namespaces; one place in it is empty.
+    /// Creates the array of a subsystem's namespaces, with empty slots in between.
     fn namespaces(&mut self, subsystem: &Block, id: usize, bdevs: &[Arc<Block>]) -> u64 {
         let array = self.block(8 * MAX_NSID);
         for number in 0..NAMESPACES as usize {
@@ -254,7 +259,7 @@ impl Setup {
         array.address()
     }
 
-    /// The array of all subsystems, with empty places at its end (up to v23.01).
+    /// Creates the array of all subsystems, with empty slots at its end (up to v23.01).
     fn array(&mut self, subsystems: &[Subsystem]) -> u64 {
         let array = self.block(8 * (subsystems.len() + 4));
         for (place, subsystem) in subsystems.iter().enumerate() {
@@ -263,8 +268,9 @@ impl Setup {
         array.address()
     }
 
-    /// The tree of all subsystems by their names (from v23.05 on): each to the left or right of the one in the middle. The
-    /// lowest bits of the pointer to the parent are for the tree's balance; some are set, for readers that do not expect them.
+    /// Links the tree of all subsystems by their names (from v23.05 on): each is to the left or
+    /// right of the one in the middle. The lowest bits of the pointer to the parent are for the
+    /// tree's balance. Some are set, for readers that do not expect them.
     fn tree(&self, subsystems: &[Subsystem]) -> u64 {
         let Some(root) = subsystems.get(subsystems.len() / 2) else { return 0 };
         let link = self.layout.subsystem_link;

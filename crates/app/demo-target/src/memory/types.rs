@@ -1,7 +1,8 @@
-//! SPDK v24.09's structs, so that the debug information of this program has them as a target's has.
+//! SPDK v24.09's structs, so that this program has the same debug information about them as a
+//! target.
 //!
-//! Only members that dptrace's object specs use have names. There is one layout of each name in a program: for the other versions,
-//! tests run copies without debug information.
+//! Only members that dptrace's object specs use have names. A program has one layout for each name:
+//! for the other versions, tests run copies without debug information.
 #![allow(
     dead_code,
     non_camel_case_types,
@@ -11,27 +12,27 @@
 
 use std::ffi::c_int;
 
-/// `TAILQ_HEAD` of `<sys/queue.h>`.
+/// List head of `<sys/queue.h>` (`TAILQ_HEAD`).
 #[repr(C)]
 pub(super) struct tailq_head<T> {
     pub(super) tqh_first: *mut T,
     pub(super) tqh_last: *mut *mut T,
 }
 
-/// `TAILQ_ENTRY`.
+/// List link of `<sys/queue.h>` (`TAILQ_ENTRY`).
 #[repr(C)]
 pub(super) struct tailq_entry<T> {
     tqe_next: *mut T,
     tqe_prev: *mut *mut T,
 }
 
-/// `RB_HEAD` of `spdk/tree.h`.
+/// Tree head of `spdk/tree.h` (`RB_HEAD`).
 #[repr(C)]
 pub(super) struct rb_head<T> {
     rbh_root: *mut T,
 }
 
-/// `RB_ENTRY`.
+/// Tree link of `spdk/tree.h` (`RB_ENTRY`).
 #[repr(C)]
 pub(super) struct rb_entry<T> {
     rbe_left: *mut T,
@@ -159,7 +160,7 @@ pub(super) struct spdk_bdev {
 pub(super) struct spdk_bdev_mgr {
     pad1: [u8; 32],
     bdevs: tailq_head<spdk_bdev>,
-    /// As many bytes as the largest version has.
+    /// Padding to the size of the largest version.
     pad2: [u8; 72],
 }
 
@@ -262,7 +263,7 @@ pub(super) struct spdk_nvme_transport_id {
 }
 
 impl spdk_bdev_mgr {
-    /// Before anything is in it.
+    /// Empty manager.
     pub(super) const EMPTY: Self = Self {
         pad1: [0; 32],
         bdevs: tailq_head { tqh_first: std::ptr::null_mut(), tqh_last: std::ptr::null_mut() },

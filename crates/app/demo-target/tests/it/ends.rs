@@ -1,4 +1,4 @@
-//! How it ends: by time, by count, by signals; the truth is always complete.
+//! Ends of the target: by time, by count, by signals. The truth is always complete.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -42,11 +42,11 @@ fn time_ends_it() {
     let begin = Instant::now();
     let truth = run(&["--for", "100ms", "--no-trace-file"]).truth;
     assert_eq!(truth.ended, End::Time);
-    // By its own clock, whose rate it measured.
+    // By its own clock, with the rate that it measured.
     assert!(begin.elapsed() >= Duration::from_millis(99), "it ended before its time");
 }
 
-/// As a target that is killed: who was connected stays so.
+/// It ends as if killed: connected hosts stay connected.
 #[test]
 fn without_teardown_some_live_to_the_end() {
     let truth = run(&["--requests", "600", "--flat-out", "--no-teardown", "--no-trace-file", "--for", "5m"]).truth;
@@ -56,7 +56,7 @@ fn without_teardown_some_live_to_the_end() {
     assert_eq!(truth.hits["spdk:nvmf_destroy_poll_group"], 0);
 }
 
-/// Requests that are under way when the time is over are drained.
+/// Requests under way when the time is over are drained.
 #[test]
 fn every_count_is_kept_when_it_is_cut_short() {
     // On a busy machine it may not get a CPU in that time.

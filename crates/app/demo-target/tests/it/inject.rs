@@ -9,7 +9,7 @@ use crate::common::run;
 use demo_target::{Cause, End, EndedBy, InjectionTruth, Truth};
 use spdk_trace::RawTrace;
 
-/// Rings that don't wrap, and time for some delays of each cause on each reactor.
+/// Options for rings that don't wrap, and time for some delays of each cause on each reactor.
 const LOAD: [&str; 12] = [
     "--requests",
     "2000",
@@ -28,13 +28,13 @@ const LOAD: [&str; 12] = [
 const PATIENCE: Duration = Duration::from_mins(1);
 const CAUSES: [Cause; 6] = [Cause::Own, Cause::Preempt, Cause::Softirq, Cause::Irq, Cause::Stop, Cause::Syscall];
 
-/// One run with all causes, and its trace, which several tests look at.
+/// One run with all causes, and its trace, which several tests use.
 static RUN: LazyLock<(Truth, Vec<u8>)> = LazyLock::new(|| {
     let left = run(&[&LOAD[..], &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"]].concat());
     (left.truth.clone(), left.take_trace())
 });
 
-/// The delays of one cause, of which there are some at each kind of stage.
+/// Returns the delays of one cause. Asserts that there are some at each kind of stage.
 fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
     let all: Vec<_> = RUN.0.injections.iter().filter(|it| it.cause == cause).cloned().collect();
     for ended_by in [EndedBy::Reactor, EndedBy::Device] {
@@ -44,7 +44,7 @@ fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
     all
 }
 
-/// What is true of every delay, whatever its cause, and however busy the machine is.
+/// Checks facts that hold for every delay, for every cause, and however busy the machine is.
 #[test]
 fn the_truth_agrees_with_the_trace() {
     let trace = RawTrace::read(RUN.1.as_slice()).unwrap();
@@ -54,7 +54,7 @@ fn the_truth_agrees_with_the_trace() {
         ControlFlow::Continue(())
     });
     for injection in &RUN.0.injections {
-        // What another reactor's delay did to this one is only in the gap.
+        // The effect of another reactor's delay on this one is only in the gap.
         let gap = injection.gaps.first().filter(|_| injection.elsewhere).copied();
         let [begin, end] = gap.unwrap_or([injection.begin.ticks, injection.end.ticks]);
         let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
@@ -83,7 +83,7 @@ fn its_own_code_is_no_gap() {
     }
 }
 
-/// Nanoseconds that a cause took from the reactor.
+/// Returns the nanoseconds that a cause took from the reactor.
 fn taken(injection: &InjectionTruth) -> u64 {
     let (begin, end) = (injection.begin, injection.end);
     let (ticks, nanos) = (end.ticks - begin.ticks, end.monotonic - begin.monotonic);
@@ -96,7 +96,8 @@ fn a_preemptor_takes_the_reactors_cpu() {
     for injection in delays_by(Cause::Preempt) {
         let by = injection.by.as_ref().unwrap();
         assert_eq!(by.comm, format!("preemptor_{}", injection.lcore));
-        // Both are on one CPU, so the reactor did not run while the other one did. Gaps of less than 2 us are not counted.
+        // Both are on one CPU, so the reactor did not run while the other one did. Gaps of less
+        // than 2 us are not counted.
         assert!(taken(&injection) * 100 >= by.ran.unwrap() * 99, "{injection:?}");
     }
 }
@@ -119,7 +120,8 @@ fn a_stop_takes_all_reactors() {
         // A reactor that was kept from its CPU meanwhile may have noticed only a part.
         assert!(injection.elsewhere || taken(injection) >= 990_000, "{injection:?}");
     }
-    // On a busy machine the other reactor did not run for long before or after: then it is a gap of unknown cause.
+    // On a busy machine the other reactor did not run for long before or after: then it is a gap of
+    // unknown cause.
     let overlaps = |begin, end| injections.iter().any(|it| begin < it.end.ticks && it.begin.ticks < end);
     let has_gap = || RUN.0.gaps.iter().any(|gap| overlaps(gap.begin, gap.end));
     assert!(injections.iter().any(|it| it.elsewhere) || has_gap(), "{injections:#?}");
@@ -168,7 +170,7 @@ fn nothing_is_injected_for_comparison() {
     assert_eq!((truth.injections.len(), truth.requests_completed), (0, 500));
 }
 
-/// Reactors that sleep do the same work, and what delays them is known as well.
+/// Sleeping reactors do the same work, and the causes of their delays are known as well.
 #[test]
 fn reactors_that_sleep_are_delayed_as_well() {
     // Two targets at a time would delay one another.

@@ -1,4 +1,5 @@
-//! What lies in the target's memory: read through its symbols, as a debugger does, and compared with the truth.
+//! The objects in the target's memory: read through its symbols, as a debugger does, and compared
+//! with the truth.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,7 +10,7 @@ use crate::common::{Demo, PROGRAM};
 use demo_target::{End, QpairTruth, Truth};
 use host::FilePlace;
 
-/// Offsets of the members that the way to the connections has.
+/// Offsets of the members on the way to the connections.
 struct Way {
     poll_groups: u64,
     group_link: u64,
@@ -20,7 +21,7 @@ struct Way {
     subnqn: u64,
 }
 
-/// Of the versions that `--era` can be, those that differ on the way.
+/// Versions of `--era` that differ on that way.
 const WAYS: [(&str, Way); 3] = [
     ("v22.09", way(336, 104, 48, 80, 48, 32, 246)),
     ("v24.09", way(352, 120, 48, 56, 2, 16, 294)),
@@ -57,14 +58,14 @@ impl Memory {
         String::from_utf8(bytes.split(|byte| *byte == 0).next().unwrap().to_vec()).unwrap()
     }
 
-    /// Every element of a list, by the address of its head.
+    /// Returns every element of a list, given the address of its head.
     fn list(&self, head: u64, link: u64) -> Vec<u64> {
         let next = |at: &u64| Some(self.pointer(at + link)).filter(|next| *next != 0);
         std::iter::successors(Some(self.pointer(head)).filter(|first| *first != 0), next).take(100_000).collect()
     }
 }
 
-/// The address of a variable of the program in this process.
+/// Returns the address of a variable of the program in this process.
 fn root(pid: u32, name: &str) -> u64 {
     let file = FilePlace::at(Path::new(PROGRAM)).load().unwrap();
     let (place, _) = elf::symbols::find(&file.image().unwrap(), name).unwrap();
@@ -73,10 +74,10 @@ fn root(pid: u32, name: &str) -> u64 {
     u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap() + place.0
 }
 
-/// Every connection as the memory has it: group, qpair, qid, controller, its number, both NQNs.
+/// Returns every connection in memory: group, qpair, qid, controller, its number, both NQNs.
 fn connections(memory: &Memory, tgts: u64, at: &Way) -> BTreeSet<(u64, u64, u16, u64, u16, String, String)> {
     let mut found = BTreeSet::new();
-    // There is one target: the link to the next is of no interest.
+    // There is one target, so the link to the next is ignored.
     let tgt = memory.pointer(tgts);
     for group in memory.list(tgt + at.poll_groups, at.group_link) {
         for qpair in memory.list(group + at.qpairs, at.qpair_link) {
@@ -138,7 +139,8 @@ fn a_churn_ends_by_itself_and_uses_addresses_again() {
     assert!(qpairs.iter().all(|qpair| qpair.removed.is_some()));
     let addresses: BTreeSet<_> = qpairs.iter().map(|qpair| qpair.pointer).collect();
     assert!(addresses.len() <= 24, "{}", addresses.len());
-    // A controller has another number than the one before it at the same address, if it is of the same subsystem.
+    // A controller's number differs from that of the one before it at the same address, if both are
+    // of the same subsystem.
     let controllers: BTreeSet<_> = qpairs.iter().map(|qpair| (&qpair.subnqn, qpair.cntlid)).collect();
     assert_eq!(controllers.len(), qpairs.iter().filter(|qpair| qpair.qid == 0).count());
 }

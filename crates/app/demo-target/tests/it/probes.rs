@@ -1,4 +1,4 @@
-//! The probes stand in the built program, with arguments that a tracer can read.
+//! The probes are in the built program, with arguments that a tracer can read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use elf::symbols::Functions;
 use host::FilePlace;
 use usdt::UsdtProbes;
 
-/// SPDK's probes by how many arguments their macro takes; the word in front of them comes on top.
+/// SPDK's probes by the number of their macro's arguments, without the word before them.
 #[rustfmt::skip]
 const SPDK: [(usize, &[&str]); 4] = [
     (1, &[
@@ -62,7 +62,7 @@ fn the_probes_are_in_the_program() {
     assert_eq!(names, expected.iter().map(String::as_str).collect());
 }
 
-/// Inlined into several functions, as the compiler does with SPDK's.
+/// The compiler inlines them into several functions, as it does with SPDK's.
 #[test]
 fn some_probes_stand_in_several_places() {
     let file = FilePlace::at(Path::new(PROGRAM)).load().unwrap();

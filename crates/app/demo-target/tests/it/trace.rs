@@ -7,7 +7,7 @@ use crate::common::{Demo, run};
 use demo_target::{End, QpairTruth, Truth};
 use spdk_trace::{ArgValue, Era, RawTrace, Record};
 
-/// Enough for many connections of both kinds, with rings that don't wrap.
+/// Options for many connections of both kinds, with rings that don't wrap.
 const LOAD: [&str; 9] = ["--flat-out", "--requests", "3000", "--connections", "12", "--slots", "65536", "--for", "5m"];
 
 fn each(trace: &RawTrace, mut look: impl FnMut(&Record<'_>)) {
@@ -21,7 +21,8 @@ fn lives(qpair: &QpairTruth, tsc: u64) -> bool {
     qpair.added <= tsc && qpair.removed.is_none_or(|removed| tsc <= removed)
 }
 
-/// The connection that a record names by its pointer or by its owner, if it names one.
+/// Returns the connections that a record names by its pointer or by its owner; `None` if it names
+/// none.
 fn named<'a>(truth: &'a Truth, record: &Record<'_>) -> Option<Vec<&'a QpairTruth>> {
     let living = truth.qpairs.iter().filter(|qpair| lives(qpair, record.tsc.0));
     match (record.args.by_name("qpair"), record.owner) {
@@ -100,7 +101,7 @@ fn the_truth_agrees_with_itself() {
     assert_eq!(subsystems.len(), 4);
 }
 
-/// One qpair's lifetimes don't overlap, or its pointer would mean two things.
+/// The lifetimes of one qpair don't overlap, or its pointer would mean two things.
 #[test]
 fn a_pointer_means_one_connection_at_a_time() {
     let truth = run(&[&LOAD[..], &["--no-trace-file", "--seed", "5"]].concat()).truth;
@@ -114,7 +115,8 @@ fn a_pointer_means_one_connection_at_a_time() {
     }
 }
 
-/// The text with every address of a connection replaced by the number of its first appearance.
+/// Returns the text with every address of a connection replaced by the number of its first
+/// appearance.
 fn without_addresses(text: &str, addresses: &BTreeMap<u64, usize>) -> String {
     let parts = text.split_inclusive(|c: char| !c.is_ascii_digit()).map(|part| {
         let end = part.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
@@ -126,7 +128,8 @@ fn without_addresses(text: &str, addresses: &BTreeMap<u64, usize>) -> String {
     parts.collect()
 }
 
-/// What a run did, without its times, addresses, and the numbers of controllers, which both reactors share.
+/// Returns the truth and records of a run without its times, addresses, and the numbers of
+/// controllers, which both reactors share.
 fn timeless(args: &[&str]) -> (Truth, Vec<String>) {
     let left = run(&[&LOAD[..], &["--keep"], args].concat());
     let bytes = left.take_trace();
@@ -137,7 +140,7 @@ fn timeless(args: &[&str]) -> (Truth, Vec<String>) {
         let id = record.object.id();
         records.push((record.lcore, format!("{} {:?} {id:?} {args:?}", record.tpoint.name, record.owner)));
     });
-    // Stable: the order within each reactor stays, that between them is time's.
+    // A stable sort keeps the order within each reactor; the order between them depends on time.
     records.sort_by_key(|(lcore, _)| *lcore);
     (truth.pid, truth.tsc_rate, truth.first_tsc, truth.last_tsc, truth.trace_file) = (0, 0, 0, 0, None);
     let mut addresses = BTreeMap::new();

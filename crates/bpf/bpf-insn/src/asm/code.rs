@@ -5,21 +5,21 @@ use crate::insn::{DecodeError, INSN_BYTES, Imm64, Insn, decode_all};
 use std::collections::BTreeMap;
 use uapi::KernelVersion;
 
-/// What an instruction refers to by name: a relocation in the object file.
+/// Name that an instruction refers to: a relocation in the object file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reference {
-    /// The map of this name (`R_BPF_64_64`).
+    /// Map of this name (`R_BPF_64_64`).
     Map(String),
     /// Global data of this name, at the distance that the constant holds (`R_BPF_64_64`).
     Data(String),
-    /// A call of the subprogram of this name (`R_BPF_64_32`).
+    /// Call of the subprogram of this name (`R_BPF_64_32`).
     Call(String),
-    /// The address of the subprogram of this name (`R_BPF_64_64`).
+    /// Address of the subprogram of this name (`R_BPF_64_64`).
     Function(String),
 }
 
 impl Reference {
-    /// The name.
+    /// Returns the name.
     pub fn symbol(&self) -> &str {
         match self {
             Self::Map(name) | Self::Data(name) | Self::Call(name) | Self::Function(name) => name,
@@ -27,24 +27,24 @@ impl Reference {
     }
 }
 
-/// An instruction in its place.
+/// Instruction in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its slot, counted from the start of the code.
+    /// Slot of the instruction, counted from the start of the code.
     pub slot: u32,
-    /// The instruction; jump distances are numbers now.
+    /// Instruction; jump distances are numbers now.
     pub insn: Insn,
-    /// The name of the label it jumps to.
+    /// Name of the label to which it jumps.
     pub target: Option<String>,
-    /// What it refers to.
+    /// Name to which it refers.
     pub reference: Option<Reference>,
-    /// What the compiler says of it.
+    /// Comment by the compiler.
     pub comment: Option<String>,
-    /// Where in the script it came from.
+    /// Origin in the script.
     pub span: Option<SourceSpan>,
 }
 
-/// One function's code: a program or a subprogram.
+/// Code of one function: a program or a subprogram.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Code {
     lines: Vec<Line>,
@@ -57,7 +57,7 @@ impl Code {
         Self { lines, labels, slots }
     }
 
-    /// The code of these bytes, with labels made up (`L7` for slot 7) where jumps go.
+    /// Decodes these bytes, and makes up labels (`L7` for slot 7) for the targets of jumps.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let insns = decode_all(bytes)?;
         let mut slot = 0;
@@ -88,27 +88,27 @@ impl Code {
         }
     }
 
-    /// The instructions in order.
+    /// Returns the instructions in order.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The names of the labels in front of this slot.
+    /// Returns the names of the labels before this slot.
     pub fn labels_at(&self, slot: u32) -> &[String] {
         self.labels.get(&slot).map_or(&[], Vec::as_slice)
     }
 
-    /// How many 8-byte slots it takes.
+    /// Returns the number of its 8-byte slots.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Whether there is no instruction.
+    /// Returns true if there is no instruction.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Its bytes, references unresolved.
+    /// Returns its bytes, with unresolved references.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.slots as usize * INSN_BYTES);
         for line in &self.lines {
@@ -117,10 +117,11 @@ impl Code {
         bytes
     }
 
-    /// The oldest Linux release that knows all its instructions and the helpers whose release is known.
+    /// Returns the oldest Linux release that knows all its instructions and the helpers whose
+    /// release is known.
     pub fn since(&self) -> KernelVersion {
         let since = |line: &Line| match &line.reference {
-            // A loader makes an address in a map's value of it.
+            // A loader converts it to an address in a map's value.
             Some(Reference::Data(_)) => Imm64::MapValue { fd: 0, off: 0 }.since(),
             _ => line.insn.since(),
         };
@@ -129,7 +130,8 @@ impl Code {
 }
 
 impl Insn {
-    /// Makes a jump go this far, in slots from the next instruction on; says whether its offset can hold that.
+    /// Sets the distance of a jump, in slots from the next instruction on. Returns false if it does
+    /// not fit the offset.
     pub(super) fn set_jump_distance(&mut self, distance: i64) -> bool {
         match self {
             Self::Jump { off } | Self::JumpIf { off, .. } => i16::try_from(distance).map(|it| *off = it).is_ok(),
@@ -138,7 +140,7 @@ impl Insn {
         }
     }
 
-    /// How far it jumps, in slots from the next instruction on.
+    /// Returns the distance of a jump, in slots from the next instruction on.
     fn jump_distance(self) -> Option<i32> {
         match self {
             Self::Jump { off } | Self::JumpIf { off, .. } => Some(i32::from(off)),

@@ -1,19 +1,21 @@
-//! Liveness: for each instruction, the registers and the local stack slots that are read after it before they are overwritten.
+//! Liveness: for each instruction, the registers and the local stack slots that are read after it
+//! before they are overwritten.
 
 use super::Asm;
 use crate::insn::{Addr, AluOp, AtomicOp, Callee, Insn, Reg, Size, Src};
 
-/// A set of registers and of the frame's local slots, a bit each.
+/// Set of registers and of the frame's local slots, a bit each.
 pub(super) type Regs = u64;
 
-/// What calls may change: r0 to r5 (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
+/// Registers that calls may change: r0 to r5
+/// (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
 const CHANGED_BY_CALLS: Regs = 0b11_1111;
-/// What calls take: r1 to r5.
+/// Registers that calls read: r1 to r5.
 const TAKEN_BY_CALLS: Regs = 0b11_1110;
 
-/// The bit of the first local slot; those of registers are below.
+/// Bit of the first local slot; those of registers are below.
 const FIRST_WORD: usize = 16;
-/// How many local slots are looked after.
+/// Limit on the local slots tracked.
 const MOST_WORDS: usize = Regs::BITS as usize - FIRST_WORD;
 
 pub(super) const fn bit(reg: Reg) -> Regs {
@@ -21,7 +23,7 @@ pub(super) const fn bit(reg: Reg) -> Regs {
 }
 
 impl Asm {
-    /// The bit of the local slot at an address.
+    /// Returns the bit of the local slot at an address.
     pub(super) fn word(&self, size: Size, addr: Addr) -> Option<Regs> {
         if size != Size::DW || addr.base != Reg::R10 {
             return None;
@@ -30,7 +32,8 @@ impl Asm {
         Some(1 << (FIRST_WORD + index))
     }
 
-    /// The registers and local slots that an instruction reads, and those that it sets whatever they were.
+    /// Returns the registers and local slots that an instruction reads, and those that it sets
+    /// without reading them.
     fn effect(&self, insn: Insn) -> (Regs, Regs) {
         let (read, set) = effect(insn);
         match insn {
@@ -40,14 +43,14 @@ impl Asm {
         }
     }
 
-    /// For each instruction the registers that are read behind it before they are set anew.
+    /// Returns for each instruction the registers that are read after it before they are set anew.
     pub(super) fn live_after(&self) -> Vec<Regs> {
         let targets: Vec<Option<usize>> =
             self.items.iter().map(|item| item.label.and_then(|label| self.index_of(label))).collect();
         let mut before = vec![0; self.items.len() + 1];
         let mut after = vec![0; self.items.len()];
         let mut changed = true;
-        // Code that only jumps forwards is done in one turn, and seen to be so in a second one.
+        // Code that only jumps forwards is done in one turn; a second one confirms that.
         while changed {
             changed = false;
             for index in (0..self.items.len()).rev() {
@@ -64,12 +67,12 @@ impl Asm {
     }
 }
 
-/// Whether the next instruction does not follow.
+/// Returns true if the next instruction does not follow.
 fn is_end(insn: Insn) -> bool {
     matches!(insn, Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. })
 }
 
-/// The registers that an instruction reads, and those that it sets whatever they were.
+/// Returns the registers that an instruction reads, and those that it sets without reading them.
 fn effect(insn: Insn) -> (Regs, Regs) {
     let of = |src: Src| match src {
         Src::Reg(reg) => bit(reg),
@@ -86,10 +89,11 @@ fn effect(insn: Insn) -> (Regs, Regs) {
         Insn::Exit => (bit(Reg::R0), 0),
         Insn::Jump { .. } | Insn::JumpLong { .. } => (0, 0),
         Insn::JumpIf { dst, src, .. } | Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
-        // A comparison with an exchange takes and gives r0; that others set what they fetch is not used.
+        // A compare-and-exchange reads and sets r0. The other fetches set their source register,
+        // but that is not used here.
         Insn::Atomic { op: AtomicOp::CmpXchg, addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
         Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src), 0),
-        // Of the kernel's own functions nothing is known here: all registers are read.
+        // Nothing is known of the kernel's own functions here: they count as reading all registers.
         Insn::Call(Callee::Kfunc { .. }) => (Regs::MAX, 0),
     }
 }

@@ -1,4 +1,5 @@
-//! The assembler: one method for each instruction, labels for jumps, names for maps, data and functions.
+//! The assembler: one method for each instruction, labels for jumps, names for maps, data and
+//! functions.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, JumpOp, Reg::*};
@@ -14,7 +15,8 @@
 //! # Ok::<(), bpf_insn::AsmError>(())
 //! ```
 //!
-//! Errors are not reported where they occur but by [`Asm::finish`], so that code that emits instructions needs no `?` in each line.
+//! Errors are not reported where they occur but by [`Asm::finish`], so that code that emits
+//! instructions needs no `?` in each line.
 
 mod code;
 mod emit;
@@ -27,81 +29,82 @@ pub use code::{Code, Line, Reference};
 use crate::insn::Insn;
 use std::collections::{BTreeMap, HashSet};
 
-/// A place in the code that jumps go to. Made by [`Asm::label`], put down by [`Asm::bind`].
+/// Target of jumps in the code. Created by [`Asm::label`], placed by [`Asm::bind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
-/// The bytes of the script that an instruction came from.
+/// Bytes of the script from which an instruction came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SourceSpan {
-    /// The first byte.
+    /// First byte.
     pub start: u32,
-    /// The byte after the last.
+    /// Byte after the last.
     pub end: u32,
 }
 
-/// A mistake in what was assembled: the compiler's, never the user's.
+/// Mistake in the assembled code: the compiler's, never the user's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AsmError {
-    /// A jump goes to a label that was never put down.
+    /// Jump to a label that was never placed.
     #[error("jump at instruction {slot} goes to label `{label}`, which is not defined")]
     Unbound {
-        /// The label's name.
+        /// Name of the label.
         label: String,
-        /// The jump's slot.
+        /// Slot of the jump.
         slot: u32,
     },
-    /// A label was put down in two places.
+    /// Label placed twice.
     #[error("label `{label}` is at instruction {first} and again at {second}")]
     BoundTwice {
-        /// The label's name.
+        /// Name of the label.
         label: String,
-        /// Where it was.
+        /// Slot of the first place.
         first: u32,
-        /// Where it was put again.
+        /// Slot of the second place.
         second: u32,
     },
-    /// A label of another assembler.
+    /// Label of another assembler.
     #[error("label number {label} does not belong to this code")]
     Foreign {
-        /// The label's number.
+        /// Number of the label.
         label: u32,
     },
-    /// A label stands behind the last instruction, so that the jump would leave the code.
+    /// Jump to a label after the last instruction, which would leave the code.
     #[error("jump at instruction {slot} goes to label `{label}`, which is after the last instruction")]
     BehindEnd {
-        /// The label's name.
+        /// Name of the label.
         label: String,
-        /// The jump's slot.
+        /// Slot of the jump.
         slot: u32,
     },
-    /// A label is further away than the jump's offset can say.
+    /// Jump to a label beyond the range of its offset.
     #[error(
         "jump at instruction {slot} goes to label `{label}`, {distance} instructions away; the offset can be {} to {}",
         i16::MIN,
         i16::MAX
     )]
     TooFar {
-        /// The label's name.
+        /// Name of the label.
         label: String,
-        /// The jump's slot.
+        /// Slot of the jump.
         slot: u32,
-        /// How many slots it would go, from the next instruction on.
+        /// Distance in slots, from the next instruction on.
         distance: i64,
     },
-    /// There are more instructions than [`MAX_SLOTS`].
+    /// More instructions than [`MAX_SLOTS`].
     #[error("there are more than {most} instructions")]
     TooLong {
-        /// How many there may be.
+        /// Limit on the slots.
         most: u32,
     },
 }
 
-/// How many slots code may have. The kernel looks at a million instructions at most (`BPF_COMPLEXITY_LIMIT_INSNS` of
-/// `linux/bpf.h`), at those in branches more than once, and a jump's offset reaches an eighth as far.
+/// Limit on the slots of code. The kernel looks at a million instructions at most
+/// (`BPF_COMPLEXITY_LIMIT_INSNS` of `linux/bpf.h`), at those in branches more than once, and a
+/// jump's offset reaches an eighth as far.
 pub const MAX_SLOTS: u32 = 1 << 18;
 
-/// An instruction as it was emitted: a jump's distance is still a label.
+/// Emitted instruction: a jump's distance is still a label.
 #[derive(Debug)]
 struct Item {
     line: Line,
@@ -123,18 +126,19 @@ pub struct Asm {
     slots: u32,
     comment: Option<String>,
     span: Option<SourceSpan>,
-    /// See [`Asm::mark_local_slot`].
+    /// Offsets from r10 of local slots, see [`Asm::mark_local_slot`].
     local_slots: Vec<i16>,
     mistake: Option<AsmError>,
 }
 
 impl Asm {
-    /// An empty program.
+    /// Creates an empty program.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A new label. Its name is for people: a second label of the same name gets a number behind it.
+    /// Creates a label. Its name is for people: a second label of the same name gets a number as
+    /// suffix.
     pub fn label(&mut self, name: &str) -> Label {
         let number = self.labels.len() as u32;
         let mut name = name.to_owned();
@@ -146,7 +150,7 @@ impl Asm {
         Label(number)
     }
 
-    /// Puts the label down in front of the next instruction.
+    /// Places the label before the next instruction.
     pub fn bind(&mut self, label: Label) -> &mut Self {
         let slot = self.slots;
         let mistake = match self.labels.get_mut(label.0 as usize) {
@@ -165,7 +169,8 @@ impl Asm {
         self
     }
 
-    /// A comment on the next instruction, shown by the disassembler. A second one before it is joined to the first.
+    /// Sets the comment on the next instruction, shown by the disassembler. A second one is joined
+    /// to the first.
     pub fn comment(&mut self, text: impl Into<String>) -> &mut Self {
         let text = text.into();
         self.comment = Some(match self.comment.take() {
@@ -175,37 +180,40 @@ impl Asm {
         self
     }
 
-    /// Sets the bytes of the script that the instructions from here on were made for.
+    /// Sets the bytes of the script from which the following instructions are made.
     pub fn span(&mut self, span: Option<SourceSpan>) -> &mut Self {
         self.span = span;
         self
     }
 
-    /// Promises that the word of the frame at this offset from r10 is only accessed by loads and stores of 8 bytes at this
-    /// offset, never through another register: [`Asm::finish_optimized`] may then remove stores that nothing reads.
+    /// Promises that the word of the frame at this offset from r10 is only accessed by loads and
+    /// stores of 8 bytes at this offset, never through another register. [`Asm::finish_optimized`]
+    /// may then remove stores that nothing reads.
     pub fn mark_local_slot(&mut self, off: i16) -> &mut Self {
         self.local_slots.push(off);
         self
     }
 
-    /// Whether the code is too long, so that [`Asm::finish`] will fail. A caller that emits in a loop may stop.
+    /// Returns true if the code is too long, so that [`Asm::finish`] will fail. A caller that emits
+    /// in a loop may stop.
     pub fn is_full(&self) -> bool {
         self.slots >= MAX_SLOTS
     }
 
-    /// How many slots there are so far.
+    /// Returns the number of slots so far.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Any instruction, for those without a method of their own. Jump distances in it are taken as they are.
+    /// Emits any instruction, for those without a method of their own. Its jump distance is not
+    /// changed.
     pub fn insn(&mut self, insn: Insn) -> &mut Self {
         self.push(insn, None, None)
     }
 
     fn push(&mut self, insn: Insn, label: Option<Label>, reference: Option<Reference>) -> &mut Self {
         let (comment, span) = (self.comment.take(), self.span);
-        // What comes from a script must not take memory without end before it is refused.
+        // Code of a script must not take memory without end before it is refused.
         if self.is_full() {
             self.mistake.get_or_insert(AsmError::TooLong { most: MAX_SLOTS });
             return self;
@@ -233,7 +241,7 @@ impl Asm {
     }
 }
 
-/// Puts the distance to its label into a jump. `end` is the slot behind the last instruction.
+/// Replaces a jump's label by the distance. `end` is the slot after the last instruction.
 fn resolve(item: Item, labels: &[LabelState], end: u32) -> Result<Line, AsmError> {
     let Item { mut line, label } = item;
     let Some(Label(number)) = label else {

@@ -1,8 +1,9 @@
-//! The peephole pass: shortens code that is emitted piece by piece. It removes jumps to jumps, moves through a register, and
-//! registers and words of the frame that are set and never read.
+//! The peephole pass: shortens code that is emitted piece by piece. It removes jumps to jumps,
+//! moves through a register, and registers and words of the frame that are set and never read.
 //!
-//! It only removes instructions and renames registers, where the meaning provably stays the same: by a forward scan of a stretch
-//! without labels, and by a backward liveness analysis of all of the code.
+//! It only removes instructions and renames registers, and only if the meaning provably stays the
+//! same: by a forward scan of a stretch without labels, and by a backward liveness analysis of all
+//! of the code.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use super::Asm;
 use super::live::{Regs, bit};
 use crate::insn::{AluOp, Insn, Reg, Size, Src, Width};
 
-/// Each turn can make room for another one; few do.
+/// Limit on the turns. Each can make room for another one, but rarely does.
 const MOST_TURNS: u32 = 5;
 
 impl Asm {
@@ -30,7 +31,8 @@ impl Asm {
         }
     }
 
-    /// Jumps to a jump go where that one goes; a jump to the next instruction is none. Says whether something changed.
+    /// Redirects jumps to a jump to its target, and removes jumps to the next instruction. Returns
+    /// true if something changed.
     fn thread_jumps(&mut self) -> bool {
         let mut changed = false;
         for index in 0..self.items.len() {
@@ -54,7 +56,7 @@ impl Asm {
         changed | self.keep_only(&keep)
     }
 
-    /// A jump on a condition over a jump: the other way round it is one jump.
+    /// Replaces a conditional jump over a jump by one jump with the opposite condition.
     fn turn_jumps(&mut self) -> bool {
         let targets = self.targets();
         let mut gone = HashSet::new();
@@ -75,7 +77,7 @@ impl Asm {
         self.leave_out(&gone)
     }
 
-    /// What was stored is not loaded from there again right away.
+    /// Replaces a load right after a store to the same address by a move.
     fn forward_stores(&mut self) -> bool {
         let targets = self.targets();
         let mut changed = false;
@@ -91,7 +93,7 @@ impl Asm {
         changed
     }
 
-    /// `rX = number; *address = rX` with X not read later: `*address = number`.
+    /// Replaces `rX = number; *address = rX` with X not read later by `*address = number`.
     fn store_constants(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
         let mut changed = false;
@@ -108,7 +110,7 @@ impl Asm {
                 && live & bit(dst) == 0
                 && !is_target
             {
-                // What set the register is left out as unread.
+                // The instruction that set the register is removed as unread.
                 *src = number;
                 changed = true;
             }
@@ -116,7 +118,7 @@ impl Asm {
         changed
     }
 
-    /// `rX = something; rZ = rX` with X not read later: `rZ = something`.
+    /// Replaces `rX = something; rZ = rX` with X not read later by `rZ = something`.
     fn shorten_moves(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
         let mut gone = HashSet::new();
@@ -129,7 +131,7 @@ impl Asm {
             if !is_last || src == dst || gone.contains(&(index - 1)) || targets.contains(&item.line.slot) {
                 continue;
             }
-            // What comes before it in the register may be made in the other one.
+            // Changes of the register before the move may be made in the other one.
             let mut first = index - 1;
             while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &gone) {
                 first -= 1;
@@ -149,7 +151,7 @@ impl Asm {
         self.leave_out(&gone)
     }
 
-    /// `rX = rY; something with rX`, which is not read later: something with rY.
+    /// Replaces `rX = rY; something with rX`, which is not read later, by something with rY.
     fn use_sources(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
         let mut changed = false;
@@ -176,19 +178,19 @@ impl Asm {
         self.keep_only(&keep)
     }
 
-    /// Whether nothing in front of an instruction may be looked at: something else comes there, or it takes part in a
-    /// change already.
+    /// Returns true if nothing before an instruction may be examined: it is a jump target, or takes
+    /// part in a change already.
     fn is_barrier(&self, index: usize, targets: &HashSet<u32>, gone: &HashSet<usize>) -> bool {
         index == 0 || gone.contains(&index) || targets.contains(&self.items[index].line.slot)
     }
 
-    /// The slots that something jumps to.
+    /// Returns the slots of jump targets.
     fn targets(&self) -> HashSet<u32> {
         let slot = |label: super::Label| self.labels.get(label.0 as usize).and_then(|label| label.slot);
         self.items.iter().filter_map(|item| item.label.and_then(slot)).collect()
     }
 
-    /// Takes out what sets a register or a local slot that nobody reads.
+    /// Removes instructions that set a register or a local slot that nobody reads.
     fn drop_unread(&mut self) -> bool {
         let live = self.live_after();
         let unread = |(item, live): (&super::Item, &Regs)| match item.line.insn {
@@ -203,12 +205,12 @@ impl Asm {
     }
 }
 
-/// Whether an instruction does no more than change a number in this register by a constant.
+/// Returns true if an instruction does no more than change a number in this register by a constant.
 fn changes_only(insn: Insn, reg: Reg) -> bool {
     matches!(insn, Insn::Alu { op, dst, src: Src::Imm(_), .. } if dst == reg && op != AluOp::Mov)
 }
 
-/// What sets a register, whatever that was, setting another one.
+/// Returns the instruction with another target register, if it only sets `from` without reading it.
 fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     match insn {
         Insn::Alu { op: AluOp::Mov, width, dst, src } if dst == from => {
@@ -220,7 +222,7 @@ fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     }
 }
 
-/// What reads a register (and does not change it) reading another one.
+/// Returns the instruction with another source register, if it reads `from` and does not change it.
 fn reading(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     let other = |reg: Reg| if reg == from { to } else { reg };
     let source = |src: Src| if src == Src::Reg(from) { Src::Reg(to) } else { src };

@@ -4,7 +4,8 @@ use super::{Asm, AsmError, Code, Item, Label};
 use crate::insn::Insn;
 
 impl Asm {
-    /// As [`Asm::finish`], without unreachable instructions: an emitter need not know whether anything gets behind an `exit`.
+    /// Finishes like [`Asm::finish`], without unreachable instructions: an emitter need not know
+    /// whether code after an `exit` is reachable.
     pub fn finish_reachable(mut self) -> Result<Code, AsmError> {
         if self.may_change() {
             self.drop_unreachable();
@@ -12,7 +13,8 @@ impl Asm {
         self.finish()
     }
 
-    /// As [`Asm::finish_reachable`], after the peephole pass. It assumes that a call reads all registers that it can.
+    /// Finishes like [`Asm::finish_reachable`], after the peephole pass. It assumes that a call
+    /// reads all registers that it can.
     pub fn finish_optimized(mut self) -> Result<Code, AsmError> {
         if self.may_change() {
             self.drop_unreachable();
@@ -22,7 +24,7 @@ impl Asm {
         self.finish()
     }
 
-    /// Without labels on all jumps, where they go is not ours to change.
+    /// Returns true if all jumps have labels: other targets are not ours to change.
     fn may_change(&self) -> bool {
         self.mistake.is_none() && self.items.iter().all(|item| item.label.is_some() || !is_jump(item.line.insn))
     }
@@ -32,13 +34,13 @@ impl Asm {
         self.keep_only(&reached);
     }
 
-    /// Leaves out the others; says whether there were any.
+    /// Removes the other instructions; returns true if there were any.
     pub(super) fn keep_only(&mut self, keep: &[bool]) -> bool {
         if keep.iter().all(|keep| *keep) {
             return false;
         }
         let mut kept = Vec::with_capacity(self.items.len());
-        // The new slot of what stood at each old one, or of what comes next of what was kept.
+        // New slot for each old one: that of its instruction, or of the next one kept.
         let mut moved = vec![0; self.slots as usize + 1];
         let mut slot = 0;
         for (mut item, &is_kept) in std::mem::take(&mut self.items).into_iter().zip(keep) {
@@ -58,7 +60,7 @@ impl Asm {
         true
     }
 
-    /// For each instruction whether anything gets to it.
+    /// Returns for each instruction whether it is reachable.
     fn reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.items.len()];
         let mut waiting = vec![0];
@@ -75,7 +77,7 @@ impl Asm {
         reached
     }
 
-    /// The instruction that a label stands in front of.
+    /// Returns the index of the instruction after a label.
     pub(super) fn index_of(&self, Label(number): Label) -> Option<usize> {
         let slot = self.labels.get(number as usize)?.slot?;
         self.items.binary_search_by_key(&slot, |item| item.line.slot).ok()

@@ -85,7 +85,7 @@ fn a_label_behind_the_end_is_an_error() {
     assert_eq!(asm.finish().unwrap_err(), AsmError::BehindEnd { label: "end".into(), slot: 0 });
 }
 
-/// A jump over `gap` one-slot instructions.
+/// Assembles a jump over `gap` one-slot instructions.
 fn over(gap: usize, long: bool) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let far = asm.label("far");

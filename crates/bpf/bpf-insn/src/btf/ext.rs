@@ -1,44 +1,48 @@
-//! `.BTF.ext`: the type of the function at each instruction, and comments on instructions.
+//! Encodes `.BTF.ext`: the type of the function at each instruction, and comments on instructions.
 //!
-//! The kernel accepts the address of a callback (`bpf_loop`, `bpf_for_each_map_elem`) only if the program has the types of its
-//! functions. Line information is meant for source lines, which the verifier prints in its log before the instructions; ours
-//! has the compiler's comments. Layout: `Documentation/bpf/btf.rst`, section 4.2. There are no CO-RE relocations.
+//! The kernel accepts the address of a callback (`bpf_loop`, `bpf_for_each_map_elem`) only if the
+//! program has the types of its functions. Line information is meant for source lines, which the
+//! verifier prints in its log before the instructions; ours has the compiler's comments. Layout:
+//! `Documentation/bpf/btf.rst`, section 4.2. There are no CO-RE relocations.
 
 use super::{Btf, TypeId, header, push_words};
 
-/// The size of a `bpf_func_info` record (`linux/bpf.h`).
+/// Size of a `bpf_func_info` record (`linux/bpf.h`).
 const FUNCTION_BYTES: u32 = 8;
-/// The size of a `bpf_line_info` record (`linux/bpf.h`).
+/// Size of a `bpf_line_info` record (`linux/bpf.h`).
 const LINE_BYTES: u32 = 16;
-/// Where the line number starts in `bpf_line_info.line_col` (`BPF_LINE_INFO_LINE_NUM` of `linux/bpf.h`).
+/// First bit of the line number in `bpf_line_info.line_col` (`BPF_LINE_INFO_LINE_NUM` of
+/// `linux/bpf.h`).
 const LINE_SHIFT: u32 = 10;
 
-/// A function's place and type, and its lines.
+/// Place and type of a function, and its lines.
 #[derive(Debug, Clone)]
 pub struct FunctionInfo<'a> {
-    /// The ELF section.
+    /// ELF section.
     pub section: &'a str,
-    /// Its name, which stands in the place of a file's name in the verifier's log.
+    /// Name, shown in place of a file's name in the verifier's log.
     pub name: &'a str,
-    /// Its first byte in the section.
+    /// Offset of its first byte in the section.
     pub byte_offset: u32,
-    /// Its type, a [`Btf::function`].
+    /// Type, a [`Btf::function`].
     pub ty: TypeId,
-    /// Its lines in order. The kernel wants one for the first instruction, or none at all in the whole program.
+    /// Lines in order. The kernel requires one for the first instruction, or none at all in the
+    /// whole program.
     pub lines: Vec<LineInfo<'a>>,
 }
 
-/// What is said of an instruction.
+/// Comment on an instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct LineInfo<'a> {
-    /// Its slot in the function, which stands in the place of the line's number.
+    /// Slot in the function, shown in place of the line's number.
     pub slot: u32,
-    /// The text.
+    /// Text.
     pub text: &'a str,
 }
 
-/// The `.BTF.ext` section's bytes. Functions of one section must follow each other, in the order of their offsets.
-/// Names and texts are entered in `btf`, so that its bytes must be taken afterwards.
+/// Returns the bytes of the `.BTF.ext` section. Functions of one section must follow each other, in
+/// the order of their offsets. Names and texts are entered in `btf`, so its bytes must be taken
+/// afterwards.
 pub fn ext_section(btf: &mut Btf, functions: &[FunctionInfo<'_>]) -> Vec<u8> {
     let types = records(btf, functions, FUNCTION_BYTES, |_, function, out| {
         push_words(out, &[function.byte_offset, function.ty.number()]);
@@ -58,7 +62,8 @@ pub fn ext_section(btf: &mut Btf, functions: &[FunctionInfo<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// A record size, and then for each section its name, the number of its records, and the records.
+/// Returns a record size, and then for each section its name, the number of its records, and the
+/// records.
 fn records(
     btf: &mut Btf,
     functions: &[FunctionInfo<'_>],

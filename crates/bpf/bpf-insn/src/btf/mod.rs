@@ -1,8 +1,9 @@
-//! BTF, the type information of BPF objects: an encoder with what our objects need.
+//! BTF, the type information of BPF objects: an encoder of the parts that our objects need.
 //!
-//! Map definitions are written as types (a loader reads a map's size from an array's length), and the kernel requires the type
-//! of each function that a helper calls back. Layout and names: "BPF Type Format (BTF)" in the kernel's documentation
-//! (`Documentation/bpf/btf.rst`), section 2, and `linux/btf.h`.
+//! Map definitions are written as types (a loader reads a map's size from an array's length), and
+//! the kernel requires the type of each function that a helper calls back. Layout and names: "BPF
+//! Type Format (BTF)" in the kernel's documentation (`Documentation/bpf/btf.rst`), section 2, and
+//! `linux/btf.h`.
 
 mod ext;
 mod types;
@@ -20,7 +21,7 @@ const VERSION: u8 = 1;
 /// `BTF_INT_SIGNED` of `linux/btf.h`.
 const INT_SIGNED: u32 = 1;
 
-/// BTF in the making: each method appends one type and gives its id.
+/// BTF in the making: each method appends one type and returns its id.
 #[derive(Debug, Default)]
 pub struct Btf {
     types: Vec<u8>,
@@ -30,12 +31,13 @@ pub struct Btf {
 }
 
 impl Btf {
-    /// No types, and the empty string that string tables start with.
+    /// Creates BTF without types, with the empty string that string tables start with.
     pub fn new() -> Self {
         Self { strings: vec![0], ..Self::default() }
     }
 
-    /// The place of this string in the string table; it is entered once. What follows a NUL is left out.
+    /// Returns the offset of this string in the string table; it is entered once. Text after a NUL
+    /// is left out.
     pub fn string(&mut self, text: &str) -> u32 {
         let text = text.split('\0').next().unwrap_or_default();
         if text.is_empty() {
@@ -51,7 +53,7 @@ impl Btf {
         offset
     }
 
-    /// An integer of this many bytes (`BTF_KIND_INT`).
+    /// Adds an integer of this number of bytes (`BTF_KIND_INT`).
     pub fn int(&mut self, name: &str, bytes: u32, signed: bool) -> TypeId {
         let encoding = if signed { INT_SIGNED } else { 0 };
         let id = self.start(name, info(Kind::Int, 0), bytes);
@@ -59,19 +61,19 @@ impl Btf {
         id
     }
 
-    /// A pointer (`BTF_KIND_PTR`).
+    /// Adds a pointer (`BTF_KIND_PTR`).
     pub fn pointer(&mut self, to: TypeId) -> TypeId {
         self.start("", info(Kind::Ptr, 0), to.0)
     }
 
-    /// An array (`BTF_KIND_ARRAY`).
+    /// Adds an array (`BTF_KIND_ARRAY`).
     pub fn array(&mut self, element: TypeId, index: TypeId, length: u32) -> TypeId {
         let id = self.start("", info(Kind::Array, 0), 0);
         self.words(&[element.0, index.0, length]);
         id
     }
 
-    /// A structure of this many bytes (`BTF_KIND_STRUCT`).
+    /// Adds a structure of this number of bytes (`BTF_KIND_STRUCT`).
     pub fn structure(&mut self, name: &str, bytes: u32, members: &[Member<'_>]) -> TypeId {
         let id = self.start(name, info(Kind::Struct, members.len()), bytes);
         for member in members {
@@ -81,14 +83,14 @@ impl Btf {
         id
     }
 
-    /// A variable (`BTF_KIND_VAR`).
+    /// Adds a variable (`BTF_KIND_VAR`).
     pub fn variable(&mut self, name: &str, ty: TypeId, linkage: Linkage) -> TypeId {
         let id = self.start(name, info(Kind::Var, 0), ty.0);
         self.words(&[linkage as u32]);
         id
     }
 
-    /// A section with the variables in it (`BTF_KIND_DATASEC`).
+    /// Adds a section with the variables in it (`BTF_KIND_DATASEC`).
     pub fn section(&mut self, name: &str, bytes: u32, variables: &[SectionVar]) -> TypeId {
         let id = self.start(name, info(Kind::Datasec, variables.len()), bytes);
         for variable in variables {
@@ -97,7 +99,7 @@ impl Btf {
         id
     }
 
-    /// A function's type (`BTF_KIND_FUNC_PROTO`).
+    /// Adds a function's type (`BTF_KIND_FUNC_PROTO`).
     pub fn prototype(&mut self, returns: TypeId, params: &[Param<'_>]) -> TypeId {
         let id = self.start("", info(Kind::FuncProto, params.len()), returns.0);
         for param in params {
@@ -107,12 +109,12 @@ impl Btf {
         id
     }
 
-    /// A function (`BTF_KIND_FUNC`, whose length field holds the linkage).
+    /// Adds a function (`BTF_KIND_FUNC`, whose length field holds the linkage).
     pub fn function(&mut self, name: &str, prototype: TypeId, linkage: Linkage) -> TypeId {
         self.start(name, info(Kind::Func, linkage as usize), prototype.0)
     }
 
-    /// The `.BTF` section's bytes: header, types, strings.
+    /// Returns the bytes of the `.BTF` section: header, types, strings.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
         let mut bytes = header(&[0, types, types, strings]);
@@ -133,8 +135,8 @@ impl Btf {
     }
 }
 
-/// The start that `.BTF` and `.BTF.ext` share: magic number, version, flags, the header's length, and then its offsets
-/// and lengths.
+/// Returns the start that `.BTF` and `.BTF.ext` share: magic number, version, flags, the header's
+/// length, and then its offsets and lengths.
 fn header(fields: &[u32]) -> Vec<u8> {
     let length = 8 + fields.len() as u32 * 4;
     let mut bytes = Vec::new();

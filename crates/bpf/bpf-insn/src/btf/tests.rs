@@ -8,7 +8,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// The types' words and the strings.
+/// Returns the types' words and the strings.
 fn parts(btf: &Btf) -> (Vec<u32>, Vec<u8>) {
     let bytes = btf.to_bytes();
     let header = words(&bytes[..HEADER_BYTES]);

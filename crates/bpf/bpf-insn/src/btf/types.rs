@@ -1,60 +1,62 @@
 //! The parts of type descriptions.
 
-/// A type's number in its BTF; 0 is `void`.
+/// Number of a type in its BTF; 0 is `void`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeId(pub(super) u32);
 
 impl TypeId {
-    /// `void`.
+    /// Type `void`.
     pub const VOID: Self = Self(0);
 
-    /// The number.
+    /// Returns the number.
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// Who sees a variable or function (`BTF_VAR_*` and `BTF_FUNC_*` of `linux/btf.h`, which agree on these).
+/// Visibility of a variable or function (`BTF_VAR_*` and `BTF_FUNC_*` of `linux/btf.h`, which agree
+/// on these).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Linkage {
-    /// This object only. The verifier follows each call of a static function with what it knows of the arguments.
+    /// Visible in this object only. The verifier follows each call of a static function with its
+    /// knowledge of the arguments.
     Static = 0,
-    /// Everyone. The verifier checks a global function once, by its type alone.
+    /// Visible everywhere. The verifier checks a global function once, by its type alone.
     Global = 1,
 }
 
-/// A structure's member.
+/// Member of a structure.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// Its type.
+    /// Type.
     pub ty: TypeId,
-    /// Its place in the structure.
+    /// Offset in the structure.
     pub byte_offset: u32,
 }
 
-/// A function's parameter.
+/// Parameter of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct Param<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// Its type.
+    /// Type.
     pub ty: TypeId,
 }
 
-/// A variable's place in a section.
+/// Place of a variable in a section.
 #[derive(Debug, Clone, Copy)]
 pub struct SectionVar {
-    /// The variable.
+    /// Type of the variable.
     pub ty: TypeId,
-    /// Its first byte in the section.
+    /// Offset of its first byte in the section.
     pub offset: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
-/// `BTF_KIND_*` of `linux/btf.h`.
+/// Kinds of types, `BTF_KIND_*` of `linux/btf.h`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Int = 1,
@@ -67,7 +69,8 @@ pub(super) enum Kind {
     Datasec = 15,
 }
 
-/// `btf_type.info`: the number of what follows in bits 0 to 15, the kind in bits 24 to 28.
+/// Encodes `btf_type.info`: the number of following parts in bits 0 to 15, the kind in bits 24 to
+/// 28.
 pub(super) const fn info(kind: Kind, length: usize) -> u32 {
     (kind as u32) << 24 | (length as u32 & 0xffff)
 }

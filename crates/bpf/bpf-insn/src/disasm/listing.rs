@@ -4,10 +4,10 @@ use crate::asm::{Code, Line, Reference};
 use crate::insn::{Imm64, Insn};
 use std::fmt::{self, Display, Formatter, Write};
 
-/// The column, counted from the instruction's text, where comments start.
+/// Column of comments, counted from the instruction's text.
 const COMMENT_COLUMN: usize = 44;
 
-/// The text of a function. Printed with `{}`.
+/// Text of a function. Printed with `{}`.
 ///
 /// ```
 /// use bpf_insn::{Asm, Helper, Listing, Reg::*};
@@ -25,12 +25,12 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// The text of this code.
+    /// Creates the listing of this code.
     pub fn new(code: &'a Code) -> Self {
         Self { code, bytes: false }
     }
 
-    /// The same with each instruction's bytes in front, as `llvm-objdump -d` has them.
+    /// Adds each instruction's bytes before it, as in `llvm-objdump -d`.
     #[must_use]
     pub fn with_bytes(self) -> Self {
         Self { bytes: true, ..self }
@@ -91,7 +91,7 @@ fn referred(reference: &Reference, insn: Insn) -> String {
     }
 }
 
-/// Notes may quote the script, line ends included.
+/// Joins the lines of a comment, which may quote the script.
 fn one_line(comment: &str) -> String {
     comment.split_whitespace().collect::<Vec<_>>().join(" ")
 }

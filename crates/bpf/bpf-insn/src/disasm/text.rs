@@ -1,7 +1,8 @@
-//! One instruction's text.
+//! The text of one instruction.
 //!
-//! The forms were taken from the output of llvm-objdump 19, not from its source; a test compares the two if the tool is
-//! installed. Registers are `w0` to `w10` if only 32 bits of them are used; constants are signed and in hex.
+//! The forms were taken from the output of llvm-objdump 19, not from its source; a test compares
+//! the two if the tool is installed. Registers are `w0` to `w10` if only 32 bits of them are used;
+//! constants are signed and in hex.
 
 use crate::insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SxSize, Width,
@@ -43,7 +44,7 @@ impl Display for Addr {
     }
 }
 
-/// A register by the name of this width.
+/// Register by its name at this width.
 struct Named(Width, Reg);
 
 impl Display for Named {
@@ -56,7 +57,7 @@ impl Display for Named {
     }
 }
 
-/// A second operand.
+/// Second operand.
 struct Operand(Width, Src);
 
 impl Display for Operand {
@@ -68,7 +69,7 @@ impl Display for Operand {
     }
 }
 
-/// A place in memory with its type.
+/// Place in memory with its type.
 struct Place(Size, Addr);
 
 impl Display for Place {
@@ -77,7 +78,7 @@ impl Display for Place {
     }
 }
 
-/// A signed number in hex: `-0x8`.
+/// Signed number in hex: `-0x8`.
 struct Hex(i64);
 
 impl Display for Hex {
@@ -87,7 +88,7 @@ impl Display for Hex {
     }
 }
 
-/// A jump's distance, always with its sign.
+/// Distance of a jump, always with its sign.
 struct Distance(i32);
 
 impl Display for Distance {
@@ -97,7 +98,7 @@ impl Display for Distance {
     }
 }
 
-/// The name of the register that a load or store of this size uses.
+/// Returns the width that names the register of a load or store of this size.
 const fn reg_width(size: Size) -> Width {
     match size {
         Size::DW => Width::W64,
@@ -232,7 +233,8 @@ const fn call_number(callee: Callee) -> i32 {
 }
 
 impl Insn {
-    /// What the text leaves out: a helper's name, what a pseudo constant or a call's number stands for.
+    /// Returns the meaning that the text leaves out: the name of a helper, the target of a call, or
+    /// that of a pseudo constant.
     pub fn meaning(self) -> Option<String> {
         match self {
             Self::Call(callee) => Some(match callee {

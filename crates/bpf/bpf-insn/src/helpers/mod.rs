@@ -5,11 +5,12 @@ mod table;
 use std::fmt;
 use uapi::KernelVersion;
 
-/// A helper function, by its number in `enum bpf_func_id` (`linux/bpf.h`). The constants name the known ones.
+/// Helper function, by its number in `enum bpf_func_id` (`linux/bpf.h`). The constants name the
+/// known ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Helper(pub u32);
 
-/// What the table says of a helper.
+/// Row of the table of helpers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     id: u32,
@@ -18,24 +19,24 @@ struct Entry {
 }
 
 impl Helper {
-    /// Its name as C code calls it (`bpf_map_lookup_elem`), if the number is a known one.
+    /// Returns its name in C code (`bpf_map_lookup_elem`), if the number is a known one.
     pub fn name(self) -> Option<&'static str> {
         self.entry().map(|entry| entry.name)
     }
 
-    /// The first Linux release that has it. Known for those of use to a tracer.
+    /// Returns the first Linux release that has it, known for the helpers of use to a tracer.
     pub fn since(self) -> Option<KernelVersion> {
         self.entry().and_then(|entry| entry.since)
     }
 
-    /// The helper of this name, with or without the `bpf_` in front.
+    /// Finds the helper of this name, with or without the prefix `bpf_`.
     pub fn by_name(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("bpf_").unwrap_or(name);
         let entry = table::TABLE.iter().find(|entry| entry.name.strip_prefix("bpf_") == Some(bare))?;
         Some(Self(entry.id))
     }
 
-    /// All known helpers, by number.
+    /// Returns all known helpers, by number.
     pub fn all() -> impl Iterator<Item = Self> {
         table::TABLE.iter().map(|entry| Self(entry.id))
     }

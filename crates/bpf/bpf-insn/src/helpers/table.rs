@@ -1,14 +1,15 @@
-//! The list of helpers: one line each, `NAME = number, name` and, for those that a tracer can use, the first Linux release
-//! that has it.
+//! The list of helpers: one line each, `NAME = number, name` and, for those that a tracer can use,
+//! the first Linux release that has it.
 //!
-//! Numbers and names are `enum bpf_func_id` of `linux/bpf.h` (`___BPF_FUNC_MAPPER`), which is ABI: a number never
-//! changes. The enum is complete: since 6.2 the kernel adds kfuncs instead of helpers. A test compares this list with the
-//! machine's header. The releases are those whose `linux/bpf.h` first has the name.
+//! Numbers and names are `enum bpf_func_id` of `linux/bpf.h` (`___BPF_FUNC_MAPPER`), which is ABI:
+//! a number never changes. The enum is complete: since 6.2 the kernel adds kfuncs instead of
+//! helpers. A test compares this list with the machine's header. The releases are those whose
+//! `linux/bpf.h` first has the name.
 
 use super::{Entry, Helper};
 use uapi::KernelVersion;
 
-/// A line's release, if it has one.
+/// Expands to a line's release, if it has one.
 macro_rules! since {
     () => {
         None
@@ -18,7 +19,7 @@ macro_rules! since {
     };
 }
 
-/// Makes of the list below the constants and the table.
+/// Expands the list below to the constants and the table.
 macro_rules! helpers {
     ($($constant:ident = $id:literal, $name:ident $(, $major:literal $minor:literal)?;)*) => {
         impl Helper {
@@ -28,7 +29,7 @@ macro_rules! helpers {
             )*
         }
 
-        /// All helpers, by number from 1 on, without gaps.
+        /// Table of all helpers, by number from 1 on, without gaps.
         pub(super) const TABLE: &[Entry] = &[
             $(Entry {
                 id: $id,

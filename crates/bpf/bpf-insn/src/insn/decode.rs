@@ -1,5 +1,6 @@
-//! Decodes bytes to instructions. The decoder is strict: accepted bytes encode to the same bytes again, so a field that an
-//! instruction does not use must be zero (RFC 9669, section 3.1). It never panics.
+//! Decodes bytes to instructions. The decoder is strict: accepted bytes encode to the same bytes
+//! again, so a field that an instruction does not use must be zero (RFC 9669, section 3.1). It
+//! never panics.
 
 use super::opcode::{OP_MASK, SIZE_MASK, SRC_REG, alu, class, jmp, mode, pseudo};
 use super::{
@@ -8,52 +9,52 @@ use super::{
 };
 use crate::helpers::Helper;
 
-/// Why bytes are not an instruction. Offsets are bytes from the start of what was given.
+/// Reason why bytes are not an instruction. Offsets are bytes from the start of the input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes end within an instruction.
+    /// Bytes that end within an instruction.
     #[error("instruction at {offset:#x} is cut short: {have} bytes, needs {need}")]
     Truncated {
-        /// Where the instruction starts.
+        /// Offset of the instruction.
         offset: usize,
-        /// How many bytes are left there.
+        /// Number of bytes left.
         have: usize,
-        /// How many it needs.
+        /// Number of bytes needed.
         need: usize,
     },
-    /// No instruction has this opcode with these fields.
+    /// Unknown combination of opcode and fields.
     #[error("instruction at {offset:#x} is unknown: opcode {code:#04x}, offset {off}, constant {imm:#x}")]
     Unknown {
-        /// Where the instruction starts.
+        /// Offset of the instruction.
         offset: usize,
-        /// Its opcode.
+        /// Opcode.
         code: u8,
-        /// Its offset field.
+        /// Offset field.
         off: i16,
-        /// Its constant.
+        /// Constant.
         imm: i32,
     },
-    /// A register above r10.
+    /// Register above r10.
     #[error("instruction at {offset:#x} names register r{reg}, the last is r10")]
     Register {
-        /// Where the instruction starts.
+        /// Offset of the instruction.
         offset: usize,
-        /// The register's number.
+        /// Number of the register.
         reg: u8,
     },
-    /// A field that must be zero is not.
+    /// Field that must be zero but is not.
     #[error("instruction at {offset:#x} (opcode {code:#04x}) has a reserved field that is not zero: {field}")]
     Reserved {
-        /// Where the instruction starts.
+        /// Offset of the instruction.
         offset: usize,
-        /// Its opcode.
+        /// Opcode.
         code: u8,
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
     },
 }
 
-/// All instructions of a program's bytes.
+/// Decodes all instructions of a program's bytes.
 pub fn decode_all(bytes: &[u8]) -> Result<Vec<Insn>, DecodeError> {
     let mut insns = Vec::with_capacity(bytes.len() / INSN_BYTES);
     let mut offset = 0;
@@ -66,7 +67,8 @@ pub fn decode_all(bytes: &[u8]) -> Result<Vec<Insn>, DecodeError> {
 }
 
 impl Insn {
-    /// The first instruction of these bytes; [`Insn::slots`] says how many of them it took.
+    /// Decodes the first instruction of these bytes; [`Insn::slots`] returns the number of slots
+    /// that it took.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::decode_at(bytes, 0)
     }
@@ -103,7 +105,7 @@ fn slot(bytes: &[u8], offset: usize, need: usize) -> Result<RawInsn, DecodeError
     }
 }
 
-/// One slot and where it stands, for the errors.
+/// Slot with its offset, for the errors.
 struct Decoder {
     offset: usize,
     raw: RawInsn,

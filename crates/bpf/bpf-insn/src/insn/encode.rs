@@ -4,7 +4,7 @@ use super::opcode::{SRC_REG, alu, class, jmp, mode, pseudo};
 use super::{Addr, AluOp, AtomicOp, Callee, Extend, Imm64, Insn, RawInsn, Reg, Size, Src, Width};
 
 impl Insn {
-    /// Its slots: the second is there for [`Insn::LoadImm64`] only.
+    /// Returns its slots. Only [`Insn::LoadImm64`] has a second one.
     pub fn encode(self) -> (RawInsn, Option<RawInsn>) {
         if let Self::LoadImm64 { dst, imm } = self {
             let (first, second) = load_imm64(dst, imm);
@@ -28,7 +28,7 @@ impl Insn {
             Self::Neg { width, dst } => with_dst(alu::NEG | alu_class(width), dst),
             Self::MovSx { extend, dst, src } => mov_sx(extend, dst, src),
             Self::Swap { order, bits, dst } => with_imm(with_dst(alu::END | order.code(), dst), bits.code()),
-            // `encode` has already taken this one; its first slot is still the right answer.
+            // `encode` has handled this already; its first slot is still the right answer.
             Self::LoadImm64 { dst, imm } => load_imm64(dst, imm).0,
             Self::Load { size, dst, addr } => load(mode::MEM | size.code(), dst, addr),
             Self::LoadSx { size, dst, addr } => load(mode::MEMSX | size.code(), dst, addr),

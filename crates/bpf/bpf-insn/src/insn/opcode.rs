@@ -1,5 +1,5 @@
-//! The numbers of the encoding. Sections are those of RFC 9669; names are those of `linux/bpf.h` and
-//! `linux/bpf_common.h`.
+//! The numbers of the encoding. Sections are those of RFC 9669; names are those of `linux/bpf.h`
+//! and `linux/bpf_common.h`.
 
 /// Instruction classes, the low three bits of the opcode (section 3.3).
 pub mod class {
@@ -74,10 +74,11 @@ pub const SIZE_DW: u8 = 0x18;
 /// The size bits of a 32-bit access.
 pub const SIZE_W: u8 = 0x00;
 
-/// The modifier of atomic operations that gives the old value (section 5.3).
+/// Modifier of atomic operations that fetch the old value (section 5.3).
 pub const FETCH: i32 = 0x01;
 
-/// What the source register field of a 64-bit constant means (`BPF_PSEUDO_*` in `linux/bpf.h`; section 5.4).
+/// Meanings of the source register field of a 64-bit constant (`BPF_PSEUDO_*` in `linux/bpf.h`;
+/// section 5.4).
 pub mod pseudo {
     /// The number itself.
     pub const VALUE: u8 = 0;

@@ -1,8 +1,9 @@
-//! The small enums that instructions are made of, each with its codes in one table.
+//! The small enums of which instructions consist, each with its codes in one table.
 
 use super::{Addr, opcode};
 
-/// Makes an enum whose variants carry one code each, with the way there and back: the list below is the only one.
+/// Defines an enum with one code for each variant, and the conversions both ways: the list below is
+/// the only one.
 macro_rules! coded {
     ($(#[$meta:meta])* $name:ident: $code:ty { $($(#[$vmeta:meta])* $variant:ident = $value:expr,)* }) => {
         $(#[$meta])*
@@ -10,15 +11,15 @@ macro_rules! coded {
         pub enum $name { $($(#[$vmeta])* $variant,)* }
 
         impl $name {
-            /// All of them.
+            /// All variants.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its code in the encoding.
+            /// Returns its code in the encoding.
             pub const fn code(self) -> $code {
                 match self { $(Self::$variant => $value,)* }
             }
 
-            /// The one with this code.
+            /// Returns the variant with this code.
             pub fn from_code(code: $code) -> Option<Self> {
                 Self::ALL.iter().copied().find(|it| it.code() == code)
             }
@@ -27,7 +28,8 @@ macro_rules! coded {
 }
 
 coded! {
-    /// A register (RFC 9669, section 4.1 of the calling convention: r0 result, r1 to r5 arguments, r6 to r9 kept).
+    /// Register (RFC 9669, section 4.1 of the calling convention: r0 result, r1 to r5 arguments, r6
+    /// to r9 kept).
     Reg: u8 {
         /// Results, and the program's own.
         R0 = 0,
@@ -49,22 +51,22 @@ coded! {
         R8 = 8,
         /// Kept by calls.
         R9 = 9,
-        /// The frame pointer: 512 bytes of stack lie below it. Read-only.
+        /// Frame pointer: 512 bytes of stack are below it. Read-only.
         R10 = 10,
     }
 }
 
 impl Reg {
-    /// The frame pointer.
+    /// Frame pointer.
     pub const FP: Self = Self::R10;
 
-    /// The place `off` bytes from this register's address.
+    /// Returns the place `off` bytes from this register's address.
     pub const fn at(self, off: i16) -> Addr {
         Addr { base: self, off }
     }
 }
 
-/// The width of an operation.
+/// Width of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// 32 bits; the upper half of the result is zero.
@@ -74,7 +76,7 @@ pub enum Width {
 }
 
 coded! {
-    /// How many bytes a load or store moves, with its size bits (section 5, table 10).
+    /// Number of bytes that a load or store moves, with its size bits (section 5, table 10).
     Size: u8 {
         /// 4 bytes.
         W = opcode::SIZE_W,
@@ -88,7 +90,7 @@ coded! {
 }
 
 impl Size {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn bytes(self) -> u8 {
         match self {
             Self::B => 1,
@@ -98,14 +100,14 @@ impl Size {
         }
     }
 
-    /// The size of this many bytes.
+    /// Returns the size of this number of bytes.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|size| u64::from(size.bytes()) == bytes)
     }
 }
 
 coded! {
-    /// How many bytes a sign-extending load moves, with its size bits (section 5.2).
+    /// Number of bytes that a sign-extending load moves, with its size bits (section 5.2).
     SxSize: u8 {
         /// 4 bytes.
         W = opcode::SIZE_W,
@@ -151,8 +153,8 @@ coded! {
 }
 
 coded! {
-    /// A sign-extending move: whether the result has 64 bits, and the offset field, which is the operand's width
-    /// (section 4.1).
+    /// Sign-extending move: true for a 64-bit result, and the offset field, which is the operand's
+    /// width (section 4.1).
     Extend: (bool, i16) {
         /// 8 to 32 bits.
         S8To32 = (false, 8),
@@ -168,19 +170,19 @@ coded! {
 }
 
 coded! {
-    /// Where a byte swap goes, as class and source bit (section 4.2, table 5).
+    /// Byte order of a swap's result, as class and source bit (section 4.2, table 5).
     ByteOrder: u8 {
         /// From the host's order to little-endian.
         Little = opcode::class::ALU,
         /// From the host's order to big-endian.
         Big = opcode::class::ALU | opcode::SRC_REG,
-        /// To the other order, whichever the host has. Since Linux 6.6 (BPF v4).
+        /// From the host's order to the other one. Since Linux 6.6 (BPF v4).
         Swap = opcode::class::ALU64,
     }
 }
 
 coded! {
-    /// How many bits a byte swap turns (section 4.2).
+    /// Number of bits that a byte swap reverses (section 4.2).
     SwapBits: i32 {
         /// 16 bits.
         B16 = 16,
@@ -220,7 +222,7 @@ coded! {
 }
 
 impl JumpOp {
-    /// The comparison that holds exactly when this one does not; [`JumpOp::Set`] has none.
+    /// Returns the comparison that holds exactly if this one does not; `None` for [`JumpOp::Set`].
     pub const fn negated(self) -> Option<Self> {
         Some(match self {
             Self::Eq => Self::Ne,
@@ -239,8 +241,8 @@ impl JumpOp {
 }
 
 coded! {
-    /// Atomic operations, by the constant field (section 5.3, tables 13 and 14). All but [`AtomicOp::Add`] since
-    /// Linux 5.12.
+    /// Atomic operations, by the constant field (section 5.3, tables 13 and 14). All but
+    /// [`AtomicOp::Add`] since Linux 5.12.
     AtomicOp: i32 {
         /// `+=`.
         Add = 0x00,

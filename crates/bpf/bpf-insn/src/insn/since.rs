@@ -1,6 +1,7 @@
 //! The first kernel release that has an instruction.
 //!
-//! The compiler checks this before it uses an instruction, and `dptrace` prints it if a kernel is too old.
+//! The compiler checks this before it uses an instruction, and `dptrace` prints it if a kernel is
+//! too old.
 
 use super::{AluOp, AtomicOp, ByteOrder, Callee, Imm64, Insn, JumpOp, Width};
 use uapi::KernelVersion;
@@ -19,7 +20,7 @@ const BTF_VAR: KernelVersion = KernelVersion::new(5, 10);
 const ATOMICS: KernelVersion = KernelVersion::new(5, 12);
 /// Addresses of BPF functions in 64-bit constants, and calls of kernel functions.
 const FUNC_AND_KFUNC: KernelVersion = KernelVersion::new(5, 13);
-/// Maps by their place in the load call's array.
+/// Maps by their index in the load call's array.
 const MAP_INDEX: KernelVersion = KernelVersion::new(5, 14);
 /// Calls of kernel functions that are in modules.
 const MODULE_KFUNC: KernelVersion = KernelVersion::new(5, 16);
@@ -27,8 +28,8 @@ const MODULE_KFUNC: KernelVersion = KernelVersion::new(5, 16);
 const V4: KernelVersion = KernelVersion::new(6, 6);
 
 impl Insn {
-    /// The first Linux release whose verifier takes this instruction; for helper calls, the one that brought the
-    /// helper where the table knows it.
+    /// Returns the first Linux release whose verifier accepts this instruction; for helper calls,
+    /// the one that brought the helper, if the table knows it.
     pub fn since(self) -> KernelVersion {
         match self {
             Self::MovSx { .. }

@@ -4,10 +4,10 @@ use super::{Function, MAPS, ObjectBuilder, ObjectError, TEXT};
 use crate::asm::{Line, Reference};
 use std::collections::HashSet;
 
-/// Beginnings of section names that loaders take for something other than a program.
+/// Prefixes of section names that loaders take for something other than a program.
 const RESERVED: [&str; 9] = ["license", "version", "maps", MAPS, TEXT, ".data", ".rodata", ".bss", ".BTF"];
 
-/// Says the first thing that is wrong.
+/// Returns the first error.
 pub(super) fn check(object: &ObjectBuilder) -> Result<(), ObjectError> {
     if object.license.is_empty() || object.license.contains('\0') {
         return Err(ObjectError::License { license: object.license.clone() });

@@ -11,7 +11,8 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// The alignment of sections: that of an instruction, which is enough for all data that programs read by words.
+/// Alignment of sections: that of an instruction, which is enough for all data that programs read
+/// by words.
 const ALIGN: u64 = 8;
 
 pub(super) fn write(builder: &ObjectBuilder) -> Result<Vec<u8>, ObjectError> {
@@ -20,7 +21,7 @@ pub(super) fn write(builder: &ObjectBuilder) -> Result<Vec<u8>, ObjectError> {
     let places = maps::describe(&builder.maps, &mut writer.btf);
     writer.add_maps(&builder.maps, &places);
     writer.add_data(builder);
-    // Functions of one section stand together, subprograms first, so that calls find their symbols.
+    // Functions of one section are adjacent, subprograms first, so that calls find their symbols.
     let mut functions: Vec<&Function> = builder.functions.iter().collect();
     functions.sort_by(|one, other| (!one.is_subprogram(), &one.section).cmp(&(!other.is_subprogram(), &other.section)));
     let offsets: Vec<u64> = functions.iter().map(|function| writer.add_function(function)).collect();
@@ -102,12 +103,13 @@ impl Writer {
         }
     }
 
-    /// Appends a function to its section and says where in it.
+    /// Appends a function to its section; returns its offset there.
     fn add_function(&mut self, function: &Function) -> u64 {
         let section = self.section(&function.section, SectionKind::Text);
         let offset = self.object.append_section_data(section, &function.code.to_bytes(), ALIGN);
-        // Hidden, for subprograms: libbpf takes a function's address only by a global symbol (`sym_is_subprog` in its
-        // libbpf.c), and keeps the function static in BTF only if the symbol is hidden.
+        // Hidden, for subprograms: libbpf takes a function's address only by a global symbol
+        // (`sym_is_subprog` in its libbpf.c), and keeps the function static in BTF only if the
+        // symbol is hidden.
         let scope = if function.is_subprogram() { SymbolScope::Linkage } else { SymbolScope::Dynamic };
         self.symbol(&function.name, SymbolKind::Text, scope, section, offset, function.byte_len());
         offset
@@ -123,7 +125,8 @@ impl Writer {
                 Reference::Call(_) => elf::R_BPF_64_32,
                 Reference::Map(_) | Reference::Data(_) | Reference::Function(_) => elf::R_BPF_64_64,
             };
-            // SANITY: `check` has found every reference's symbol; a missing one is an error all the same.
+            // SANITY: `check` has found every reference's symbol; a missing one is an error all the
+            // same.
             let symbol = *self
                 .symbols
                 .get(reference.symbol())
@@ -137,7 +140,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes `.BTF` and `.BTF.ext`. The kernel wants the types of all functions of a program or of none.
+    /// Writes `.BTF` and `.BTF.ext`. The kernel requires the types of all functions of a program or
+    /// of none.
     fn add_btf(&mut self, functions: &[&Function], offsets: &[u64]) {
         let types = self.function_types(functions);
         let infos: Vec<FunctionInfo<'_>> = functions
@@ -162,8 +166,9 @@ impl Writer {
 
     fn function_types(&mut self, functions: &[&Function]) -> Vec<TypeId> {
         let int = self.btf.int("int", 4, true);
-        // No parameters: the kernel checks those of static functions by what it sees at each call, and says nothing of
-        // a main program's. Static functions may return anything; `int` is what it asks of the others.
+        // No parameters: the kernel checks those of static functions by what it sees at each call,
+        // and does not check a main program's. Static functions may return anything; the others
+        // must return `int`.
         let prototype = self.btf.prototype(int, &[]);
         let linkage = |function: &Function| {
             if function.is_subprogram() { Linkage::Static } else { Linkage::Global }
@@ -172,7 +177,8 @@ impl Writer {
     }
 }
 
-/// The comments of a function's code, with its name for the first instruction if that has none.
+/// Returns the comments of a function's code, with its name for the first instruction if that has
+/// none.
 fn lines(function: &Function) -> Vec<LineInfo<'_>> {
     let lines = function.code.lines().iter();
     lines

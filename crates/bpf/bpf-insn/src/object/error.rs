@@ -1,56 +1,56 @@
 //! Errors in an object.
 
-/// Why an object can't be written. All of these are the compiler's mistakes, not the user's.
+/// Reason why an object can't be written. All of these are the compiler's mistakes, not the user's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// Names become BTF names, which the kernel takes only if they are C identifiers.
+    /// Name that is no C identifier: names become BTF names, which the kernel accepts only then.
     #[error("`{name}` is not a valid name: expected a letter or `_`, then letters, digits and `_`")]
     Name {
-        /// The name.
+        /// Name.
         name: String,
     },
-    /// Two things have one name.
+    /// Name used twice.
     #[error("`{name}` is defined twice")]
     Duplicate {
-        /// The name.
+        /// Name.
         name: String,
     },
-    /// A program's section has a name that means something else, or none.
+    /// Section name of a program that is empty or has another meaning.
     #[error("`{section}` is not a valid section for program `{program}`")]
     Section {
-        /// The section's name.
+        /// Name of the section.
         section: String,
-        /// The program.
+        /// Name of the program.
         program: String,
     },
-    /// A function without instructions.
+    /// Function without instructions.
     #[error("function `{name}` has no instructions")]
     Empty {
-        /// Its name.
+        /// Name of the function.
         name: String,
     },
-    /// An instruction refers to what is not there.
+    /// Reference to something that does not exist.
     #[error("`{function}` refers to the {wanted} `{symbol}` at instruction {slot}, which does not exist")]
     Undefined {
-        /// The function.
+        /// Name of the function.
         function: String,
-        /// The instruction's slot.
+        /// Slot of the instruction.
         slot: u32,
-        /// "map", "data" or "subprogram".
+        /// Kind: "map", "data" or "subprogram".
         wanted: &'static str,
-        /// The name.
+        /// Name.
         symbol: String,
     },
-    /// A licence must be a non-empty text without NUL.
+    /// Licence that is empty or contains a NUL.
     #[error("`{license}` is not a valid licence")]
     License {
-        /// The text.
+        /// Text.
         license: String,
     },
-    /// The ELF writer refused.
+    /// Failure of the ELF writer.
     #[error("cannot write the object: {reason}")]
     Write {
-        /// What it said.
+        /// Reason of the writer.
         reason: String,
     },
 }

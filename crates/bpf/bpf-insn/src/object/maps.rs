@@ -4,41 +4,43 @@ use uapi::bpf::MapKind;
 
 use crate::btf::{Btf, Linkage, Member, SectionVar, TypeId};
 
-/// A map. Zeros are left out of the object, which is what the kinds without keys or values want.
+/// Definition of a map. Zeros are left out of the object, as kinds without keys or values require.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapDef {
-    /// Its name: a C identifier. The kernel shows the first 15 characters.
+    /// Name: a C identifier. The kernel shows the first 15 characters.
     pub name: String,
-    /// Its kind.
+    /// Kind.
     pub kind: MapKind,
-    /// The bytes of a key.
+    /// Size of a key, in bytes.
     pub key_size: u32,
-    /// The bytes of a value.
+    /// Size of a value, in bytes.
     pub value_size: u32,
-    /// How many entries it holds; for a ring buffer its bytes, a power of two and a multiple of the page size.
+    /// Limit on the entries; for a ring buffer its size in bytes, a power of two and a multiple of
+    /// the page size.
     pub max_entries: u32,
     /// `BPF_F_*` flags of map creation.
     pub flags: u32,
 }
 
 impl MapDef {
-    /// A map with keys and values.
+    /// Creates a map with keys and values.
     pub fn new(name: &str, kind: MapKind, key_size: u32, value_size: u32, max_entries: u32) -> Self {
         Self { name: name.to_owned(), kind, key_size, value_size, max_entries, flags: 0 }
     }
 
-    /// A ring buffer of this many bytes.
+    /// Creates a ring buffer of this number of bytes.
     pub fn ring_buffer(name: &str, bytes: u32) -> Self {
         Self::new(name, MapKind::RingBuf, 0, 0, bytes)
     }
 
-    /// The same map with these flags.
+    /// Returns the same map with these flags.
     #[must_use]
     pub fn with_flags(self, flags: u32) -> Self {
         Self { flags, ..self }
     }
 
-    /// What the definition says, in the order of the structure's members (libbpf's `BTF-defined maps`).
+    /// Returns the non-zero fields, in the order of the structure's members (libbpf's `BTF-defined
+    /// maps`).
     fn fields(&self) -> Vec<(&'static str, u32)> {
         let fields = [
             ("type", self.kind as u32),
@@ -51,24 +53,26 @@ impl MapDef {
     }
 }
 
-/// Where a map's variable is in `.maps`.
+/// Place of a map's variable in `.maps`.
 pub(super) struct MapPlace {
     pub(super) offset: u32,
     pub(super) bytes: u32,
 }
 
-/// The size of a pointer: all that a map's variable consists of.
+/// Size of a pointer, in bytes: all members of a map's variable are pointers.
 const POINTER_BYTES: u32 = 8;
 
-/// Enters the maps' types in `btf` and says where each map's variable is.
+/// Enters the maps' types in `btf`, and returns the place of each map's variable.
 ///
-/// Each map is a variable of a structure whose members are pointers to arrays: an array's length is the member's value.
+/// Each map is a variable of a structure whose members are pointers to arrays: an array's length is
+/// the member's value.
 pub(super) fn describe(maps: &[MapDef], btf: &mut Btf) -> Vec<MapPlace> {
     if maps.is_empty() {
         return Vec::new();
     }
     let index = btf.int("unsigned int", 4, false);
-    // The elements are bytes, since the kernel refuses an array of 4 GiB or more and lengths go up to 2^32 - 1.
+    // The elements are bytes, since the kernel refuses an array of 4 GiB or more and lengths go up
+    // to 2^32 - 1.
     let element = btf.int("unsigned char", 1, false);
     let mut places = Vec::new();
     let mut variables = Vec::new();

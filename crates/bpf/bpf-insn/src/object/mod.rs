@@ -1,10 +1,12 @@
-//! The ELF object: programs by section, subprograms, maps, global data, and the symbols that connect them.
+//! The ELF object: programs by section, subprograms, maps, global data, and the symbols that
+//! connect them.
 //!
-//! aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`) can load the object. It follows libbpf's conventions: the
-//! name of a program's section is its kind (`uprobe`, `tp_btf/sched_switch`); maps are variables in `.maps`, described in `.BTF`
-//! (libbpf 1.0 removed the older `maps` section); subprograms are in `.text`; and the relocations are those of
-//! `Documentation/bpf/llvm_reloc.rst`. Comments on instructions become line information, so that the verifier prints them in its
-//! log.
+//! aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`) can load the object. It
+//! follows libbpf's conventions: the name of a program's section is its kind (`uprobe`,
+//! `tp_btf/sched_switch`); maps are variables in `.maps`, described in `.BTF` (libbpf 1.0 removed
+//! the older `maps` section); subprograms are in `.text`; and the relocations are those of
+//! `Documentation/bpf/llvm_reloc.rst`. Comments on instructions become line information, so that
+//! the verifier prints them in its log.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, MapDef, ObjectBuilder, Reg::*, Size};
@@ -32,23 +34,23 @@ pub use maps::MapDef;
 use crate::asm::Code;
 use crate::insn::INSN_BYTES;
 
-/// The section of subprograms.
+/// Section of subprograms.
 const TEXT: &str = ".text";
-/// The section of map definitions.
+/// Section of map definitions.
 const MAPS: &str = ".maps";
 
-/// The three sections of global data; the loader makes one array map of each.
+/// Section of global data; the loader makes one array map of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DataSection {
     /// Constants: programs can't write them.
     Rodata,
-    /// Variables with a first value.
+    /// Variables with an initial value.
     Data,
     /// Variables that start as zeros.
     Bss,
 }
 
-/// A piece of global data.
+/// Piece of global data.
 #[derive(Debug, Clone)]
 struct Data {
     name: String,
@@ -56,7 +58,7 @@ struct Data {
     bytes: Vec<u8>,
 }
 
-/// A program or a subprogram.
+/// Program or subprogram.
 #[derive(Debug, Clone)]
 struct Function {
     section: String,
@@ -74,7 +76,7 @@ impl Function {
     }
 }
 
-/// An object in the making. Order does not matter: names are looked up by [`ObjectBuilder::build`].
+/// Object in the making. Order does not matter: names are looked up by [`ObjectBuilder::build`].
 #[derive(Debug, Clone)]
 pub struct ObjectBuilder {
     license: String,
@@ -84,8 +86,8 @@ pub struct ObjectBuilder {
 }
 
 impl ObjectBuilder {
-    /// An empty object with this licence: most helpers of a tracer are for GPL-compatible programs only
-    /// (`license_is_gpl_compatible` of `linux/license.h`).
+    /// Creates an empty object with this licence: most helpers of a tracer are for GPL-compatible
+    /// programs only (`license_is_gpl_compatible` of `linux/license.h`).
     pub fn new(license: &str) -> Self {
         Self { license: license.to_owned(), maps: Vec::new(), data: Vec::new(), functions: Vec::new() }
     }
@@ -101,7 +103,7 @@ impl ObjectBuilder {
         self.add_data(name, DataSection::Rodata, bytes.to_vec())
     }
 
-    /// Adds a variable with a first value (`.data`). Since Linux 5.2.
+    /// Adds a variable with an initial value (`.data`). Since Linux 5.2.
     pub fn variable(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
         self.add_data(name, DataSection::Data, bytes.to_vec())
     }
@@ -116,7 +118,7 @@ impl ObjectBuilder {
         self
     }
 
-    /// Adds a program. Several may share a section: the section's name says what kind they are.
+    /// Adds a program. Several may share a section, whose name determines their kind.
     pub fn program(&mut self, section: &str, name: &str, code: Code) -> &mut Self {
         self.functions.push(Function { section: section.to_owned(), name: name.to_owned(), code });
         self
@@ -128,7 +130,7 @@ impl ObjectBuilder {
         self
     }
 
-    /// The object's bytes.
+    /// Returns the object's bytes.
     pub fn build(&self) -> Result<Vec<u8>, ObjectError> {
         check::check(self)?;
         elf::write(self)

@@ -1,9 +1,9 @@
-//! The text of instructions and listings, as it must be.
+//! The text of instructions and listings.
 
 use bpf_insn::Reg::*;
 use bpf_insn::*;
 
-/// Assembles one instruction and gives its text.
+/// Assembles one instruction and returns its text.
 fn text(emit: impl FnOnce(&mut Asm)) -> Result<String, AsmError> {
     let mut asm = Asm::new();
     emit(&mut asm);
@@ -84,7 +84,7 @@ fn control() {
     assert_eq!(jump(JumpOp::SLe, Width::W64, Src::Imm(-9)), "if r0 s<= -0x9 goto +0x5");
 }
 
-/// A small program with everything that a listing can show.
+/// Builds a small program with everything that a listing can show.
 fn program() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (out, again) = (asm.label("out"), asm.label("again"));

@@ -1,4 +1,4 @@
-//! Bytes and instructions, both ways: known pairs, the whole space, and anything at all.
+//! Bytes and instructions, both ways: known pairs, the whole space, and arbitrary input.
 
 use crate::common::strategy::any_insn;
 use crate::common::table::every_kind;
@@ -15,8 +15,8 @@ fn bytes(insns: &[Insn]) -> Vec<u8> {
     out
 }
 
-/// Assembles with the given methods, and compares with bytes written out by hand from RFC 9669: opcode, registers
-/// (source nibble first), offset, constant.
+/// Assembles with the given methods, and compares with bytes written out by hand from RFC 9669:
+/// opcode, registers (source nibble first), offset, constant.
 macro_rules! known {
     ($($method:ident($($argument:expr),*) => $hex:expr;)*) => {
         $({
@@ -122,7 +122,7 @@ fn errors_in_a_program_say_where() {
     assert!(matches!(decode_all(&program), Err(DecodeError::Unknown { offset: 16, code: 0xff, .. })));
 }
 
-/// All opcodes with the field values that mean something: nothing is taken that does not come back the same.
+/// All opcodes with the meaningful field values: everything accepted must encode to the same bytes.
 #[test]
 fn what_is_taken_is_taken_exactly() {
     let mut taken = 0;
@@ -142,7 +142,7 @@ fn what_is_taken_is_taken_exactly() {
     assert!(taken > 1000, "only {taken} taken");
 }
 
-/// The kernel that the last of the emitted instructions needs.
+/// Asserts the kernel that the last of the emitted instructions needs.
 macro_rules! needs {
     ($($method:ident($($argument:expr),*) => $version:expr;)*) => {
         $({

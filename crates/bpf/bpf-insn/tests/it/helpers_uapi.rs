@@ -4,8 +4,8 @@ use bpf_insn::Helper;
 
 const HEADER: &str = "/usr/include/linux/bpf.h";
 
-/// The numbers and names of `enum bpf_func_id`, from the macro that lists them: `FN(name)` in older headers, where
-/// the place is the number, `FN(name, number, ...)` since Linux 6.2.
+/// Returns the numbers and names of `enum bpf_func_id`, from the macro that lists them: `FN(name)`
+/// in older headers, where the position is the number, `FN(name, number, ...)` since Linux 6.2.
 fn listed(header: &str) -> Vec<(u32, String)> {
     let mapper = header.lines().skip_while(|line| !line.contains("define __") || !line.contains("BPF_FUNC_MAPPER(FN"));
     let mut next = 0;

@@ -1,7 +1,8 @@
 //! The object on the live kernel: loaded and attached by aya, and loaded by bpftool (libbpf).
 //!
-//! Without root or BPF the tests say `SKIPPED (kernel): reason` and pass; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is
-//! a failure. They run one at a time: programs that meet on one CPU may be passed over by the kernel.
+//! Without root or BPF the tests print `SKIPPED (kernel): reason` and pass; with
+//! `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a failure. They run one at a time: the kernel may
+//! skip programs that meet on one CPU.
 
 use aya::maps::{Array, HashMap, RingBuf};
 use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeScope};
@@ -16,7 +17,7 @@ use testkit::kernel::{may_run, skip};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The right to run a kernel test, if there is one.
+/// Returns the permission to run a kernel test, if there is one.
 fn kernel() -> Option<testkit::kernel::Turn> {
     let guard = may_run("kernel")?;
     let mut asm = Asm::new();
@@ -39,7 +40,7 @@ fn load_raw_tracepoint(object: &ObjectBuilder) -> Result<Ebpf> {
     Ok(ebpf)
 }
 
-/// An event of [`crate::common::sample::object`].
+/// Event of [`crate::common::sample::object`].
 #[derive(Debug, PartialEq, Eq)]
 struct Event {
     magic: u64,
@@ -47,7 +48,7 @@ struct Event {
     second: u64,
 }
 
-/// The first event that comes within a minute; `poke` is called again and again until then.
+/// Returns the first event within a minute; `poke` is called repeatedly until then.
 fn wait_for_event(ring: &mut RingBuf<aya::maps::MapData>, mut poke: impl FnMut()) -> Option<Event> {
     let end = Instant::now() + Duration::from_mins(1);
     while Instant::now() < end {
@@ -78,21 +79,22 @@ fn a_raw_tracepoint_counts_and_reports() {
     assert_eq!(event, Some(Event { magic: crate::common::sample::MAGIC, first: u64::from(tgid), second: 0 }));
     let counts: HashMap<_, u32, u64> = HashMap::try_from(ebpf.map("counts").unwrap()).unwrap();
     assert!(counts.get(&tgid, 0).unwrap() >= 1);
-    // The callback added `step`, which is 3, in each round, and nothing touched what lies in front. Two threads of this process can
-    // both be the first.
+    // The callback added `step`, which is 3, in each round, and nothing touched the bytes before
+    // it. Two threads of this process can both be the first.
     let zeroed: Array<_, [u64; 2]> = Array::try_from(ebpf.map(".bss").unwrap()).unwrap();
     let [unused, rounds] = zeroed.get(&0, 0).unwrap();
     let once = 3 * crate::common::sample::ROUNDS as u64;
     assert!(unused == 0 && rounds > 0 && rounds % once == 0, "{unused} {rounds}");
 }
 
-/// What the uprobe hits.
+/// Serves as the probed function.
 #[inline(never)]
 extern "C" fn probed(argument: u64) -> u64 {
     std::hint::black_box(argument).wrapping_mul(3)
 }
 
-/// Where in our executable's file the function is: from its address and the mapping it lies in (proc_pid_maps(5)).
+/// Returns the function's offset in our executable's file: from its address and the mapping that
+/// contains it (proc_pid_maps(5)).
 fn file_offset(address: u64) -> Option<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
@@ -179,7 +181,7 @@ fn the_verifiers_log_shows_our_notes() {
     assert!(error.contains("; reads through a null pointer"), "{error}");
 }
 
-/// bpftool in a mount namespace of its own, where a BPF file system is mounted that goes away with it.
+/// Runs bpftool in a mount namespace of its own, with a BPF file system that is unmounted with it.
 fn bpftool_loads(object: &[u8]) -> Result<std::result::Result<String, String>> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("all.o");
@@ -205,7 +207,7 @@ fn bpftool_loads(object: &[u8]) -> Result<std::result::Result<String, String>> {
 fn bpftool_loads_the_object() {
     let Some(_guard) = kernel() else { return };
     if !std::path::Path::new("/usr/sbin/bpftool").exists() {
-        // Not a matter of the kernel: a machine without bpftool still has the aya tests.
+        // The kernel does not matter here: a machine without bpftool still has the aya tests.
         testkit::kernel::skip_if_permitted("bpftool", "no /usr/sbin/bpftool here");
         return;
     }

@@ -1,18 +1,19 @@
-//! Our text of instructions against llvm-objdump's.
+//! Our text of instructions, compared with llvm-objdump's.
 //!
-//! The tool is `$LLVM_OBJDUMP` or `llvm-objdump`. Any LLVM will do: numbers are compared as numbers (before 16 they were
-//! printed in decimal), and what an older one does not know is left out and counted.
+//! The tool is `$LLVM_OBJDUMP` or `llvm-objdump`. Any LLVM will do: numbers are compared as numbers
+//! (before 16 they were printed in decimal). Instructions that an older one does not know are left
+//! out and counted.
 
 use crate::common::table::every_kind;
 use bpf_insn::*;
 use std::error::Error;
 
-/// What llvm-objdump prints for what it does not know.
+/// Output of llvm-objdump for an unknown instruction.
 const UNKNOWN: &str = "<unknown>";
-/// The kernel that brought BPF v4.
+/// Kernel that brought BPF v4.
 const V4: KernelVersion = KernelVersion::new(6, 6);
 
-/// The text with blanks made one and numbers made decimal.
+/// Returns the text with single blanks and decimal numbers.
 fn normal(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         let at = word.find("0x").unwrap_or(word.len());
@@ -25,7 +26,7 @@ fn normal(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// One instruction a line: behind the slot, in front of the jump's symbol.
+/// Returns one instruction per line: the text after the slot and before the jump's symbol.
 fn instructions(output: &str) -> Vec<String> {
     let lines = output.lines().filter_map(|line| {
         let (slot, rest) = line.split_once(':')?;
@@ -35,7 +36,7 @@ fn instructions(output: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// What the tool prints of the object, if there is a tool.
+/// Returns the tool's output for the object; `None` without the tool.
 fn objdump(object: &[u8]) -> Result<Option<String>, Box<dyn Error>> {
     let tool = std::env::var("LLVM_OBJDUMP").unwrap_or_else(|_| "llvm-objdump".into());
     let dir = tempfile::tempdir()?;
@@ -75,7 +76,8 @@ fn every_kind_reads_as_objdump_prints_it() {
     let theirs = instructions(&output);
     assert_eq!(theirs.len(), insns.len(), "{output}");
     let pairs: Vec<(Insn, &String)> = insns.into_iter().zip(&theirs).collect();
-    // An LLVM before 17 takes some BPF v4 instructions for others: it ignores the offset field of a division.
+    // An LLVM before 17 takes some BPF v4 instructions for others: it ignores the offset field of a
+    // division.
     let knows_v4 = pairs.iter().all(|(insn, theirs)| !is_long_jump(*insn) || *theirs != UNKNOWN);
     let is_compared = |insn: Insn, theirs: &str| theirs != UNKNOWN && (knows_v4 || insn.since() < V4);
     let mut compared = 0;

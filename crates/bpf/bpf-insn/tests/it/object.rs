@@ -1,4 +1,4 @@
-//! The object as aya's own reader sees it, and what the builder refuses. No kernel is needed.
+//! The object as read by aya's own reader, and the builder's errors. No kernel is needed.
 
 use aya_obj::{Object, ProgramSection};
 use bpf_insn::Reg::*;
@@ -66,7 +66,7 @@ fn an_object_without_maps_or_data_is_one_too() {
     assert_eq!(object.programs.len(), 1);
 }
 
-/// Why an object with one program, `f`, is refused.
+/// Returns the reason why an object with one program, `f`, is refused.
 fn refused(fill: impl FnOnce(&mut ObjectBuilder), emit: impl FnOnce(&mut Asm)) -> Option<String> {
     let mut asm = Asm::new();
     emit(&mut asm);

@@ -4,39 +4,40 @@ use std::io;
 
 use sys::bpf::LoadError;
 
-/// Whether something works on this machine.
+/// Answer to the question whether something works on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It worked; a remark about it, or nothing.
+    /// Success, with an optional remark.
     Yes(String),
-    /// It was tried, and the kernel refused it.
+    /// Refusal by the kernel.
     No {
-        /// The kernel's reason.
+        /// Reason of the kernel.
         why: String,
-        /// Whether a capability is missing; then it is unknown whether the kernel supports it.
+        /// True if a capability is missing; then it is unknown whether the kernel supports the
+        /// feature.
         denied: bool,
     },
-    /// It could not be tried.
+    /// Failure to try it, with the reason.
     Unknown(String),
 }
 
 impl Answer {
-    /// It worked, without a remark.
+    /// Success without a remark.
     pub const YES: Self = Self::Yes(String::new());
 
-    /// It does not work, for a reason other than missing capabilities.
+    /// Creates a refusal for a reason other than missing capabilities.
     pub fn no(why: impl Into<String>) -> Self {
         Self::No { why: why.into(), denied: false }
     }
 
-    /// Whether it worked.
+    /// Returns true if it worked.
     pub fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
 
-    /// The answer for a failed call.
+    /// Converts the error of a failed call.
     pub fn of_error(error: &io::Error) -> Self {
-        // The text without Rust's "(os error 1)" behind it.
+        // The text without Rust's suffix "(os error 1)".
         let text = error.to_string();
         let why = match error.raw_os_error() {
             // A kernel-internal number, which the C library does not know.
@@ -57,7 +58,7 @@ impl<T> From<io::Result<T>> for Answer {
 }
 
 impl From<Result<Self, LoadError>> for Answer {
-    /// If the verifier was reached, its log is the reason.
+    /// Converts a load. If the verifier was reached, its log is the reason.
     fn from(done: Result<Self, LoadError>) -> Self {
         let error = match done {
             Ok(answer) => return answer,

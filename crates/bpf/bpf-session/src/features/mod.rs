@@ -1,4 +1,5 @@
-//! Detects what this kernel supports by trying: a version number does not say what a distribution backported.
+//! Detects the features of this kernel by trying: a version number does not show what a
+//! distribution backported.
 //!
 //! | module | holds |
 //! |---|---|
@@ -21,33 +22,33 @@ use crate::error::SessionError;
 
 /// `EINVAL`, which shares its `ErrorKind` with other errors.
 const EINVAL: i32 = 22;
-/// `EBADF`: what a link that is to be for a directory's places is refused with.
+/// `EBADF`: the error for a link to places of a directory.
 const EBADF: i32 = 9;
 
-/// What programs and links may use.
+/// Features that programs and links may use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
 pub struct Features {
     /// Attach cookies, and links for perf events. Since Linux 5.15.
     pub cookies: bool,
-    /// One link for many places of a file. Since Linux 6.6.
+    /// Links for many places of a file. Since Linux 6.6.
     pub uprobe_multi: bool,
-    /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
+    /// Programs of uprobes that may wait for a page of memory. Since Linux 6.0.
     pub sleepable: bool,
-    /// Programs may exchange a word of memory in one step. Since Linux 5.12.
+    /// Atomic exchange of a word of memory in programs. Since Linux 5.12.
     pub exchange: bool,
-    /// Maps may have keys of more than 512 bytes. Since Linux 5.11.
+    /// Map keys of more than 512 bytes. Since Linux 5.11.
     pub large_keys: bool,
-    /// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1.
+    /// Maps that allocate their entries on demand, in programs of all kinds. Since Linux 6.1.
     pub allocation: bool,
 }
 
 impl Features {
-    /// All of it.
+    /// All features.
     pub const ALL: Self =
         Self { cookies: true, uprobe_multi: true, sleepable: true, exchange: true, large_keys: true, allocation: true };
 
-    /// Tries each.
+    /// Tries each feature.
     pub fn detect() -> Result<Self, SessionError> {
         Ok(Self {
             exchange: trials::exchange().is_yes(),
@@ -57,7 +58,7 @@ impl Features {
         })
     }
 
-    /// Tries only what probes of a process need whose programs use none of the rest, which counts as missing.
+    /// Tries only the features for probes of a process; the others count as missing.
     pub fn of_probes() -> Result<Self, SessionError> {
         trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
         let cookies = trials::load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).is_ok();
@@ -68,21 +69,22 @@ impl Features {
         Ok(Self { cookies, uprobe_multi, sleepable, ..Self::none() })
     }
 
-    /// What of these can be used for probes of this process. A link for many places finds the process's memory through its
-    /// first thread (`uprobe_multi_link_filter` in `kernel/trace/bpf_trace.c`), which has none once it has ended before
-    /// the others; an event takes any thread.
+    /// Returns the features that can be used for probes of this process. A link for many places
+    /// finds the process's memory through its first thread (`uprobe_multi_link_filter` in
+    /// `kernel/trace/bpf_trace.c`), which has none once it has ended before the others; an event
+    /// takes any thread.
     #[must_use]
     pub fn for_process(self, pid: Option<u32>) -> Self {
         let first_has_ended = pid.is_some_and(|pid| host::proc::stand_in(host::Pid(pid)).is_some());
         Self { uprobe_multi: self.uprobe_multi && !first_has_ended, ..self }
     }
 
-    /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
+    /// Returns true if uprobes' programs may wait for a page of memory, with any kind of link.
     pub fn sleepable_uprobes(self) -> bool {
         self.sleepable
     }
 
-    /// No feature, for tests of the fallbacks for older kernels.
+    /// Returns no feature, for tests of the fallbacks for older kernels.
     pub fn none() -> Self {
         Self {
             cookies: false,
@@ -95,18 +97,19 @@ impl Features {
     }
 }
 
-/// Whether there are such links, and their process filter is one for the process. At first it was for its first thread
-/// only; the commit that mended it, "bpf: fix multi-uprobe PID filtering logic" (Linux 6.10, and stable 6.6.33 and 6.9.4),
-/// also refuses negative numbers before it looks at the path: libbpf distinguishes them in the same way.
+/// Returns true if the kernel has such links, and their process filter matches the whole process.
+/// At first it matched the first thread only. The commit that fixed it, "bpf: fix multi-uprobe PID
+/// filtering logic" (Linux 6.10, and stable 6.6.33 and 6.9.4), also refuses negative numbers before
+/// it looks at the path: libbpf distinguishes them in the same way.
 ///
-/// A kernel without such links still loads a program for them, and then also returns `EINVAL` for a bad pid. So we first try
-/// a directory: only a kernel that reads the path answers `EBADF`.
+/// A kernel without such links still loads a program for them, and then also returns `EINVAL` for a
+/// bad pid. So we first try a directory: only a kernel that reads the path answers `EBADF`.
 fn multi_is_sound(program: &Program) -> bool {
     let nobody = u32::MAX;
     multi_refusal(program, 0) == Some(EBADF) && multi_refusal(program, nobody) == Some(EINVAL)
 }
 
-/// The error with which a link to a place of a directory is refused.
+/// Returns the error number for a link to a place of a directory.
 fn multi_refusal(program: &Program, pid: u32) -> Option<i32> {
     let to = UprobeMulti { path: Path::new("/"), offsets: &[0], semaphores: &[], cookies: &[0], on_return: false, pid };
     Link::uprobe_multi(program, &to).err().and_then(|error| error.raw_os_error())

@@ -7,22 +7,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use elf::ProcAddr;
 
-/// Our own program, as a path that the kernel follows for us.
+/// Path of our own program, which the kernel follows for us.
 pub(super) const PROGRAM: &str = host::proc::OWN_PROGRAM;
 
-/// A semaphore like a USDT probe's. It is initially not 0: otherwise it would lie in `.bss`, which the file does not contain.
+/// Semaphore like a USDT probe's. It is initially not 0: otherwise it would be in `.bss`, which the
+/// file does not contain.
 static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
-/// Held while a trial uses the semaphore.
+/// Lock held while a trial uses the semaphore.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The probed function. It never runs.
+/// Serves as the probed function. It never runs.
 #[inline(never)]
 fn marker() {
     std::hint::black_box(());
 }
 
-/// The function that is probed with the semaphore: at one place the kernel takes probes with a semaphore or without, not both at
-/// once, whichever processes they are of. It never runs, and differs from the other, so that they are not made one.
+/// Serves as the function probed with the semaphore: at one place the kernel takes probes with a
+/// semaphore or without, not both at once, even for different processes. It never runs, and differs
+/// from the other function, so that they are not merged.
 #[inline(never)]
 fn guarded() {
     std::hint::black_box(SEMAPHORE.load(Ordering::Relaxed));
@@ -31,10 +33,11 @@ fn guarded() {
 /// Offsets in the file of our program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OwnPlaces {
-    /// Where no semaphore is used.
+    /// Place without a semaphore.
     pub(super) function: u64,
-    /// Where one is, and the semaphore.
+    /// Place with a semaphore.
     pub(super) guarded: u64,
+    /// Semaphore.
     pub(super) semaphore: u64,
 }
 

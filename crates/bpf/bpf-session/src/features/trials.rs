@@ -1,7 +1,8 @@
 //! Trials: one for each kernel feature or permission.
 //!
-//! A trial loads a program that does nothing, attaches it at most to this process or to a kernel function that nobody calls
-//! meanwhile, and removes it again. It mounts nothing, changes no setting and leaves nothing behind.
+//! A trial loads a program that does nothing, attaches it at most to this process or to a kernel
+//! function that nobody calls meanwhile, and removes it again. It mounts nothing, changes no
+//! setting and leaves nothing behind.
 
 use std::ffi::CString;
 use std::io;
@@ -25,24 +26,27 @@ use super::answer::Answer;
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
-/// The default size of `dptrace record`'s ring buffer.
+/// Default size of `dptrace record`'s ring buffer, in bytes.
 const RING_BYTES: u32 = 4 << 20;
-/// A tracepoint that every kernel has and that is hit only when a thread changes its name (`trace/events/task.h`).
+/// Tracepoint that every kernel has and that is hit only when a thread changes its name
+/// (`trace/events/task.h`).
 const TRACEPOINT: (&str, &str) = ("task", "task_rename");
-/// A function that exists to be attached to: only BPF's test runs call it (`net/bpf/test_run.c`, since Linux 5.5).
+/// Function that exists to be attached to: only BPF's test runs call it (`net/bpf/test_run.c`,
+/// since Linux 5.5).
 const FUNCTION: &str = "bpf_fentry_test1";
-/// A sample period long enough that no sample is taken during a trial: minutes of time or of cycles.
+/// Sample period long enough that no sample is taken during a trial: minutes of time or of cycles.
 const PERIOD: u64 = 1 << 40;
 
-/// What the verifier logs for an unknown helper number (`check_helper_call`, `kernel/bpf/verifier.c`).
+/// Messages of the verifier for an unknown helper number (`check_helper_call`,
+/// `kernel/bpf/verifier.c`).
 const UNKNOWN: [&str; 2] = ["invalid func", "unknown func"];
 
-/// `bpf(2)`: loads a program of the type that probes need.
+/// Tries `bpf(2)`: loads a program of the type that probes need.
 pub fn bpf_call() -> Answer {
     load(ProgramType::Kprobe, AttachType::None, &[]).map(|_| Answer::YES).into()
 }
 
-/// Programs are compiled to machine code, not interpreted.
+/// Tries whether programs are compiled to machine code, not interpreted.
 pub fn jit() -> Answer {
     let program = match load(ProgramType::Kprobe, AttachType::None, &[]) {
         Ok(program) => program,
@@ -55,14 +59,14 @@ pub fn jit() -> Answer {
     }
 }
 
-/// A ring buffer as large as a recording's.
+/// Tries a ring buffer as large as a recording's.
 pub fn ring_buffer() -> Answer {
     let spec =
         MapSpec { name: "try", kind: MapKind::RingBuf, key_size: 0, value_size: 0, max_entries: RING_BYTES, flags: 0 };
     Map::create(&spec).into()
 }
 
-/// Programs may read the kernel's memory.
+/// Tries whether programs may read the kernel's memory.
 pub fn kernel_memory() -> Answer {
     let arguments = |asm: &mut Asm| {
         asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::PROBE_READ_KERNEL);
@@ -70,19 +74,19 @@ pub fn kernel_memory() -> Answer {
     load_code(ProgramType::Kprobe, AttachType::None, arguments).map(|_| Answer::YES).into()
 }
 
-/// A program can get the attach cookie, which says which of its places was hit.
+/// Tries the attach cookie, by which a program knows which of its places was hit.
 pub fn attach_cookies() -> Answer {
     load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).map(|_| Answer::YES).into()
 }
 
-/// A link attaches a program to a perf event.
+/// Tries a link that attaches a program to a perf event.
 pub fn perf_links() -> Answer {
     with_program(ProgramType::PerfEvent, AttachType::None, |program| {
         counter(CPU_CLOCK).and_then(|event| Link::perf_event(program, event, 0))
     })
 }
 
-/// A program atomically exchanges a word of memory, here on its stack.
+/// Tries to exchange a word of memory atomically, here on the program's stack.
 pub fn exchange() -> Answer {
     let exchange = |asm: &mut Asm| {
         asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
@@ -91,14 +95,15 @@ pub fn exchange() -> Answer {
     load_code(ProgramType::Kprobe, AttachType::None, exchange).map(|_| Answer::YES).into()
 }
 
-/// A map has keys that are larger than a program's stack.
+/// Tries map keys larger than a program's stack.
 pub fn large_keys() -> Answer {
     let keys = MapSpec { name: "try", kind: MapKind::Hash, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
     Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
 }
 
-/// Programs of all types may use maps that allocate their entries on demand. Since Linux 6.1; before, most types may, too,
-/// but the kernel warns, since the program may have interrupted its allocator.
+/// Returns true if programs of all types may use maps that allocate their entries on demand. Since
+/// Linux 6.1. Before, most types may, too, but the kernel warns, since the program may have
+/// interrupted its allocator.
 pub(crate) fn safe_allocation() -> bool {
     let map =
         MapSpec { name: "try", kind: MapKind::Hash, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOC };
@@ -110,7 +115,8 @@ pub(crate) fn safe_allocation() -> bool {
     load_code(ProgramType::PerfEvent, AttachType::None, lookup).is_ok()
 }
 
-/// Whether the kernel knows the helper: if it does, it rejects the call for its missing arguments and not for its number.
+/// Returns true if the kernel knows the helper: then it rejects the call for its missing arguments
+/// and not for its number.
 pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attach_btf_id: u32) -> bool {
     let mut asm = Asm::new();
     asm.call(helper).mov(Reg::R0, 0).exit();
@@ -118,7 +124,7 @@ pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attac
     done.map_or_else(|error| !UNKNOWN.iter().any(|words| error.log.contains(words)), |_| true)
 }
 
-/// `bpf_loop`: a loop of any length, whose body is a subprogram with BTF.
+/// Tries `bpf_loop`: a loop of any length, whose body is a subprogram with BTF.
 pub fn loops() -> Answer {
     let mut writer = BtfWriter::new();
     let int = writer.int("int", 4, true);
@@ -132,7 +138,8 @@ pub fn loops() -> Answer {
         Err(error) => return Answer::of_error(&error),
     };
     let mut asm = Asm::new();
-    // The body starts at slot 8. The constant takes slots 1 and 2, and its distance counts from slot 2.
+    // The body starts at slot 8. The constant takes slots 1 and 2, and its distance counts from
+    // slot 2.
     asm.mov(Reg::R1, 1).load_imm64(Reg::R2, Imm64::Func(6)).mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
     asm.mov(Reg::R0, 0).exit();
     asm.mov(Reg::R0, 0).exit();
@@ -151,12 +158,13 @@ pub fn loops() -> Answer {
     Program::load(&spec).map(|_| Answer::YES).into()
 }
 
-/// A place in a program, here in our own.
+/// Tries a probe at a place in a program, here in our own.
 pub fn uprobes() -> Answer {
     at_own_place(false, false, || ())
 }
 
-/// A semaphore is raised while a probe is attached, and lowered afterwards; tried with our own.
+/// Tries whether a semaphore is raised while a probe is attached, and lowered afterwards, with our
+/// own.
 pub fn semaphores() -> Answer {
     let semaphore = Semaphore::hold();
     let before = semaphore.value();
@@ -170,17 +178,17 @@ pub fn semaphores() -> Answer {
     }
 }
 
-/// A probe's program may sleep until a page of the process is read in.
+/// Tries whether a probe's program may sleep until a page of the process is read in.
 pub fn sleepable_uprobes() -> Answer {
     at_own_place(true, false, || ())
 }
 
-/// Many places with one link; here one place of our own program.
+/// Tries many places with one link; here one place of our own program.
 pub fn uprobe_multi() -> Answer {
     with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| own_multi(program, false))
 }
 
-/// A sleepable program that calls a helper which only sleepable programs may call.
+/// Loads a sleepable program that calls a helper which only sleepable programs may call.
 pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError> {
     let mut asm = Asm::new();
     asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
@@ -188,7 +196,7 @@ pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError
     load_spec(ProgramType::Kprobe, attach, 0, true, &bytes_of(asm))
 }
 
-/// The process filter of such a link matches the process, not only its first thread.
+/// Tries whether the process filter of such a link matches the process, not only its first thread.
 pub fn uprobe_multi_filter() -> Answer {
     match load(ProgramType::Kprobe, AttachType::UprobeMulti, &[]) {
         Ok(program) if multi_is_sound(&program) => Answer::YES,
@@ -199,7 +207,7 @@ pub fn uprobe_multi_filter() -> Answer {
     }
 }
 
-/// A tracepoint's record.
+/// Tries the record of a tracepoint.
 pub fn tracepoints() -> Answer {
     let id = match tracepoint_id() {
         Ok(id) => id,
@@ -210,29 +218,29 @@ pub fn tracepoints() -> Answer {
     })
 }
 
-/// A tracepoint's arguments.
+/// Tries the arguments of a tracepoint.
 pub fn raw_tracepoints() -> Answer {
     with_program(ProgramType::RawTracepoint, AttachType::None, |program| {
         Link::raw_tracepoint(program, Some(&CString::new(TRACEPOINT.1)?))
     })
 }
 
-/// A tracepoint's arguments with their types.
+/// Tries the arguments of a tracepoint with their types.
 pub fn btf_tracepoints() -> Answer {
     with_target(AttachType::RawTracepoint, NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1))
 }
 
-/// A kernel function's entry, without a breakpoint.
+/// Tries the entry of a kernel function, without a breakpoint.
 pub fn fentry() -> Answer {
     with_target(AttachType::FunctionEntry, NameKind::Func, FUNCTION)
 }
 
-/// A kernel function's return, without a breakpoint.
+/// Tries the return of a kernel function, without a breakpoint.
 pub fn fexit() -> Answer {
     with_target(AttachType::FunctionExit, NameKind::Func, FUNCTION)
 }
 
-/// Any kernel function, with a breakpoint.
+/// Tries any kernel function, with a breakpoint.
 pub fn kprobes() -> Answer {
     let Some(source) = PerfSource::find("kprobe") else {
         return Answer::no("there is no perf event source called kprobe");
@@ -242,22 +250,22 @@ pub fn kprobes() -> Answer {
     })
 }
 
-/// Many kernel functions with one link.
+/// Tries many kernel functions with one link.
 pub fn kprobe_multi() -> Answer {
     with_program(ProgramType::Kprobe, AttachType::KprobeMulti, |program| Link::kprobe_multi(program, &[FUNCTION], &[0]))
 }
 
-/// What the kernel counts: the time that this process uses.
+/// Tries events that the kernel counts: the time that this process uses.
 pub fn software_events() -> Answer {
     with_program(ProgramType::PerfEvent, AttachType::None, |program| attach(program, || counter(CPU_CLOCK)))
 }
 
-/// What the processor counts: the cycles that this process uses.
+/// Tries events that the processor counts: the cycles that this process uses.
 pub fn hardware_events() -> Answer {
     counter(CPU_CYCLES).into()
 }
 
-/// The kernel's own types.
+/// Tries the kernel's own types.
 pub fn kernel_types() -> Answer {
     match kernel_type(NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)) {
         Ok(Some(_)) => Answer::YES,
@@ -266,7 +274,7 @@ pub fn kernel_types() -> Answer {
     }
 }
 
-/// The BTF id of one of the kernel's types.
+/// Returns the BTF id of one of the kernel's types.
 fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
     let bytes = host::kernel_btf()?;
     let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -276,7 +284,7 @@ fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
     Ok(found.and_then(|found| types.btf_id(found)).map(|id| id.id))
 }
 
-/// The kernel's descriptions of tracepoints.
+/// Tries the kernel's descriptions of tracepoints.
 pub fn tracefs() -> Answer {
     match Tracefs::find() {
         Ok(found) => Answer::Yes(format!("at {}", found.mounted().display())),
@@ -302,7 +310,7 @@ fn tracepoint_id() -> Result<u64, String> {
     found.format(&name).map(|format| format.id).map_err(|error| error.to_string())
 }
 
-/// The message without its hint, which another row of the table gives.
+/// Returns the message without its hint, which another row of the table gives.
 fn brief(error: &HostError) -> String {
     match error {
         HostError::NoTracefs { .. } => "tracefs is not mounted".into(),
@@ -310,8 +318,9 @@ fn brief(error: &HostError) -> String {
     }
 }
 
-/// Attaches to a place in our own program as a session would: with a multi-uprobe link if the kernel has them, else with a
-/// perf event, which needs more capabilities on some kernels. `during` is called while the program is attached.
+/// Attaches to a place in our own program as a session would: with a multi-uprobe link if the
+/// kernel has them, else with a perf event, which needs more capabilities on some kernels. `during`
+/// is called while the program is attached.
 fn at_own_place(sleepable: bool, semaphore: bool, during: impl FnOnce()) -> Answer {
     let is_multi = uprobe_multi_filter().is_yes();
     let way = if is_multi { AttachType::UprobeMulti } else { AttachType::None };
@@ -367,7 +376,7 @@ fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Pr
     load(kind, attach, &[]).map(|program| trial(&program).into()).into()
 }
 
-/// Attaches a program to something that the kernel's BTF names.
+/// Attaches a program to a target named in the kernel's BTF.
 fn with_target(attach: AttachType, kind: NameKind, name: &str) -> Answer {
     let id = match kernel_type(kind, name) {
         Ok(Some(id)) => id,
@@ -408,6 +417,7 @@ fn load_spec(
 }
 
 fn bytes_of(asm: Asm) -> Vec<u8> {
-    // SANITY: a few instructions without labels always assemble; if they did not, loading would fail and be reported.
+    // SANITY: a few instructions without labels always assemble; if they did not, loading would
+    // fail and be reported.
     asm.finish().map(|code| code.to_bytes()).unwrap_or_default()
 }

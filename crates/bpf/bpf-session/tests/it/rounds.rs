@@ -1,8 +1,9 @@
-//! A process that hits its probes all the time is attached to and left again and again, in every way that there is, and
-//! does not notice; nor is anything left of it, with us or in the kernel.
+//! Attaches to a process that hits its probes all the time, and detaches again and again, with
+//! every kind of link. The process does not notice, and nothing is left of it, in this process or
+//! in the kernel.
 //!
-//! Without root or BPF it says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
-//! failure.
+//! Without root or BPF it prints `SKIPPED (kernel): reason` and passes; with
+//! `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a failure.
 
 #[path = "../../../../app/dptrace/tests/it/common/code.rs"]
 mod code;
@@ -22,22 +23,26 @@ use probe::{probe, probe_lazy};
 use testkit::kernel::{may_run, skip};
 use usdt::UsdtProbes;
 
-/// So many at a time, since the kernel has each wait for all CPUs when it leaves: a tenth of a second and more.
+/// Number of simultaneous workers: on detach, the kernel makes each wait for all CPUs, a tenth of a
+/// second and more.
 const WORKERS: usize = 20;
-/// The rounds, of all workers: uprobes of perf events leave one after the other.
+/// Number of rounds of all workers together.
 const MANY: usize = 1000;
+/// Number of rounds with perf events, whose uprobes are detached one after the other.
 const FEW: usize = 60;
-/// Says how many instead.
+/// Variable that overrides the number of rounds.
 const ROUNDS: &str = "DPTRACE_TEST_ROUNDS";
-/// In one round of so many we wait until every probe was heard, and so long at least.
+/// Number of rounds of which one waits until every probe was heard.
 const LISTEN: usize = 3;
+/// Minimum time of that wait.
 const LISTENS: Duration = Duration::from_millis(30);
 const RING_BYTES: u32 = 1 << 16;
-/// Tells this program that it is the process to trace.
+/// Variable that makes this program the process to trace.
 const TARGET: &str = "BPF_SESSION_TEST_TARGET";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The right to run a kernel test and what the kernel can do, if there is one.
+/// Returns the permission to run a kernel test, and the features of the kernel; `None` if either is
+/// missing.
 fn kernel() -> Option<(testkit::kernel::Turn, Features)> {
     let guard = may_run("kernel")?;
     match Features::detect() {
@@ -49,7 +54,8 @@ fn kernel() -> Option<(testkit::kernel::Turn, Features)> {
     }
 }
 
-/// What the process does all the time; says whether somebody listened to the probe with the semaphore.
+/// Hits each probe; the process calls it all the time. Returns true if somebody listened to the
+/// probe with the semaphore.
 #[inline(never)]
 fn hit(n: u64, text: &std::ffi::CStr) -> bool {
     let pointer = text.as_ptr().expose_provenance() as u64;
@@ -59,7 +65,8 @@ fn hit(n: u64, text: &std::ffi::CStr) -> bool {
     listened
 }
 
-/// The process: a thread hits probes until a line comes. Then it says how far it came, and whether its sums are right.
+/// Runs the traced process: a thread hits probes until a line arrives, and checks its sum. Then the
+/// counts are printed.
 #[test]
 #[ignore = "it is the process that the other tests trace"]
 fn target() {
@@ -90,7 +97,7 @@ fn target() {
     println!("\nhits {hits} listened {listened} still {still}");
 }
 
-/// The process as a child of ours, killed if the test fails.
+/// Traced process as a child of ours, killed if the test fails.
 struct Target {
     child: Child,
     input: ChildStdin,
@@ -117,7 +124,8 @@ impl Target {
         line
     }
 
-    /// Stops it: its hits, how many of the lazy probe's there were, and how many there are now that nobody listens.
+    /// Stops it. Returns the number of its hits, the number of hits of the lazy probe, and how many
+    /// there are now that nobody listens.
     fn end(mut self) -> [u64; 3] {
         self.input.write_all(b"stop\n").unwrap();
         let line = self.wait_for("hits ");
@@ -135,7 +143,7 @@ impl Drop for Target {
     }
 }
 
-/// Every probe of this program with a program of its own, and where it goes.
+/// Returns every probe of this program, each with a program of its own and its places.
 fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
     let file = FilePlace::at(&std::env::current_exe().unwrap()).load_notes().unwrap();
     let found = UsdtProbes::read_with(&file.image().unwrap(), &file.code().unwrap());
@@ -174,7 +182,7 @@ fn own_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// The kernel's numbers of what we hold.
+/// Returns the kernel's ids of our descriptors of this kind.
 fn own_ids(what: &str) -> Vec<u64> {
     let prefix = format!("{what}_id:");
     let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap();
@@ -182,7 +190,8 @@ fn own_ids(what: &str) -> Vec<u64> {
     texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())).collect()
 }
 
-/// Waits until bpftool knows none of these any more: the kernel frees them a moment after their last user.
+/// Waits until bpftool lists none of these any more: the kernel frees them a moment after their
+/// last user.
 fn assert_gone(kind: &str, ids: &[u64]) {
     let start = Instant::now();
     loop {
@@ -198,7 +207,7 @@ fn assert_gone(kind: &str, ids: &[u64]) {
     }
 }
 
-/// One time there and away; says which probes were heard, if it was to listen.
+/// Attaches and detaches once; returns the number of events of each probe, if it was to listen.
 fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlace>], listen: bool) -> [u64; 3] {
     let mut session = Session::load(module, features).unwrap();
     let reader = listen.then(|| {
@@ -233,7 +242,7 @@ fn rounds(features: Features, number: usize) {
     let target = Target::start();
     let pid = target.child.id();
     let (module, places) = plan(features);
-    // What the first one leaves, such as a library's own descriptors, is not counted.
+    // Leftovers of the first round, such as a library's own descriptors, are not counted.
     round(pid, features, &module, &places, true);
     let descriptors = own_descriptors();
     let target_descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
@@ -266,7 +275,7 @@ fn rounds(features: Features, number: usize) {
     assert_eq!(still, 0, "the semaphore is down again");
 }
 
-/// What is written of uprobes in tracefs, which is mounted for a moment where nobody else sees it.
+/// Returns the list of uprobes in tracefs, which is mounted for a moment in a namespace of its own.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
     let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().unwrap();
@@ -281,7 +290,7 @@ fn with_the_best_that_the_kernel_has() {
     rounds(features, MANY);
 }
 
-/// Linux 5.15 to 6.5.
+/// Links of Linux 5.15 to 6.5.
 #[test]
 #[ignore = "deep soak: each round waits for all CPUs when it leaves, and the coverage is luck"]
 fn with_links_of_perf_events() {
@@ -292,7 +301,7 @@ fn with_links_of_perf_events() {
     rounds(Features { uprobe_multi: false, ..features }, FEW);
 }
 
-/// Before Linux 5.15.
+/// Events before Linux 5.15.
 #[test]
 #[ignore = "deep soak: perf events leave one after the other, which takes up to 100 s"]
 fn with_perf_events_alone() {

@@ -75,7 +75,7 @@ fn write(events: &[KernelEvent], at_once: usize) -> Vec<u8> {
 }
 
 proptest! {
-    /// Each event comes back as it was; cut anywhere, those before the cut; damaged, nothing panics.
+    /// Each event comes back as written; after a cut, those before it do; damage never panics.
     #[test]
     fn events_come_back(
         events in events(), at_once in 1..9_usize, cut in any::<prop::sample::Index>(), byte in any::<u8>()
@@ -137,7 +137,7 @@ fn what_is_stated_of_a_capture_comes_back() {
     assert_eq!(reader.meta(), &meta);
     assert_eq!(reader.lcore_threads().into_iter().collect::<Vec<_>>(), [(Lcore(3), Tid(12))]);
     assert!(reader.meta().end.is_none() && !text.contains("\"end\""));
-    // What a later version adds is no error.
+    // Members added by a later version are no error.
     let more = text.replacen('{', "{\"later\": [1],", 1);
     assert!(Reader::open(&more.into_bytes(), None, None).is_ok());
 }
@@ -184,7 +184,7 @@ fn meta_json_has_limits() {
     let read = |text: String| Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone());
     let kept = read(meta.to_json().unwrap()).unwrap();
     assert_eq!((kept.process.threads.len(), kept.process.command_line.len()), (MOST_PARTS, 3));
-    // What is left out is counted.
+    // Left-out parts are counted.
     let reader = Reader::open(&meta.to_json().unwrap().into_bytes(), None, None).unwrap();
     assert_eq!(reader.left_out().collect::<Vec<_>>(), [("meta.json list item", 5)]);
     let error = read(" ".repeat(MAX_META as usize + 1)).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! A live trace that is captured and read back: the same records as whoever follows it, also if the capture is cut or damaged.
+//! A live trace, captured and read back: it has the same records as a follower gets, even if the
+//! capture is cut or damaged.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ fn seen(record: &Record<'_>) -> Seen {
     (record.lcore.0, record.tsc.0, format!("{args:?}"), record.owner.map(str::to_owned))
 }
 
-/// A trace that is written, captured, and followed at the same time.
+/// Trace that is written, captured, and followed at the same time.
 struct Scene {
     live: LiveTrace,
     has_owners: bool,
@@ -65,8 +66,8 @@ impl Scene {
         }
     }
 
-    /// Captures it over some polls, with this many records between two. The bytes, what whoever followed it was given, and how
-    /// many bytes there were after each poll with how many records had come by then.
+    /// Captures the trace over some polls, with this many records between two. Returns the bytes,
+    /// the records that a follower got, and for each poll the numbers of bytes and records so far.
     fn capture(&mut self, polls: u64, records: u64, lcores: u32) -> (Vec<u8>, Vec<Seen>, Vec<(usize, u64)>) {
         let mut follower = Follower::new(&self.live.snapshot().bytes).unwrap();
         let of: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
@@ -100,7 +101,8 @@ impl Scene {
     }
 }
 
-/// The past of a trace that is followed over some polls; and of each poll its time and how many records had come by then.
+/// Follows a trace over some polls. Returns its past, all records, and for each poll its time and
+/// the number of records so far.
 fn past(scene: &mut Scene, polls: u64, most: usize, kept: u64) -> (Past, Vec<Seen>, Vec<(u64, usize)>) {
     let mut follower = Follower::new(&scene.live.snapshot().bytes).unwrap();
     let of: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
@@ -148,7 +150,8 @@ fn a_cut_of_the_past_is_a_capture_of_that_time() {
             for (read, expected) in read.iter().zip(expected) {
                 assert_eq!((read.0, read.1, &read.2), (expected.0, expected.1, &expected.2), "{era:?} {first}..{last}");
             }
-            // Records are held back when they are read: by then, some have lost their owners to later ones.
+            // Records are held back when they are read: by then, some have lost their owners to
+            // later ones.
             let named = |all: &[Seen]| all.iter().filter(|(.., owner)| owner.is_some()).count();
             assert!(2 * named(&read) >= named(expected), "{era:?} {first}..{last}");
             assert!(problems.is_empty() && cut.records == read.len() as u64, "{problems:?}");
@@ -199,7 +202,7 @@ fn a_capture_has_what_whoever_follows_is_given() {
         assert_eq!(read, expected, "{era:?}");
         assert!(problems.is_empty(), "{era:?}: {problems:?}");
         assert_eq!(read.len() as u64, marks[marks.len() - 1].1, "{era:?}");
-        // And again.
+        // A second pass returns the same.
         assert_eq!(records(&reader).0, expected);
         assert_eq!(reader.clock().unwrap().nanos(Ticks(scene.tsc)), BootNanos(scene.nanos));
         assert_eq!(reader.last(), Some(BootNanos(scene.nanos)));
@@ -207,7 +210,7 @@ fn a_capture_has_what_whoever_follows_is_given() {
         let summary = trace.summary();
         assert_eq!(summary.rings.iter().map(|ring| ring.records).sum::<u64>(), read.len() as u64);
         assert!(trace.common_start() > Ticks(0) && summary.rings.iter().all(|ring| ring.lost == 0));
-        // Each owner that ever was, not only the last ones.
+        // All owners that ever existed, not only the last ones.
         let owners = trace.owners().filter(|(id, _)| *id >= 256).count();
         assert!(if scene.has_owners { owners > 20 } else { owners == 0 }, "{era:?}: {owners} owners");
     }
@@ -229,7 +232,7 @@ fn a_capture_that_is_cut_is_readable_up_to_the_cut() {
         let mut scene = Scene::new(era, 256, 2);
         let (bytes, expected, marks) = scene.capture(12, 40, 2);
         let first = marks[0].0;
-        // Its owner may be another one than for whoever followed longer.
+        // The owner may differ from that of a follower who went on longer.
         let is_expected = |(lcore, tsc, args, _): &Seen| {
             let from = expected.partition_point(|(_, before, ..)| before < tsc);
             let same = expected[from..].iter().take_while(|(_, at, ..)| at == tsc);
@@ -245,7 +248,7 @@ fn a_capture_that_is_cut_is_readable_up_to_the_cut() {
             assert_eq!(problems.is_empty(), is_whole, "{era:?} {cut}: {problems:?}");
             assert!(problems.iter().all(|finding| finding.problem == Problem::CaptureCut), "{problems:?}");
         }
-        // Cut within the header there is no trace, and that is reported.
+        // If it is cut within the header, there is no trace, and that is reported.
         for cut in (8..first).step_by(first / 20) {
             let source: Source = Arc::new(bytes[..cut].to_vec());
             let reader = Reader::open(&meta(), Some(source), None).unwrap();
@@ -297,7 +300,7 @@ proptest! {
     }
 }
 
-/// The header of a small trace, as a capture has it.
+/// Returns the header of a small trace in the form of a capture.
 fn header() -> Vec<u8> {
     let mut scene = Scene::new(Era::F, 64, 1);
     scene.capture(1, 4, 1).0
@@ -312,7 +315,7 @@ fn of_many_owners_and_readings_some_are_kept() {
     let mut bytes = header();
     let mut writer = RingsWriter::begin(&mut bytes).unwrap();
     let begin = writer.bytes() as usize;
-    // Changes that are no owners count all the same: 34 MiB of them.
+    // Changes outside the owners count all the same: 34 MiB of them.
     for _ in 0..34 {
         writer.section(FileOffset(u64::MAX - (1 << 30)), &vec![7; 1 << 20]).unwrap();
     }

@@ -1,27 +1,28 @@
-//! Which finding explains an intruder.
+//! Finds the settings that explain an intruder.
 
 use kernel_text::cpus::CpuSet;
 
 use crate::settings::finding::{Finding, Key, Level, Subject};
 
-/// Who took time of a CPU.
+/// Intruder that took time of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intruder<'a> {
-    /// A device's interrupt, by number.
+    /// Device interrupt, by number.
     Interrupt(u32),
-    /// A soft interrupt, by the name of its vector: `NET_RX`.
+    /// Soft interrupt, by the name of its vector: `NET_RX`.
     SoftInterrupt(&'a str),
-    /// A worker of the kernel, and whether its workqueue is unbound if that is known.
+    /// Worker of the kernel. True if its workqueue is unbound, `None` if that is unknown.
     Worker(Option<bool>),
-    /// The tick.
+    /// Timer tick.
     Tick,
-    /// A thread of user space, by its number.
+    /// Thread of user space, by its id.
     Thread(u32),
-    /// A thread of the kernel that is no worker.
+    /// Thread of the kernel that is not a worker.
     KernelThread,
 }
 
-/// The findings that say how to be rid of an intruder on a CPU, the best first. Those with nothing to change are left out.
+/// Returns the findings that show how to remove an intruder from a CPU, best first. Findings
+/// without a change are left out.
 pub fn advice<'a>(findings: &'a [Finding], intruder: Intruder<'_>, cpu: u32) -> Vec<&'a Finding> {
     let keys: &[Key] = match intruder {
         Intruder::Interrupt(_) => &[Key::IrqAffinity, Key::Irqbalance],

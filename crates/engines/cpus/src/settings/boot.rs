@@ -1,4 +1,4 @@
-//! What only the kernel's command line sets: isolation, the tick, RCU's callbacks.
+//! Settings of the kernel's command line: isolation, the tick, RCU's callbacks.
 
 use host::settings::Why;
 use kernel_text::cpus::CpuSet;
@@ -6,8 +6,9 @@ use kernel_text::cpus::CpuSet;
 use crate::settings::finding::{Finding, Key, Level};
 use crate::settings::{Context, command_line};
 
-/// Load balancing (`isolcpus=`; cgroup v2's isolated partitions since Linux 6.1: `cpuset.cpus.partition` in
-/// Documentation/admin-guide/cgroup-v2.rst). `managed_irq` is known since 5.6, `domain` since 4.15.
+/// Checks load balancing (`isolcpus=`; cgroup v2's isolated partitions since Linux 6.1:
+/// `cpuset.cpus.partition` in Documentation/admin-guide/cgroup-v2.rst). `managed_irq` is known
+/// since 5.6, `domain` since 4.15.
 pub(crate) fn isolated(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "/sys/devices/system/cpu/isolated";
     let (facts, cpus) = (context.facts, context.cpus);
@@ -29,13 +30,14 @@ pub(crate) fn isolated(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::Isolated, Level::Red, &missing, reason).from(SETTING, value).change(change)]
 }
 
-/// The tick (Documentation/timers/no_hz.rst). It stops only while one thread is runnable on the CPU.
+/// Checks the tick (Documentation/timers/no_hz.rst). It stops only while one thread is runnable on
+/// the CPU.
 pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "/sys/devices/system/cpu/nohz_full";
     let cpus = context.cpus;
     let full = match &context.facts.nohz_full {
         Ok(full) => full,
-        // The file is there if the kernel was built with CONFIG_NO_HZ_FULL (drivers/base/cpu.c).
+        // The file exists if the kernel was built with CONFIG_NO_HZ_FULL (drivers/base/cpu.c).
         Err(unread) if unread.why == Why::Absent => {
             let reason =
                 "the tick interrupts these CPUs, and this kernel can't stop it: it was built without CONFIG_NO_HZ_FULL";
@@ -54,8 +56,9 @@ pub(crate) fn nohz_full(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::NohzFull, Level::Yellow, &missing, reason).from(SETTING, shown(full)).change(change)]
 }
 
-/// RCU's callbacks (`rcu_nocbs=` in Documentation/admin-guide/kernel-parameters.txt; CPUs of `nohz_full=` are meant as well). A
-/// kernel may be built to do so for all (`CONFIG_RCU_NOCB_CPU_DEFAULT_ALL`, since 5.18), so the kernel's threads are asked, too.
+/// Checks RCU's callbacks (`rcu_nocbs=` in Documentation/admin-guide/kernel-parameters.txt, which
+/// includes CPUs of `nohz_full=`). A kernel may be built to offload all CPUs
+/// (`CONFIG_RCU_NOCB_CPU_DEFAULT_ALL`, since 5.18), so the kernel's threads are examined, too.
 pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "/proc/cmdline";
     let (facts, cpus) = (context.facts, context.cpus);
@@ -75,7 +78,8 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
         let callers = [format!("rcuop/{cpu}"), format!("rcuos/{cpu}")];
         facts.threads.iter().any(|thread| thread.is_kernel && callers.iter().any(|name| name.as_bytes() == thread.name))
     };
-    // With a list on the command line, there are threads for CPUs that are not in it, since Linux 5.17.
+    // With a list on the command line, there are threads for CPUs that are not in it, since Linux
+    // 5.17.
     if named.is_empty() && command_line::value(line, "rcu_nocbs").is_none() && missing.iter().all(has_thread) {
         let reason = "this kernel has threads (rcuo) for RCU's callbacks of these CPUs";
         return vec![Finding::new(Key::RcuNocbs, Level::Green, cpus, reason).from(SETTING, value)];
@@ -90,22 +94,22 @@ pub(crate) fn rcu_nocbs(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::RcuNocbs, Level::Yellow, &missing, reason).from(SETTING, value).change(change)]
 }
 
-/// The CPUs of a parameter of the command line.
+/// Returns the CPUs of a parameter of the command line.
 fn boot(context: &Context<'_>, name: &str) -> CpuSet {
     let line = context.facts.command_line.as_deref().unwrap_or_default();
     let value = command_line::value(line, name).unwrap_or_default();
-    // Flags stand before the list of `isolcpus=`.
+    // Flags precede the list of `isolcpus=`.
     let words = value.split(',').filter(|word| !["domain", "nohz", "managed_irq"].contains(word));
     let list = words.collect::<Vec<_>>().join(",");
     command_line::list(&list, &context.facts.online).unwrap_or_default()
 }
 
-/// The parameter that isolates CPUs.
+/// Returns the parameter that isolates CPUs.
 pub(crate) fn isolation(cpus: &CpuSet) -> String {
     format!("kernel command line: isolcpus=managed_irq,domain,{cpus}")
 }
 
-/// A set, or a word for an empty one.
+/// Formats a set; `none` if it is empty.
 pub(crate) fn shown(cpus: &CpuSet) -> String {
     if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }
 }

@@ -1,8 +1,9 @@
-//! Lists of CPUs on the kernel's command line (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
+//! Lists of CPUs on the kernel's command line (Documentation/admin-guide/kernel-parameters.rst,
+//! "cpu lists").
 
 use kernel_text::cpus::CpuSet;
 
-/// The value of the last parameter with this name; empty if it stands alone.
+/// Returns the value of the last parameter with this name; empty if it has none.
 pub(crate) fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let found = line.split_whitespace().rev().find_map(|word| {
         let rest = word.strip_prefix(name)?;
@@ -11,7 +12,8 @@ pub(crate) fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     found.map(|value| value.trim_matches('"'))
 }
 
-/// The CPUs of such a list: numbers, ranges, `N` for the last CPU, `all`, and groups of a range, `0-31:2/4`. None if it is no list.
+/// Parses a list of CPUs: numbers, ranges, `N` for the last CPU, `all`, and groups of a range,
+/// `0-31:2/4`. `None` if it is not a list.
 pub(crate) fn list(text: &str, possible: &CpuSet) -> Option<CpuSet> {
     let last = possible.iter().last()?;
     if text == "all" {
@@ -22,7 +24,7 @@ pub(crate) fn list(text: &str, possible: &CpuSet) -> Option<CpuSet> {
     for part in text.split(',') {
         let (range, groups) = part.split_once(':').map_or((part, None), |(range, groups)| (range, Some(groups)));
         let (from, to) = range.split_once('-').unwrap_or((range, range));
-        // What is beyond the last CPU is none.
+        // CPUs beyond the last one are ignored.
         let (from, to) = (number(from)?, number(to)?.min(last));
         let (used, size) = match groups {
             Some(groups) => {

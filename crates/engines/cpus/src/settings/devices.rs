@@ -1,4 +1,4 @@
-//! What brings work of devices: interrupts, packets, workqueues.
+//! Sources of work for devices: interrupts, packets, workqueues.
 
 use host::settings::Interrupt;
 use kernel_text::cpus::CpuSet;
@@ -8,18 +8,18 @@ use crate::settings::boot::{isolation, shown};
 use crate::settings::finding::{Finding, Key, Level, Subject};
 use crate::settings::{Context, command_line};
 
-/// Since this release, the file of an interrupt that can't be moved can't be written (commit "genirq/proc: Correctly set file
-/// permissions for affinity control files").
+/// First release in which the file of an interrupt that can't be moved is not writable (commit
+/// "genirq/proc: Correctly set file permissions for affinity control files").
 const SHOWS_MANAGED: (u32, u32) = (6, 12);
-/// Each CPU's own timers on aarch64, which have numbers like devices (drivers/clocksource/arm_arch_timer.c,
-/// arch/arm64/kvm/arch_timer.c).
+/// Timers of each CPU on aarch64, which have numbers like devices
+/// (drivers/clocksource/arm_arch_timer.c, arch/arm64/kvm/arch_timer.c).
 const TIMERS: [&str; 3] = ["arch_timer", "kvm guest vtimer", "kvm guest ptimer"];
-/// How many devices are named.
+/// Limit on the devices named.
 const NAMED: usize = 4;
 
-/// Interrupts that are delivered to these CPUs (Documentation/core-api/irq/irq-affinity.rst). A driver may have its interrupts
-/// spread by the kernel (managed ones); to write their affinity gives EIO, since 6.12 EPERM (`write_irq_affinity` in
-/// kernel/irq/proc.c).
+/// Checks the interrupts delivered to these CPUs (Documentation/core-api/irq/irq-affinity.rst). A
+/// driver may let the kernel spread its interrupts (managed ones). Writing their affinity fails
+/// with EIO, since 6.12 with EPERM (`write_irq_affinity` in kernel/irq/proc.c).
 pub(crate) fn interrupts(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let [before, after] = match &facts.counts {
@@ -61,7 +61,7 @@ fn busy_one(context: &Context<'_>, interrupt: &Interrupt, came: u64) -> Finding 
         .about(Subject::Interrupts(vec![*number]))
 }
 
-/// Those that may be moved, and did not come.
+/// Reports the interrupts that can be moved, and did not occur.
 fn silent_ones(context: &Context<'_>, silent: &[&Interrupt]) -> Finding {
     let here = all_effective(silent).and(context.cpus);
     let reason = format!(
@@ -78,7 +78,8 @@ fn silent_ones(context: &Context<'_>, silent: &[&Interrupt]) -> Finding {
         .about(Subject::Interrupts(numbers))
 }
 
-/// Before the files of those that can't be moved were shown as such, an attempt answers that.
+/// Adds a remark if the kernel does not show which interrupts can't be moved: then only an attempt
+/// shows it.
 fn with_remark(context: &Context<'_>, mut change: Vec<String>) -> Vec<String> {
     if context.facts.release.is_none_or(|release| release < SHOWS_MANAGED) && !change.is_empty() {
         change.push(
@@ -92,7 +93,7 @@ fn all_effective(interrupts: &[&Interrupt]) -> CpuSet {
     interrupts.iter().fold(CpuSet::default(), |cpus, it| cpus.or(&it.effective))
 }
 
-/// `36 (virtio1-req.0), 42 (virtio3-tx), 2 more`.
+/// Formats interrupts: `36 (virtio1-req.0), 42 (virtio3-tx), 2 more`.
 fn named(interrupts: &[&Interrupt]) -> String {
     let name = |it: &&Interrupt| format!("{} ({})", it.number, printable::text(it.name.as_bytes()));
     let mut names: Vec<String> = interrupts.iter().take(NAMED).map(name).collect();
@@ -102,8 +103,8 @@ fn named(interrupts: &[&Interrupt]) -> String {
     names.join(", ")
 }
 
-/// Those that can't be moved. An interrupt of a device's queue comes to the CPUs that use that queue, so a CPU that gives nothing
-/// to the device gets none.
+/// Reports the interrupts that can't be moved. The interrupt of a device's queue occurs on the CPUs
+/// that use that queue, so a CPU that sends nothing to the device gets none.
 fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding {
     let here = all_effective(fixed).and(context.cpus);
     let subject = Subject::Interrupts(fixed.iter().map(|it| it.number).collect());
@@ -123,13 +124,13 @@ fn fixed_ones(context: &Context<'_>, fixed: &[&Interrupt], came: u64) -> Finding
     Finding::new(Key::IrqAffinity, Level::Yellow, &here, reason).change(change).about(subject)
 }
 
-/// `in 300 ms`.
+/// Formats the window: `in 300 ms`.
 fn window(context: &Context<'_>) -> String {
     format!("in {} ms", context.facts.window / 1_000_000)
 }
 
-/// irqbalance moves interrupts again and again. By itself it keeps away from CPUs of `isolcpus=` and `nohz_full=`
-/// (irqbalance(1), `IRQBALANCE_BANNED_CPULIST`).
+/// Checks irqbalance, which moves interrupts again and again. By default it keeps away from CPUs of
+/// `isolcpus=` and `nohz_full=` (irqbalance(1), `IRQBALANCE_BANNED_CPULIST`).
 pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let Some(daemon) = facts.threads.iter().find(|thread| !thread.is_kernel && thread.name == b"irqbalance") else {
@@ -151,8 +152,9 @@ pub(crate) fn irqbalance(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::Irqbalance, Level::Yellow, &missing, reason).from(setting, "running").change(change)]
 }
 
-/// Packets that another CPU received (Documentation/networking/scaling.rst, RPS). A mask that is written loses isolated CPUs, since
-/// Linux 5.9 (commit "net: Restrict receive packets queuing to housekeeping CPUs").
+/// Checks packets that another CPU received (Documentation/networking/scaling.rst, RPS). Since
+/// Linux 5.9, isolated CPUs are removed from a mask that is written (commit "net: Restrict receive
+/// packets queuing to housekeeping CPUs").
 pub(crate) fn rps(context: &Context<'_>) -> Vec<Finding> {
     let cpus = context.cpus;
     let queues = match &context.facts.queues {
@@ -178,7 +180,8 @@ pub(crate) fn rps(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Queues for sending (Documentation/networking/scaling.rst, XPS). They are for what these CPUs send themselves.
+/// Checks queues for sending (Documentation/networking/scaling.rst, XPS). They serve packets that
+/// these CPUs send themselves.
 pub(crate) fn xps(context: &Context<'_>) -> Vec<Finding> {
     let Ok(queues) = &context.facts.queues else { return Vec::new() };
     let cpus = context.cpus;
@@ -192,7 +195,8 @@ pub(crate) fn xps(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::Xps, Level::Green, cpus, reason)]
 }
 
-/// Unbound workqueues (Documentation/core-api/workqueue.rst). Work of the others is done on the CPU that queued it, always.
+/// Checks unbound workqueues (Documentation/core-api/workqueue.rst). Work of the others is always
+/// done on the CPU that queued it.
 pub(crate) fn workqueues(context: &Context<'_>) -> Vec<Finding> {
     const FOLDER: &str = "/sys/devices/virtual/workqueue";
     let (facts, cpus) = (context.facts, context.cpus);
@@ -212,12 +216,12 @@ pub(crate) fn workqueues(context: &Context<'_>) -> Vec<Finding> {
         "work of unbound workqueues may be done on CPU {here}{}; work that a CPU queues for itself can't be moved",
         if starves { ", and waits there for a real-time poller" } else { "" }
     );
-    // A workqueue's own mask counts as far as the common one goes, so that one line is enough.
+    // A workqueue's own mask counts only within the common one, so one line is enough.
     let change = context.line(|_| format!("echo {} > {file}", rest(all, context).mask()));
     vec![Finding::new(Key::Workqueue, level, &here, reason).from(file, shown(all)).change(change)]
 }
 
-/// The CPUs of a mask that may stay in it.
+/// Returns the CPUs of a mask that may stay in it.
 fn rest(all: &CpuSet, context: &Context<'_>) -> CpuSet {
     let rest = all.without(context.cpus);
     if rest.is_empty() { context.others.clone() } else { rest }

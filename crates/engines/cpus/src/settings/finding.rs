@@ -1,23 +1,23 @@
-//! What a check found.
+//! Findings of the checks.
 
 use host::settings::Unread;
 use kernel_text::cpus::CpuSet;
 
-/// How much a setting disturbs; the worst first.
+/// Severity of a finding; the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// It delays the poller, or starves others on its CPU.
+    /// Setting that delays the poller, or starves others on its CPU.
     Red,
-    /// It may do so.
+    /// Setting that may do so.
     Yellow,
-    /// It could not be read.
+    /// Setting that could not be read.
     Unknown,
-    /// Nothing is to be changed.
+    /// Setting that needs no change.
     Green,
 }
 
 impl Level {
-    /// Its word.
+    /// Returns the level's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Red => "red",
@@ -28,57 +28,57 @@ impl Level {
     }
 }
 
-/// Which check it was. The names do not change: programs read them.
+/// Check that made a finding. The names do not change: programs read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// `isolcpus=`, and isolated partitions.
+    /// Load balancing: `isolcpus=`, and isolated partitions.
     Isolated,
     /// Other threads on the same CPU.
     SharedCpu,
-    /// Real-time pollers, and what keeps the rest alive.
+    /// Real-time pollers, and the time left for other threads.
     RealTime,
-    /// The affinity of a device's interrupt.
+    /// Affinity of a device's interrupt.
     IrqAffinity,
-    /// The daemon that moves interrupts.
+    /// Daemon that moves interrupts.
     Irqbalance,
-    /// Packets that are handed to other CPUs.
+    /// Packets handed to other CPUs.
     Rps,
     /// Queues for sending.
     Xps,
-    /// The CPUs of unbound workqueues.
+    /// CPUs of unbound workqueues.
     Workqueue,
-    /// `nohz_full=`.
+    /// Tick: `nohz_full=`.
     NohzFull,
-    /// `rcu_nocbs=`.
+    /// Callbacks of RCU: `rcu_nocbs=`.
     RcuNocbs,
-    /// The first CPU.
+    /// First CPU.
     FirstCpu,
     /// CPUs that share a core.
     Siblings,
-    /// A limit of CPU time.
+    /// Limit of CPU time.
     CpuQuota,
-    /// The CPUs of a control group.
+    /// CPUs of a control group.
     Cpuset,
-    /// The nodes of a process's memory.
+    /// Nodes of a process's memory.
     NumaMemory,
     /// Threads of the kernel.
     KernelThreads,
     /// Watchdogs for lockups.
     Watchdog,
-    /// Who chooses the frequency.
+    /// Frequency governor and its limits.
     Frequency,
-    /// States in which a CPU waits.
+    /// Idle states of a CPU.
     IdleStates,
     /// Transparent huge pages.
     HugePages,
-    /// Updates of the statistics of memory.
+    /// Updates of the memory statistics.
     StatInterval,
-    /// Where the kernel's time comes from.
+    /// Clock source of the kernel.
     Clocksource,
 }
 
 impl Key {
-    /// Its name.
+    /// Returns the check's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Isolated => "isolcpus",
@@ -107,63 +107,64 @@ impl Key {
     }
 }
 
-/// What of a kind a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Subject {
-    /// The machine.
+    /// Machine.
     #[default]
     Machine,
     /// Interrupts, by number.
     Interrupts(Vec<u32>),
-    /// A thread.
+    /// Thread, by its id.
     Thread(u32),
 }
 
-/// A finding.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which check it was.
+    /// Check that made it.
     pub key: Key,
-    /// How much it disturbs.
+    /// Severity.
     pub level: Level,
-    /// The CPUs, of those that were asked for, that it is about.
+    /// CPUs concerned, among those checked.
     pub cpus: CpuSet,
-    /// What of its kind it is about.
+    /// Subject.
     pub subject: Subject,
-    /// The reason, as a sentence without a full stop.
+    /// Reason, as a sentence without a full stop.
     pub reason: String,
-    /// The file or program that has the setting, and its present value.
+    /// File or program that has the setting, and its present value.
     pub setting: Option<(String, String)>,
-    /// Lines that change it: those of a shell, run by root, or parameters for the kernel's command line.
+    /// Lines that change the setting: those of a shell, run by root, or parameters for the kernel's
+    /// command line.
     pub change: Vec<String>,
 }
 
 impl Finding {
-    /// One without a setting.
+    /// Creates a finding without a setting.
     pub(crate) fn new(key: Key, level: Level, cpus: &CpuSet, reason: impl Into<String>) -> Self {
         let (subject, reason) = (Subject::Machine, reason.into());
         Self { key, level, cpus: cpus.clone(), subject, reason, setting: None, change: Vec::new() }
     }
 
-    /// One of something that could not be read.
+    /// Creates a finding about something that could not be read.
     pub(crate) fn unread(key: Key, cpus: &CpuSet, unread: &Unread) -> Self {
         Self::new(key, Level::Unknown, cpus, unread.to_string())
     }
 
-    /// With the setting that it comes from.
+    /// Adds the setting that it comes from.
     #[expect(clippy::needless_pass_by_value, reason = "texts, numbers and sets are given as they are at hand")]
     pub(crate) fn from(mut self, setting: impl Into<String>, value: impl ToString) -> Self {
         self.setting = Some((setting.into(), value.to_string()));
         self
     }
 
-    /// With lines that change it.
+    /// Adds the lines that change it.
     pub(crate) fn change(mut self, lines: Vec<String>) -> Self {
         self.change = lines;
         self
     }
 
-    /// With what of its kind it is about.
+    /// Sets the subject.
     pub(crate) fn about(mut self, subject: Subject) -> Self {
         self.subject = subject;
         self

@@ -1,4 +1,4 @@
-//! The CPUs themselves: cores that are shared, frequency, idle states, the clock.
+//! The CPUs themselves: shared cores, frequency, idle states, the clock.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,16 @@ use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
 use crate::settings::pollers::share;
 
-/// The share of a window, in percent, from which on a thread keeps a core busy.
+/// Share of a window, in percent, from which a thread keeps a core busy.
 const BUSY: u64 = 5;
-/// Microseconds to wake up, from which on an idle state is deep.
+/// Microseconds to wake up, above which an idle state is deep.
 const DEEP: i64 = 10;
-/// How many threads are named.
+/// Limit on the threads named.
 const NAMED: usize = 4;
 
-/// CPU 0 is where a machine boots: what asks for no other CPU at boot is there, timekeeping and interrupts most of all
-/// (`nohz_full=` in Documentation/admin-guide/kernel-parameters.txt, Documentation/core-api/irq/irq-affinity.rst).
+/// Checks CPU 0, on which a machine boots: work that requests no other CPU at boot stays there,
+/// timekeeping and interrupts most of all (`nohz_full=` in
+/// Documentation/admin-guide/kernel-parameters.txt, Documentation/core-api/irq/irq-affinity.rst).
 pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
     if !context.cpus.has(0) {
         return vec![Finding::new(Key::FirstCpu, Level::Green, context.cpus, "CPU 0 is not among them")];
@@ -34,8 +35,8 @@ pub(crate) fn first_cpu(context: &Context<'_>) -> Vec<Finding> {
     ]
 }
 
-/// CPUs that share a core (`thread_siblings_list`; Documentation/admin-guide/cputopology.rst): the core's units are shared by whoever
-/// runs on both.
+/// Checks CPUs that share a core (`thread_siblings_list`;
+/// Documentation/admin-guide/cputopology.rst): threads on both share its units.
 pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let mut findings = Vec::new();
@@ -43,7 +44,7 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
         let Some(core) = facts.cores.get(&cpu) else { continue };
         let own: CpuSet = [cpu].into_iter().collect();
         for sibling in core.siblings.without(&own).iter() {
-            // Two that poll are reported once.
+            // A pair of polled CPUs is reported once.
             if cpus.has(sibling) && sibling < cpu {
                 continue;
             }
@@ -79,8 +80,9 @@ pub(crate) fn siblings(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Who chooses the frequency (Documentation/admin-guide/pm/cpufreq.rst). `powersave` is the lowest frequency, but with the drivers
-/// that choose it themselves (Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst).
+/// Checks the frequency governors (Documentation/admin-guide/pm/cpufreq.rst). `powersave` is the
+/// lowest frequency, except with drivers that choose it themselves
+/// (Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst).
 pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let mut findings = Vec::new();
@@ -132,14 +134,15 @@ pub(crate) fn frequency(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Idle states (Documentation/admin-guide/pm/cpuidle.rst). A CPU on which a thread polls all the time waits in none.
+/// Checks idle states (Documentation/admin-guide/pm/cpuidle.rst). A CPU on which a thread polls all
+/// the time enters none.
 pub(crate) fn idle_states(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let deep = |cpu: &u32| {
         let core = facts.cores.get(cpu)?;
         core.idle.iter().filter(|state| !state.disabled && state.latency > DEEP).max_by_key(|state| state.latency)
     };
-    // Threads that poll keep their CPUs from waiting.
+    // Polling threads keep their CPUs from waiting.
     let polled: CpuSet =
         context.pollers.iter().filter(|it| it.share.is_some_and(|share| share >= 80)).map(|it| it.cpu).collect();
     let waiting: CpuSet = cpus.without(&polled).iter().filter(|cpu| deep(cpu).is_some()).collect();
@@ -165,8 +168,9 @@ pub(crate) fn idle_states(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::IdleStates, Level::Yellow, &waiting, reason).from(setting, 0).change(change)]
 }
 
-/// The clock (Documentation/ABI/testing/sysfs-devices-system-clocksource). Those that the vDSO can't read cost a system call each time
-/// (`vdso_clock_mode` of the sources in arch/x86 and drivers/clocksource).
+/// Checks the clock (Documentation/ABI/testing/sysfs-devices-system-clocksource). Each reading
+/// costs a system call if the vDSO can't read the source (`vdso_clock_mode` of the sources in
+/// arch/x86 and drivers/clocksource).
 pub(crate) fn clock(context: &Context<'_>) -> Vec<Finding> {
     const FAST: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase"];
     const SETTING: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

@@ -1,17 +1,18 @@
-//! What the kernel's management of memory does on these CPUs.
+//! Memory management of the kernel on these CPUs.
 
 use text::printable;
 
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
 
-/// Seconds between two updates of statistics from which on they are rare.
+/// Seconds between two updates of statistics, from which they count as rare.
 const RARE: i64 = 60;
-/// Since this release isolated CPUs are left out of the updates (commit "vmstat: skip periodic vmstat update for isolated CPUs").
+/// First release in which isolated CPUs are left out of the updates (commit "vmstat: skip periodic
+/// vmstat update for isolated CPUs").
 const LEAVES_ISOLATED_OUT: (u32, u32) = (6, 5);
 
-/// Transparent huge pages (Documentation/admin-guide/mm/transhuge.rst): khugepaged merges pages of all processes that may have some,
-/// and flushes the TLBs of the CPUs on which they run.
+/// Checks transparent huge pages (Documentation/admin-guide/mm/transhuge.rst): khugepaged merges
+/// pages of all processes that may have some, and flushes the TLBs of the CPUs on which they run.
 pub(crate) fn huge_pages(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     let (facts, cpus) = (context.facts, context.cpus);
@@ -35,8 +36,9 @@ pub(crate) fn huge_pages(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding::new(Key::HugePages, Level::Green, cpus, reason).from(SETTING, value)]
 }
 
-/// Updates of the statistics of memory (`stat_interval` in Documentation/admin-guide/sysctl/vm.rst): a worker on each CPU that
-/// has something to add up.
+/// Checks updates of the memory statistics (`stat_interval` in
+/// Documentation/admin-guide/sysctl/vm.rst): a worker runs on each CPU that has something to add
+/// up.
 pub(crate) fn statistics(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "vm.stat_interval";
     let (facts, cpus) = (context.facts, context.cpus);

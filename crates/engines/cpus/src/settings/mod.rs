@@ -1,9 +1,9 @@
-//! What a machine's settings do to CPUs on which threads poll: facts in, findings out, each with the reason, the setting that it
-//! comes from and the line that changes it.
+//! Effects of a machine's settings on CPUs on which threads poll. Facts go in, findings come out,
+//! each with the reason, its setting and the line that changes it.
 //!
-//! It opens no file and changes nothing: `host` reads the facts, at the end of a window in which `watch` has the machine watched.
-//! All else reads no clock: facts are data. Each check names the source of what it claims of
-//! the kernel; what it advises holds for Linux 5.10 to 6.18.
+//! It opens no file and changes nothing: `host` reads the facts, at the end of a window in which
+//! `watch` has the machine watched. The other modules read no clock: facts are data. Each check
+//! names the source of its claims about the kernel; its advice holds for Linux 5.10 to 6.18.
 
 mod advice;
 mod boot;
@@ -28,18 +28,19 @@ pub use finding::{Finding, Key, Level, Subject};
 pub use pollers::{Poller, pollers};
 pub use report::Checked;
 
-/// What the checks are about.
+/// Input of the checks.
 struct Context<'a> {
     facts: &'a Facts,
-    /// The CPUs on which threads poll.
+    /// CPUs on which threads poll.
     cpus: &'a CpuSet,
-    /// Those threads.
+    /// Polling threads.
     pollers: &'a [Poller],
-    /// The CPUs for all else; empty if there are none.
+    /// CPUs for all else; empty if there are none.
     others: CpuSet,
 }
 
-/// All findings for these CPUs and the threads that poll on them: red ones first, and in the order of the keys.
+/// Returns all findings for these CPUs and the threads that poll on them: red ones first, and in
+/// the order of the keys.
 pub fn check(facts: &Facts, cpus: &CpuSet, pollers: &[Poller]) -> Vec<Finding> {
     let mut context = Context { facts, cpus, pollers, others: CpuSet::default() };
     let free = facts.online.without(cpus);
@@ -75,7 +76,7 @@ pub fn check(facts: &Facts, cpus: &CpuSet, pollers: &[Poller]) -> Vec<Finding> {
 }
 
 impl Context<'_> {
-    /// The CPUs that are isolated at boot or in a partition.
+    /// Returns the CPUs that are isolated at boot or in a partition.
     fn isolated(&self) -> CpuSet {
         let boot = self.facts.isolated.clone().unwrap_or_default();
         let partitions = boot.or(&self.facts.partitions.clone().unwrap_or_default());
@@ -85,12 +86,12 @@ impl Context<'_> {
         own.fold(partitions, |cpus, (_, own)| cpus.or(own))
     }
 
-    /// A line that needs a CPU for all else; none if there is none.
+    /// Returns a line that needs a CPU for all else; nothing if there is no such CPU.
     fn line(&self, line: impl FnOnce(&CpuSet) -> String) -> Vec<String> {
         if self.others.is_empty() { Vec::new() } else { vec![line(&self.others)] }
     }
 
-    /// Whether a thread is one of the pollers.
+    /// Returns true if a thread is one of the pollers.
     fn is_poller(&self, tid: u32) -> bool {
         self.pollers.iter().any(|poller| poller.tid == tid)
     }

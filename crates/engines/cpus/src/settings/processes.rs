@@ -1,4 +1,4 @@
-//! Where the pollers' processes are put: limits, cpusets, memory.
+//! Environment of the pollers' processes: limits, cpusets, memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,11 @@ use text::printable;
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level};
 
-/// The share of a process's memory, in percent, that may be on other nodes than its pollers.
+/// Share of a process's memory, in percent, that may be on other nodes than its pollers.
 const FAR_SHARE: u64 = 10;
 
-/// Limits of CPU time (Documentation/admin-guide/cgroup-v2.rst, `cpu.max`): a poller needs all of its CPU.
+/// Checks limits of CPU time (Documentation/admin-guide/cgroup-v2.rst, `cpu.max`): a poller needs
+/// all of its CPU.
 pub(crate) fn quotas(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for process in &context.facts.processes {
@@ -38,7 +39,7 @@ pub(crate) fn quotas(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The CPUs of the cpusets (cpuset(7); `cpuset.cpus.effective` of version 2).
+/// Checks the CPUs of the cpusets (cpuset(7); `cpuset.cpus.effective` of version 2).
 pub(crate) fn cpusets(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for process in &context.facts.processes {
@@ -56,7 +57,7 @@ pub(crate) fn cpusets(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The NUMA nodes of the processes' memory (`numa_maps`; numa(7)).
+/// Checks the NUMA nodes of the processes' memory (`numa_maps`; numa(7)).
 pub(crate) fn nodes(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     if facts.nodes <= 1 {
@@ -93,12 +94,12 @@ pub(crate) fn nodes(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// `node 0: 12 MB, node 1: 3 MB`.
+/// Formats sizes by node: `node 0: 12 MB, node 1: 3 MB`.
 fn by_node(memory: &BTreeMap<u32, u64>) -> String {
     memory.iter().map(|(node, kb)| format!("node {node}: {} MB", kb / 1024)).collect::<Vec<_>>().join(", ")
 }
 
-/// The CPUs of a process's pollers, all if it has none, and how the process is called.
+/// Returns the CPUs of a process's pollers, all if it has none, and the name of the process.
 fn of_process(context: &Context<'_>, pid: u32) -> (CpuSet, String) {
     let cpus: CpuSet = context.pollers.iter().filter(|poller| poller.pid == pid).map(|poller| poller.cpu).collect();
     let name = context.facts.processes.iter().find(|process| process.pid == pid).map(|process| &process.name);

@@ -1,4 +1,4 @@
-//! What the checks found, as text and as JSON.
+//! Findings of the checks, as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -9,18 +9,18 @@ use text::printable;
 
 use super::{Finding, Level, Poller, Subject};
 
-/// The columns in front of a reason: the level and the key.
+/// Width before a reason, for the level and the key.
 const MARGIN: usize = 24;
-/// The columns that a reason has at least.
+/// Minimum width of a reason.
 const LEAST: usize = 30;
 
-/// What was checked, and what was found.
+/// Result of the checks.
 pub struct Checked {
     pub(super) cpus: CpuSet,
     pub(super) pollers: Vec<Poller>,
-    /// The worst first.
+    /// Findings, worst first.
     pub(super) findings: Vec<Finding>,
-    /// Nanoseconds for which the machine was watched.
+    /// Time for which the machine was watched, in nanoseconds.
     pub(super) window: u64,
 }
 
@@ -54,7 +54,7 @@ impl Checked {
         self.findings.iter().try_for_each(|finding| print(finding, to, screen))
     }
 
-    /// Writes one object for what was checked, then one for each finding.
+    /// Writes one object for the CPUs and pollers checked, then one for each finding.
     pub fn json(&self, to: &mut impl Write) -> io::Result<()> {
         let pollers: Vec<_> = self
             .pollers
@@ -82,7 +82,8 @@ impl Checked {
     }
 }
 
-/// Writes one finding: level, key and reason; the setting and its value; the lines that change it, whole, so that they can be pasted.
+/// Writes one finding: level, key and reason; the setting and its value; and the lines that change
+/// it, unwrapped, so that they can be pasted.
 fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<()> {
     let width = screen.width().map_or(usize::MAX, |width| width.saturating_sub(MARGIN).max(LEAST));
     let mut lines = wrap(&finding.reason, width).into_iter();
@@ -92,7 +93,7 @@ fn print(finding: &Finding, to: &mut impl Write, screen: Screen) -> io::Result<(
     for line in lines {
         writeln!(to, "{:MARGIN$}{line}", "")?;
     }
-    // What is as it should be needs no more.
+    // A good setting needs no more.
     if finding.level == Level::Green {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Who else runs on the CPUs, and what happens to those who can't.
+//! Other threads on the CPUs, and threads that starve there.
 
 use host::settings::{Thread, Why};
 use kernel_text::cpus::CpuSet;
@@ -7,15 +7,16 @@ use text::printable;
 use crate::settings::Context;
 use crate::settings::finding::{Finding, Key, Level, Subject};
 
-/// The fair server came with this release, and default throttling of real-time threads went (commit "sched/rt: Remove default
-/// bandwidth control").
+/// Release that added the fair server and removed the default throttling of real-time threads
+/// (commit "sched/rt: Remove default bandwidth control").
 const FAIR_SERVER: (u32, u32) = (6, 12);
-/// How many threads are named.
+/// Limit on the threads named.
 const NAMED: usize = 8;
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// Other threads of user space on these CPUs: those that ran there in the window, and those that may run nowhere else.
+/// Checks other threads of user space on these CPUs: those that ran there in the window, and those
+/// that may run nowhere else.
 pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let others = facts.threads.iter().filter(|thread| !thread.is_kernel && !context.is_poller(thread.tid));
@@ -41,7 +42,7 @@ pub(crate) fn shared(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A thread that may run on these CPUs only.
+/// Reports a thread that may run on these CPUs only.
 fn bound_one(context: &Context<'_>, thread: &Thread) -> Finding {
     let (name, at) = (printable::text(&thread.name), &thread.allowed);
     let (level, what) = match thread.ran.unwrap_or(0) {
@@ -56,7 +57,8 @@ fn bound_one(context: &Context<'_>, thread: &Thread) -> Finding {
         .about(Subject::Thread(thread.tid))
 }
 
-/// Threads that ran on these CPUs, and may run elsewhere, too. A thread that changed its CPU ran a part of its time elsewhere.
+/// Reports threads that ran on these CPUs, and may run elsewhere, too. A thread that changed its
+/// CPU ran a part of its time elsewhere.
 fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding> {
     visitors.sort_by_key(|thread| (std::cmp::Reverse(thread.ran), thread.tid));
     let cpus: CpuSet = visitors.iter().map(|thread| thread.cpu).collect();
@@ -70,7 +72,7 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
     }
     let first = visitors.first()?;
     let reason = format!("threads that may run elsewhere ran on CPU {cpus}: {}", names.join(", "));
-    // Isolation keeps all of them away, and those that are yet to come; an affinity is a thread's own.
+    // Isolation keeps all of them away, also future ones; an affinity is a thread's own.
     let change = context.line(|others| {
         format!("taskset -apc {others} PID  # for each of their processes, if the CPUs can't be isolated")
     });
@@ -81,16 +83,17 @@ fn visiting(context: &Context<'_>, mut visitors: Vec<&Thread>) -> Option<Finding
     )
 }
 
-/// `50.248 ms (12%)`.
+/// Formats a time: `50.248 ms (12%)`.
 fn time(context: &Context<'_>, ran: u64) -> String {
     let share = ran.saturating_mul(100) / context.facts.window.max(1);
     format!("{}.{:03} ms ({}%)", ran / 1_000_000, ran / 1000 % 1000, share.min(100))
 }
 
-/// Pollers with a real-time policy (sched(7)). Ordinary threads of their CPU, the kernel's workers among them, run only in what
-/// is left to them: before Linux 6.12 while real-time threads are throttled (`sched_rt_runtime_us` of each period;
-/// Documentation/scheduler/sched-rt-group.rst), since then while the CPU's fair server runs (`fair_server_init` in
-/// kernel/sched/fair.c; /sys/kernel/debug/sched/fair_server).
+/// Checks pollers with a real-time policy (sched(7)). Ordinary threads of their CPU, the kernel's
+/// workers among them, get only the time left to them: before Linux 6.12 while real-time threads
+/// are throttled (`sched_rt_runtime_us` of each period;
+/// Documentation/scheduler/sched-rt-group.rst), since then while the CPU's fair server runs
+/// (`fair_server_init` in kernel/sched/fair.c; /sys/kernel/debug/sched/fair_server).
 pub(crate) fn real_time(context: &Context<'_>) -> Vec<Finding> {
     let pollers: Vec<_> = context.pollers.iter().filter(|poller| poller.is_real_time()).collect();
     let Some(first) = pollers.first() else {
@@ -162,8 +165,9 @@ fn with_throttling(context: &Context<'_>, cpus: &CpuSet, who: &str, ordinary: Ve
     Finding::new(Key::RealTime, Level::Yellow, cpus, reason).from(SETTING, value).change(ordinary)
 }
 
-/// Threads of the kernel that may run on these CPUs and could run elsewhere (Documentation/admin-guide/kernel-per-CPU-kthreads.rst).
-/// Those of one CPU stay, and so does each whose affinity the kernel fixed (`PF_NO_SETAFFINITY`).
+/// Checks threads of the kernel that may run on these CPUs and could run elsewhere
+/// (Documentation/admin-guide/kernel-per-CPU-kthreads.rst). Those of one CPU stay, and so does each
+/// whose affinity the kernel fixed (`PF_NO_SETAFFINITY`).
 pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
     let (facts, cpus) = (context.facts, context.cpus);
     let kernel = || facts.threads.iter().filter(|thread| thread.is_kernel && !thread.allowed.and(cpus).is_empty());
@@ -183,14 +187,15 @@ pub(crate) fn kernel_threads(context: &Context<'_>) -> Vec<Finding> {
         "threads of the kernel may run there that could run elsewhere: {}; {bound} others are bound there",
         names.join(", ")
     );
-    // The parent of all that are to come is one of them, so that a loop reaches all.
+    // The parent of all future threads is one of them, so a loop reaches all.
     let tids: Vec<String> = movable.iter().map(|thread| thread.tid.to_string()).collect();
     let change = context.line(|others| format!("for tid in {}; do taskset -pc {others} $tid; done", tids.join(" ")));
     vec![Finding::new(Key::KernelThreads, Level::Yellow, cpus, reason).change(change)]
 }
 
-/// Watchdogs for lockups (Documentation/admin-guide/lockup-watchdogs.rst): on each of their CPUs a timer five times in two
-/// thresholds, that wakes a thread of the highest priority. CPUs of `nohz_full=` are left out by default.
+/// Checks watchdogs for lockups (Documentation/admin-guide/lockup-watchdogs.rst): on each of their
+/// CPUs a timer, five times in two thresholds, wakes a thread of the highest priority. CPUs of
+/// `nohz_full=` are left out by default.
 pub(crate) fn watchdogs(context: &Context<'_>) -> Vec<Finding> {
     const SETTING: &str = "kernel.watchdog_cpumask";
     let (facts, cpus) = (context.facts, context.cpus);

@@ -1,4 +1,4 @@
-//! Made machines are checked.
+//! Checks of artificial machines.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,8 @@ fn thread(tid: u32, name: &str, allowed: &str, cpu: u32, ran: u64) -> Thread {
     }
 }
 
-/// Four CPUs, of which 2-3 are isolated in each way; a thread polls on CPU 2, another one on CPU 3.
+/// Returns four CPUs, of which 2-3 are isolated in each way; one thread polls on CPU 2, another one
+/// on CPU 3.
 fn quiet() -> Facts {
     let counts = || Ok(Counts::parse("  CPU0 CPU1 CPU2 CPU3\n 5: 1 1 1 1 IO-APIC nic\n"));
     let core = |cpu: u32| Core { siblings: [cpu].into_iter().collect(), node: Some(cpu / 2), ..Core::default() };
@@ -81,7 +82,8 @@ fn checked(facts: &Facts) -> Vec<Finding> {
     check(facts, &set("2-3"), &pollers)
 }
 
-/// The findings of a key after the machine was changed, the worst first, and that nothing else became worse.
+/// Returns the findings of a key after a change of the machine, worst first. Asserts that nothing
+/// else became worse.
 #[track_caller]
 fn changed(key: Key, change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
     let mut facts = quiet();

@@ -10,14 +10,15 @@ use observer::Observer;
 use super::{Checked, Poller, check, pollers};
 use crate::Subject;
 
-/// How long the machine is watched: who runs, which interrupts come.
+/// Time for which the machine is watched for running threads and interrupts.
 const WINDOW: Duration = Duration::from_millis(400);
-/// The same if some CPUs have no tick: the time of a thread that runs there is added up once a second.
+/// Time for which it is watched if some CPUs have no tick: there a running thread's time is added
+/// up once a second.
 const WINDOW_WITHOUT_TICK: Duration = Duration::from_millis(2200);
 
 impl Checked {
-    /// Watches the machine, and runs the checks for the subject's CPUs, or for those of its processes' pollers. The calling thread
-    /// goes to other CPUs than those that are named, if there are others.
+    /// Watches the machine, and runs the checks for the subject's CPUs, or for those of its
+    /// processes' pollers. The calling thread moves off the subject's CPUs, if there are others.
     pub fn of(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
         if let Some(cpus) = &subject.cpus {
             keep_off(cpus, observer);
@@ -33,7 +34,8 @@ impl Checked {
     }
 }
 
-/// Keeps the calling thread off the CPUs, if there are others: where a real-time thread polls, it would never run again.
+/// Keeps the calling thread off the CPUs, if there are others: beside a real-time poller, it would
+/// never run again.
 fn keep_off(cpus: &CpuSet, observer: &Observer) {
     let Ok(allowed) = sys::sched::allowed_cpus() else { return };
     let is_other = |cpu: &usize| u32::try_from(*cpu).is_ok_and(|cpu| !cpus.has(cpu));
@@ -46,7 +48,7 @@ fn keep_off(cpus: &CpuSet, observer: &Observer) {
     }
 }
 
-/// Reads the machine, at the end of a window in which it is watched.
+/// Reads the facts at the end of a window in which the machine is watched.
 fn watch(pids: &[u32]) -> Facts {
     let root = Root::machine();
     let has_tick = host::machine::cpu_list("nohz_full").unwrap_or_default().is_empty();
@@ -56,13 +58,13 @@ fn watch(pids: &[u32]) -> Facts {
     std::thread::sleep(window.saturating_sub(began.elapsed()));
     let window = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let mut facts = Facts::read(&root, &before, window, pids);
-    // What this command runs is no neighbour.
+    // Threads of this command are no neighbours.
     let own = std::process::id();
     facts.threads.retain(|thread| thread.pid != own);
     facts
 }
 
-/// Returns the CPUs of the pollers, of which there must be some.
+/// Returns the CPUs of the pollers; an error if there are none.
 fn cpus_of(pollers: &[Poller], subject: &Subject) -> anyhow::Result<CpuSet> {
     let cpus: CpuSet = pollers.iter().map(|poller| poller.cpu).collect();
     if cpus.is_empty() {

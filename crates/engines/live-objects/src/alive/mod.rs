@@ -6,7 +6,8 @@
 //! agree, it had these values at the moment between them ([`agree`]). Objects that differ are
 //! counted and left out.
 //!
-//! This crate opens no file and knows no process: it takes a [`Memory`], types and the addresses of globals.
+//! This crate opens no file and knows no process: it takes a [`Memory`], types and the addresses of
+//! globals.
 
 mod cached;
 mod compile;

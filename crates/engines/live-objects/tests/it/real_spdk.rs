@@ -1,4 +1,5 @@
-//! The built-in object specs find in the memory of real targets what the targets' RPCs said (`data/README.md`).
+//! The built-in object specs find the same objects in the memory of real targets as the targets'
+//! RPCs returned (`data/README.md`).
 
 use std::collections::BTreeMap;
 
@@ -125,7 +126,7 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
             assert!(rows.is_empty() || rows == real, "{version} as {other}: {rows:?}");
             equal.extend((!rows.is_empty()).then(|| other.to_string()));
         }
-        // Neighbors may be equal in all that matters here.
+        // Neighbours may be equal in all that matters here.
         assert!(equal.contains(&version.to_owned()) && equal.len() <= 4, "{version} as {equal:?}");
     }
 }

@@ -74,8 +74,8 @@ fn item(number: u32, host: u64, text: u64, next: u64) -> Vec<u8> {
     bytes
 }
 
-/// Two groups: the first has the items 0x5000 and 0x5100; the second, to the right, has 0x5200,
-/// which has no host.
+/// Returns two groups: the first has the items 0x5000 and 0x5100; the second, to the right, has
+/// 0x5200, which has no host.
 fn memory() -> Image {
     Image::new()
         .with(ROOT, &words(&[0x2000]))

@@ -6,7 +6,7 @@ use text::printable;
 use super::{Report, ThreadNames, ThreadReport};
 use crate::{Cause, Explained, Names as _, Reason};
 
-/// Returns the object, with a line's end.
+/// Formats the object, followed by a newline.
 pub(super) fn document(report: &Report) -> String {
     let settings = report.settings.as_ref().map(|settings| {
         let pairs = settings.iter().map(|(name, value)| (name.clone(), Value::from(value.clone())));

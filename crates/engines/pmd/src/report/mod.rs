@@ -1,4 +1,5 @@
-//! Joins what was seen: for each thread its slow milliseconds with their causes, its time, and its own figures.
+//! Joins the observations: for each thread its slow milliseconds with their causes, its time, and
+//! its own figures.
 
 mod json;
 mod text;
@@ -18,36 +19,36 @@ use crate::{
 };
 
 const MILLISECOND: u64 = 1_000_000;
-/// The system calls that only let time pass.
+/// System calls that only let time pass.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
-/// All that is reported.
+/// Report of a sample.
 pub struct Report {
     pub(crate) pid: u32,
-    /// How long the threads were looked at, in nanoseconds.
+    /// Duration of the sample, in nanoseconds.
     pub(crate) nanos: u64,
     pub(crate) threads: Vec<ThreadReport>,
-    /// The database's settings: untrusted text.
+    /// Settings of the database: untrusted text.
     pub(crate) settings: Option<Vec<(String, String)>>,
-    /// What should be changed, and how.
+    /// Recommended changes, with commands.
     pub(crate) advice: Vec<String>,
-    /// What the ports' counters have grown by.
+    /// Growth of the ports' counters.
     pub(crate) ports: Ports,
-    /// What is missing, and why.
+    /// Missing parts, with reasons.
     pub notes: Vec<String>,
     pub(crate) names: ThreadNames,
 }
 
-/// What is reported of a thread.
+/// Report of a thread.
 pub(crate) struct ThreadReport {
     pub(crate) thread: PollThread,
-    /// None where the thread has no history of milliseconds.
+    /// Slow stretches; `None` if the thread has no history of milliseconds.
     pub(crate) slow: Option<Vec<Explained>>,
-    /// The milliseconds of the history that lie in the sample.
+    /// Number of the history's milliseconds within the sample.
     pub(crate) milliseconds: usize,
     pub(crate) holes: usize,
     pub(crate) off: OffCpu,
-    /// Who had its CPU while it waited, the longest first.
+    /// Threads that had its CPU while it waited, longest first.
     pub(crate) takers: Vec<(String, u64)>,
     pub(crate) figures: Option<Figures>,
     pub(crate) queues: Vec<Queue>,
@@ -55,7 +56,7 @@ pub(crate) struct ThreadReport {
 }
 
 impl ThreadReport {
-    /// Returns the sentence.
+    /// Formats the sentence.
     pub(crate) fn sentence(&self, names: &ThreadNames) -> String {
         match &self.slow {
             Some(slow) => sentence(&self.thread.name, slow, names),
@@ -71,7 +72,8 @@ impl ThreadReport {
 }
 
 impl Report {
-    /// Makes the report of a sample. Milliseconds that took longer than `over` are slow. The caller names interrupts.
+    /// Makes the report of a sample. Milliseconds that took longer than `over` are slow. The caller
+    /// names interrupts.
     pub fn of(subject: &Subject, sample: Sample, over: u64, interrupt: fn(Interrupt) -> String) -> Self {
         let Sample { found, answers, offset } = sample;
         let joined = Joined { found: &found, answers: &answers, offset, over };
@@ -92,12 +94,12 @@ impl Report {
         Self { pid: subject.pid, nanos, threads, settings: answers.settings, advice, ports, notes, names }
     }
 
-    /// Returns the report for people.
+    /// Formats the report for people.
     pub fn text(&self) -> String {
         text::report(self)
     }
 
-    /// Returns the report for programs: one JSON object, with a line's end.
+    /// Formats the report for programs: one JSON object, followed by a newline.
     pub fn json(&self) -> String {
         json::document(self)
     }
@@ -122,7 +124,7 @@ impl Joined<'_> {
         let intervals: Vec<Interval> = seen.intervals.iter().copied().collect();
         let explained = |history: &History| {
             let slow = history.slow(from, to, self.over).into_iter();
-            // What began before the sample is explained in part only.
+            // A stretch that began before the sample is explained only in part.
             let whole = slow.filter(|stretch| stretch.from >= from);
             let name = |tid| thread_name(tid, &self.found.names);
             whole.map(|stretch| explain(&stretch, &intervals, self.offset, name)).collect()
@@ -141,12 +143,12 @@ impl Joined<'_> {
         }
     }
 
-    /// Of the intervals' clock, in milliseconds of the history's.
+    /// Converts the intervals' clock to milliseconds of the history's.
     fn millisecond(&self, boot: u64) -> u64 {
         boot.saturating_sub(self.offset) / MILLISECOND
     }
 
-    /// The joined history of a thread; none if no answer has one.
+    /// Returns the joined history of a thread; `None` if no answer has one.
     fn history(&self, core: u32) -> Option<History> {
         let mut history: Option<History> = None;
         for Shown { asked, text } in &self.answers.perf {
@@ -157,7 +159,7 @@ impl Joined<'_> {
         history
     }
 
-    /// What the thread said at the end, without what it had said at the begin.
+    /// Returns the thread's figures: the difference between the end and the begin.
     fn figures(&self, core: u32, off: &OffCpu) -> Option<Figures> {
         let (first, last) = (self.answers.stats.first()?, self.answers.stats.last()?);
         let perf = |shown: Option<&Shown>| shown.and_then(|shown| section(&shown.text, core)).cloned();
@@ -174,7 +176,7 @@ fn section(text: &Text, core: u32) -> Option<&Section> {
     text.sections.iter().find(|section| section.core == core)
 }
 
-/// Who had the CPU while the thread waited for it, by name.
+/// Returns the threads that had the CPU while the thread waited for it, by name.
 fn takers(seen: &ThreadIntervals, found: &Found) -> Vec<(String, u64)> {
     let mut named: HashMap<String, u64> = HashMap::new();
     for (activity, nanos) in &seen.sums {
@@ -198,7 +200,7 @@ fn losses(found: &Found) -> Vec<String> {
     notes
 }
 
-/// What to change, as far as it is seen.
+/// Returns recommended changes.
 fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
     let mut advice = Vec::new();
     let is_answered = !answers.perf.is_empty();
@@ -235,7 +237,7 @@ fn advice(threads: &[ThreadReport], answers: &Answers) -> Vec<String> {
     advice
 }
 
-/// Names of this machine.
+/// Names on this machine.
 pub(crate) struct ThreadNames {
     names: HashMap<Tid, [u8; 16]>,
     interrupt: fn(Interrupt) -> String,
@@ -256,7 +258,7 @@ impl Names for ThreadNames {
 }
 
 impl ThreadNames {
-    /// Returns a cause, in words.
+    /// Formats a cause in words.
     pub(crate) fn cause(&self, cause: Cause) -> String {
         match cause {
             Cause::Waited(tid) => format!("waited for {}", self.thread(tid)),

@@ -8,11 +8,11 @@ use text::printable;
 use super::{Report, ThreadReport};
 use crate::{Explained, Figures, Queue};
 
-/// The longest stretches that are listed of each thread.
+/// Limit on the stretches listed of each thread.
 const LONGEST: usize = 3;
-/// The causes that are named of a stretch, and the threads that had a CPU.
+/// Limit on the causes named of a stretch, and on the threads that had a CPU.
 const NAMED: usize = 4;
-/// The settings that are shown.
+/// Settings shown.
 const SETTINGS: [&str; 13] = [
     "pmd-cpu-mask",
     "pmd-perf-metrics",
@@ -29,7 +29,7 @@ const SETTINGS: [&str; 13] = [
     "tx-flush-interval",
 ];
 
-/// Returns the report.
+/// Formats the report.
 pub(super) fn report(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -72,9 +72,9 @@ fn write_thread(out: &mut String, thread: &ThreadReport, report: &Report) -> std
     Ok(())
 }
 
-/// A stretch, and what took it.
+/// Writes a stretch with its causes.
 fn write_stretch(out: &mut String, explained: &Explained, report: &Report) -> std::fmt::Result {
-    // Threads of one name are one.
+    // Threads of one name count as one.
     let mut named: Vec<(String, u64)> = Vec::new();
     for (cause, nanos) in &explained.shares {
         let name = report.names.cause(*cause);
@@ -101,7 +101,7 @@ fn write_stretch(out: &mut String, explained: &Explained, report: &Report) -> st
     )
 }
 
-/// Where the time went, in percent.
+/// Formats the time budget, in percent.
 fn budget(thread: &ThreadReport) -> String {
     let (off, all) = (&thread.off, thread.off.all().max(1) as f64);
     let takers = thread.takers.iter().take(NAMED).map(|(name, nanos)| format!("{name} {}", time(*nanos)));

@@ -1,23 +1,24 @@
 //! The texts of `dpif-netdev/pmd-perf-show`, `pmd-stats-show` and `pmd-rxq-show`.
 //!
-//! They are written for people, and their lines differ from version to version (`lib/dpif-netdev-perf.c` and `lib/dpif-netdev.c`
-//! of Open vSwitch, 2.17 to 4.0). So each line is read by its name, each column by its heading, and what has another form is left
-//! out. All three have the same headings of sections, so one parser reads them.
+//! They are written for people, and their lines differ from version to version
+//! (`lib/dpif-netdev-perf.c` and `lib/dpif-netdev.c` of Open vSwitch, 2.17 to 4.0). So each line is
+//! read by its name and each column by its heading; other forms are skipped. All three have the
+//! same headings of sections, so one parser reads them.
 
-/// Limit on the milliseconds that are read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
+/// Limit on the milliseconds read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
 const MOST_MILLISECONDS: usize = 100_000;
-/// Limit on the milliseconds that are read of a text: those of a thousand threads. This and the other limits keep a text of some MiB, which
-/// anybody may have written, from taking many times its size.
+/// Limit on the milliseconds read of a text: those of a thousand threads. With the other limits, it
+/// keeps an untrusted text of some MiB from taking many times its size.
 const MAX_ROWS: usize = 1 << 20;
-/// Limit on the threads that are read of a text: machines have fewer CPUs.
+/// Limit on the threads read of a text: machines have fewer CPUs.
 const MAX_SECTIONS: usize = 4096;
-/// Limit on the other lines that are read of a text.
+/// Limit on the other lines read of a text.
 const MAX_LINES: usize = 1 << 18;
 
-/// What a text says, thread by thread.
+/// Parsed text, thread by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// The threads, in the order of the text; the main thread is not one of them.
+    /// Sections of the PMD threads, in the order of the text. The main thread has none.
     pub sections: Vec<Section>,
 }
 
@@ -28,62 +29,62 @@ impl Text {
     }
 }
 
-/// What a text says of one PMD thread.
+/// Section of one PMD thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// The CPU that the thread polls on, by its number.
+    /// Number of the CPU on which the thread polls.
     pub core: u32,
-    /// The NUMA node of that CPU.
+    /// NUMA node of that CPU.
     pub numa: Option<u32>,
     /// Lines with a number, by name in lower case: `rx packets`, `idle cycles`.
     numbers: Vec<(String, u64)>,
     /// Lines with a word, by name in lower case: `isolated`.
     words: Vec<(String, String)>,
-    /// The queues that the thread polls.
+    /// Queues that the thread polls.
     pub queues: Vec<Queue>,
-    /// The milliseconds, as they stand in the text: newest first, but for errors; `None` if the text has no table of them, as
-    /// without `pmd-perf-metrics`.
+    /// Milliseconds in the order of the text, normally newest first. `None` if the text has no
+    /// table of them, as without `pmd-perf-metrics`.
     pub milliseconds: Option<Vec<Millisecond>>,
 }
 
-/// A receive queue of a thread.
+/// Receive queue of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// The name of its port: untrusted text.
+    /// Name of its port: untrusted text.
     pub port: String,
-    /// Its number.
+    /// Queue number.
     pub queue: u32,
-    /// The share of the thread's time that it takes, in percent, if the text has one.
+    /// Share of the thread's time, in percent, if the text has one.
     pub percent: Option<u32>,
 }
 
-/// A line of the history of milliseconds. It begins when the one before it was found to be over, at the end of an iteration; so an
-/// iteration that takes long belongs to the line that it began in.
+/// Line of the history of milliseconds. It begins at the end of the iteration that found the line
+/// before it to be over, so a long iteration belongs to the line in which it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Millisecond {
-    /// When it began, in milliseconds of `CLOCK_MONOTONIC` (`time_msec` in `lib/timeval.c`).
+    /// Start, in milliseconds of `CLOCK_MONOTONIC` (`time_msec` in `lib/timeval.c`).
     pub ms: u64,
     /// Iterations of the thread's loop.
     pub iterations: u64,
-    /// Cycles of an iteration, on average.
+    /// Cycles per iteration, on average.
     pub cycles: u64,
-    /// Packets. Their column is called `Kpps`, since they are counted in a millisecond.
+    /// Packets. Their column is called `Kpps`, since they are counted per millisecond.
     pub packets: u64,
-    /// The longest queue of a vhost port that was seen.
+    /// Length of the longest vhost queue seen.
     pub vhost_queue: u64,
     /// Packets without a flow, which the thread has looked up in the tables of OpenFlow.
     pub upcalls: u64,
-    /// Cycles of an upcall, on average.
+    /// Cycles per upcall, on average.
     pub upcall_cycles: u64,
 }
 
 impl Section {
-    /// The number behind a name, which is given in lower case.
+    /// Returns the number after this name, which must be in lower case.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.numbers.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
     }
 
-    /// The word behind a name, which is given in lower case: untrusted text.
+    /// Returns the word after this name, which must be in lower case: untrusted text.
     pub fn word(&self, name: &str) -> Option<&str> {
         self.words.iter().find(|(known, _)| known == name).map(|(_, word)| word.as_str())
     }
@@ -104,7 +105,7 @@ impl Section {
         }
     }
 
-    /// A line of the history, with the headings of its columns.
+    /// Reads a line of the history by the headings of its columns.
     fn row(&mut self, headings: &[&str], line: &str) {
         let rows = self.milliseconds.get_or_insert_default();
         if rows.len() < MOST_MILLISECONDS {
@@ -113,10 +114,10 @@ impl Section {
     }
 }
 
-/// Reads a text.
+/// Parses a text.
 pub fn parse(text: &str) -> Text {
     let (mut sections, mut headings): (Vec<Section>, Option<Vec<&str>>) = (Vec::new(), None);
-    // What is of the main thread, or before the first heading, is of no thread.
+    // Lines of the main thread, or before the first heading, belong to no thread.
     let mut is_of_thread = false;
     let (mut lines, mut rows) = (0, 0);
     for line in text.lines() {
@@ -128,7 +129,7 @@ pub fn parse(text: &str) -> Text {
         }
         let Some(section) = sections.last_mut().filter(|_| is_of_thread) else { continue };
         if let Some(found) = columns(line) {
-            // Of another table, nothing is read.
+            // Other tables are skipped.
             headings = found.contains(&"ms").then_some(found);
             if headings.is_some() {
                 section.milliseconds.get_or_insert_default();
@@ -148,7 +149,8 @@ pub fn parse(text: &str) -> Text {
     Text { sections }
 }
 
-/// A heading of a section: of a PMD thread, or of another one (`Some(None)`); `None` if the line is no heading.
+/// Parses the heading of a section: of a PMD thread, or of another one (`Some(None)`). `None` if
+/// the line is no heading.
 #[expect(clippy::option_option, reason = "a heading of another thread is none of a section, and no line of one either")]
 fn heading(line: &str) -> Option<Option<Section>> {
     let who = line.trim_end().strip_suffix(':')?;
@@ -168,7 +170,8 @@ fn heading(line: &str) -> Option<Option<Section>> {
     Some(core.map(|core| Section { core, ..section }))
 }
 
-/// The headings of a table, if the line has some: words, of which no one is a number, with two blanks or more in between.
+/// Splits the headings of a table at two blanks or more; `None` if the line is not one of words,
+/// none of them a number.
 fn columns(line: &str) -> Option<Vec<&str>> {
     if line.contains(':') {
         return None;
@@ -194,11 +197,12 @@ fn millisecond(headings: &[&str], line: &str) -> Option<Millisecond> {
             _ => {}
         }
     }
-    // A line that was never written is zeros.
+    // A line that was never written consists of zeros.
     (values.next().is_none() && row.ms > 0).then_some(row)
 }
 
-/// What stands behind `port:`, as `null0             queue-id:  0 (enabled)   pmd usage: 51 %`.
+/// Parses the text after `port:`, such as `null0             queue-id:  0 (enabled)   pmd usage: 51
+/// %`.
 fn queue(line: &str) -> Option<Queue> {
     let (port, rest) = line.rsplit_once("queue-id:")?;
     let queue = rest.split_ascii_whitespace().next()?.parse().ok()?;

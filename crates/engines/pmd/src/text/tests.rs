@@ -42,7 +42,7 @@ fn queues_have_ports() {
     assert_eq!(section.number("overhead"), Some(4));
 }
 
-/// Columns that are in another order, that are new, or that lack a value.
+/// Columns in another order, new columns, and a line that lacks a value.
 #[test]
 fn columns_are_found_by_their_headings() {
     let text = "pmd thread numa_id 0 core_id 2:\n   iter      cycles    packets\n   7   1   2\n\n   new one   ms       upcalls   Kpps\n   5  100  7   3\n   5  101  7\n   x  102  7   3\n";
@@ -58,7 +58,7 @@ fn the_main_thread_is_no_section() {
     assert_eq!(text, Text::default());
 }
 
-/// Real outputs of both versions, where they lie beside the repository.
+/// Real outputs of both versions, if they lie beside the repository.
 #[test]
 fn real_outputs_are_read() {
     let Some(data) = testkit::shared_data("ovs") else { return };

@@ -12,7 +12,7 @@ use text::printable::path as printable;
 use super::{json, line};
 use crate::{Measured, captures};
 
-/// Describes what was captured; gives the number of records, and what could not be read.
+/// Describes a captured trace; returns the number of records, and the problems found.
 pub(crate) fn info(
     text: &mut String,
     (trace, meta): (&CapturedTrace, Option<&Meta>),
@@ -42,7 +42,7 @@ pub(crate) fn info(
     (records, summary.problems)
 }
 
-/// The same of a capture whose trace is missing or can't be read; `None` if it has one.
+/// Describes a capture whose trace is missing or can't be read; `None` if it has a readable one.
 pub fn without_trace(dir: &Path, as_json: bool, screen: Screen, observer: &Observer) -> anyhow::Result<Option<String>> {
     let reader = captures::reader_quietly(dir)?;
     let Err(error) = reader.trace() else { return Ok(None) };

@@ -7,7 +7,8 @@ use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ti
 use super::{Info, lcores_of};
 use crate::{Loaded, Measured};
 
-/// One object that describes the trace. Times are in microseconds from the first record of all lcores.
+/// Formats one object that describes the trace. Times are in microseconds from the first record of
+/// all lcores.
 pub fn info(loaded: &Loaded) -> Info {
     let Loaded { trace, name, measured, capture } = loaded;
     let mut out = vec![b'{'];
@@ -63,24 +64,25 @@ fn head(out: &mut Vec<u8>, trace: &Trace, records: u64, measured: Option<Measure
     number_member(out, "records", records);
 }
 
-/// Microseconds with three decimals.
+/// Appends a time in microseconds with three decimals.
 fn time(out: &mut Vec<u8>, name: &str, rate: TickRate, tsc: Ticks, start: Ticks) {
     member(out, name);
     out.extend_from_slice(rate.nanos(Ticks(tsc.0.saturating_sub(start.0))).to_string().as_bytes());
 }
 
-/// What one lcore has in the trace.
+/// Ring of one lcore.
 struct Ring<'a> {
     lcore: Lcore,
-    /// Its thread, and whether its ring wrapped, if the trace has that.
+    /// Name of its thread, if the trace has that.
     thread: Option<&'a str>,
+    /// True if its ring wrapped; `None` if the trace does not state it.
     wrapped: Option<bool>,
     numbers: Vec<(&'static str, u64)>,
-    /// The times of its first record and its last one.
+    /// Times of its first and its last record.
     span: Option<(Ticks, Ticks)>,
 }
 
-/// An object for each lcore. Times begin with the first record of all.
+/// Appends an object for each lcore. Times start with the first record of all.
 fn lcores(out: &mut Vec<u8>, rate: TickRate, rings: &[Ring<'_>]) {
     let start = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     member(out, "lcores");
@@ -125,7 +127,7 @@ fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
     lcores(out, raw.tick_rate(), &used.collect::<Vec<_>>());
 }
 
-/// One object that describes a capture without a trace.
+/// Formats one object that describes a capture without a trace.
 pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
     let mut out = vec![b'{'];
     string_member(&mut out, "trace", name);
@@ -138,7 +140,7 @@ pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// When and where it was captured.
+/// Appends the time and place of the capture.
 fn of_meta(out: &mut Vec<u8>, meta: &Meta) {
     member(out, "captured");
     out.push(b'{');
@@ -175,7 +177,8 @@ fn of_capture(
     (records, summary.problems)
 }
 
-/// A document has no rings: it does not say whether these wrapped.
+/// Appends a description of a JSON document. It has no rings, so it does not state whether they
+/// wrapped.
 fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u64, Problems) {
     string_member(out, "form", "json");
     let (found, problems) = lcores_of(trace);
@@ -192,7 +195,7 @@ fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u6
     (records, problems)
 }
 
-/// An object for each tracepoint.
+/// Formats an object for each tracepoint.
 pub fn tpoints(loaded: &Loaded) -> String {
     let mut out = Vec::new();
     for tpoint in loaded.trace.tpoints().all() {

@@ -1,4 +1,4 @@
-//! `--info` and `--list-tpoints`: what a trace file is, before one looks at its records.
+//! `--info` and `--list-tpoints`: descriptions of a trace file.
 
 mod captured;
 pub mod json;
@@ -14,9 +14,9 @@ use crate::{Loaded, Measured};
 
 pub use captured::without_trace;
 
-/// The output of `--info`.
+/// Output of `--info`.
 pub struct Info {
-    /// The description.
+    /// Description.
     pub text: String,
     /// Number of records.
     pub records: u64,
@@ -24,10 +24,10 @@ pub struct Info {
     pub problems: Problems,
 }
 
-/// Owners that are listed, unless all are wanted: a target may have thousands of connections.
+/// Limit on the owners listed without `--all`: a target may have thousands of connections.
 const MOST_OWNERS: usize = 20;
 
-/// Looks at a trace for `--info`; `all` lists all its owners.
+/// Describes a trace for `--info`; `all` lists all its owners.
 pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
     let mut text = String::new();
     let Loaded { trace, name, measured, capture } = loaded;
@@ -55,10 +55,10 @@ pub fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
     Info { text, records, problems }
 }
 
-/// The column at which values begin.
+/// Column at which values start.
 const VALUE: usize = 13;
 
-/// A line about one thing; on a terminal, a sentence goes on over lines.
+/// Appends a line about one thing. On a terminal, a long value is wrapped.
 pub fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
     let what = format!("{what}:");
     let value = screen
@@ -67,7 +67,7 @@ pub fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
     let _ = writeln!(text, "{what:<12} {value}");
 }
 
-/// The columns of the table of rings: the head, and the width in files and pipes.
+/// Columns of the table of rings: the head, and the width in files and pipes.
 const RING: [(&str, usize); 9] = [
     ("lcore", 5),
     ("thread", 17),
@@ -79,14 +79,15 @@ const RING: [(&str, usize); 9] = [
     ("first (us)", 16),
     ("last (us)", 16),
 ];
-/// The column of names, which begin at its left.
+/// Index of the column of names, which are aligned to the left.
 const THREAD: usize = 1;
-/// The column of records that are not in time order: few rings have any.
+/// Index of the column of records that are not in time order: few rings have any.
 const LATE: usize = 6;
-/// Less than this is kept of no thread's name.
+/// Minimum width of the column of names.
 const LEAST_NAME: usize = 8;
 
-/// One row for each ring, the head first. On a terminal columns are as wide as what is in them.
+/// Appends the head, and one row for each ring. On a terminal, columns are as wide as their
+/// content.
 fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) {
     let head = RING.map(|(head, _)| head.to_owned());
     let is_shown = |column: usize| !screen.is_terminal() || column != LATE || rows.iter().any(|row| row[LATE] != "0");
@@ -142,7 +143,7 @@ fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>, scree
     rest_of_rings(text, raw, &rings, screen);
 }
 
-/// What the table of rings leaves out, and what is missing from them.
+/// Appends the facts missing from the table of rings: idle lcores, cleared records, and problems.
 fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], screen: Screen) {
     let idle = rings.iter().filter(|ring| ring.records == 0 && ring.written == 0).count();
     if idle > 0 {
@@ -164,10 +165,10 @@ fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], scree
     }
 }
 
-/// By lcore: how many records, and the times of the first and the last.
+/// Number of records, and the times of the first and the last, by lcore.
 pub type Lcores = BTreeMap<Lcore, (u64, Ticks, Ticks)>;
 
-/// What a document says of its lcores, and what could not be read of it.
+/// Collects the lcores of a document, and the problems found.
 pub fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
     let mut lcores = Lcores::new();
     let problems = trace.for_each(|record| {
@@ -203,7 +204,7 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u6
     (records, problems)
 }
 
-/// The text of `--list-tpoints`.
+/// Formats the text of `--list-tpoints`.
 pub fn tpoints(loaded: &Loaded, screen: Screen) -> String {
     let all = loaded.trace.tpoints().all();
     let longest = all.iter().map(|tpoint| screen::columns(&tpoint.name)).max().unwrap_or_default();
@@ -228,10 +229,11 @@ pub fn tpoints(loaded: &Loaded, screen: Screen) -> String {
     text
 }
 
-/// The width of names in files and pipes: SPDK's have at most 23 characters (`struct spdk_trace_tpoint`, include/spdk/trace.h).
+/// Width of names in files and pipes: SPDK's have at most 23 characters (`struct
+/// spdk_trace_tpoint`, include/spdk/trace.h).
 const TPOINT_NAME: usize = 24;
 
-/// A tracepoint's arguments, all but the last with a comma.
+/// Formats a tracepoint's arguments, with a comma after each but the last.
 fn arguments(tpoint: &Tpoint) -> Vec<String> {
     let last = tpoint.args.len().saturating_sub(1);
     let argument = |(n, arg): (usize, &ArgSpec)| {
@@ -245,8 +247,8 @@ fn arguments(tpoint: &Tpoint) -> Vec<String> {
     tpoint.args.iter().enumerate().map(argument).collect()
 }
 
-/// The line with the arguments behind it: on a terminal over several lines, if one is too long.
-/// For the longest argument of any tracepoint there must be room behind the line, else they are on lines of their own.
+/// Appends the arguments to the line. On a terminal, they are wrapped if they are too long. If the
+/// longest argument of any tracepoint does not fit after the line, they are on lines of their own.
 fn with_arguments(line: String, arguments: &[String], longest: usize, screen: Screen) -> Vec<String> {
     let Some(width) = screen.width() else { return vec![line + &arguments.join(" ")] };
     let mut indent = screen::columns(&line);

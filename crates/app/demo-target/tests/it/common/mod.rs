@@ -1,4 +1,4 @@
-//! What the tests share: the target as a process of its own, and the truth that it leaves.
+//! Shared code of the tests: the target as a process of its own, and its truth.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -7,28 +7,28 @@ use std::process::{Child, ChildStdin, Stdio};
 use demo_target::Truth;
 use tempfile::TempDir;
 
-/// The program.
+/// Path of the program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_demo-target");
 
-/// A target that runs, and is killed if the test fails.
+/// Running target, which is killed if the test fails.
 pub(crate) struct Demo {
     child: Child,
     pub(crate) input: Option<ChildStdin>,
-    /// The line that it printed at the start.
+    /// Line printed at the start.
     pub(crate) line: String,
     dir: TempDir,
 }
 
-/// What a target left.
+/// Output of a target.
 pub(crate) struct Left {
     pub(crate) truth: Truth,
     pub(crate) stdout: String,
-    /// Removed with this.
+    /// Folder, removed when this is dropped.
     _dir: TempDir,
 }
 
 impl Demo {
-    /// Starts it, and waits until it has said who it is.
+    /// Starts it, and waits for its first line.
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = testkit::command(PROGRAM);
@@ -46,7 +46,7 @@ impl Demo {
         self.child.id()
     }
 
-    /// The truth as far as it is written already.
+    /// Reads the truth as far as it is written already.
     pub(crate) fn truth(&self) -> Truth {
         serde_json::from_slice(&std::fs::read(self.dir.path().join("truth.json")).unwrap()).unwrap()
     }
@@ -84,7 +84,7 @@ impl Drop for Demo {
 }
 
 impl Left {
-    /// The bytes of the trace file that was kept, which is removed.
+    /// Returns the bytes of the trace file that was kept, and removes it.
     pub(crate) fn take_trace(&self) -> Vec<u8> {
         let path = self.trace_path();
         let bytes = std::fs::read(&path).unwrap();

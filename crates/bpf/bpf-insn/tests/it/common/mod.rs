@@ -1,4 +1,4 @@
-//! Parts that several tests share.
+//! Shared parts of the tests.
 
 pub(crate) mod sample;
 pub(crate) mod strategy;

@@ -1,18 +1,19 @@
-//! An object with everything in it that the writer knows: what loaders are tried on.
+//! Object with everything that the writer supports, to try loaders on.
 
 use bpf_insn::Reg::*;
 use bpf_insn::*;
 use std::error::Error;
 
-/// The constant in `.rodata` that events begin with.
+/// Constant in `.rodata` with which events begin.
 pub(crate) const MAGIC: u64 = 0x6470_7472_6163_6521;
-/// How often the callback of `bpf_loop` is called for each event.
+/// Number of calls of `bpf_loop`'s callback for each event.
 pub(crate) const ROUNDS: i32 = 5;
 
-/// Where the first argument is in the context of a uprobe (`struct pt_regs` of `asm/ptrace.h`: rdi, or x0).
+/// Offset of the first argument in the context of a uprobe (`struct pt_regs` of `asm/ptrace.h`:
+/// rdi, or x0).
 const FIRST_ARGUMENT: i16 = if cfg!(target_arch = "x86_64") { 112 } else { 0 };
 
-/// The object. `tgid` is the process whose system calls `on_enter` tells of.
+/// Builds the object. `tgid` is the process whose system calls `on_enter` reports.
 pub(crate) fn object(tgid: u32) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut object = ObjectBuilder::new("GPL");
     object.map(MapDef::ring_buffer("events", 1 << 16));
@@ -40,7 +41,7 @@ fn nothing() -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// Counts and tells system calls of the wanted process.
+/// Counts and reports system calls of the wanted process.
 fn on_enter() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (out, first) = (asm.label("out"), asm.label("first"));
@@ -58,7 +59,7 @@ fn on_enter() -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// Tells a call with its cookie and its first argument.
+/// Reports a call with its cookie and its first argument.
 fn on_call() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     asm.mov(R6, R1).call(Helper::GET_ATTACH_COOKIE).mov(R1, R0);
@@ -67,7 +68,7 @@ fn on_call() -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// Sends an event of the magic number and two words, and goes round `bpf_loop`.
+/// Sends an event of the magic number and two words, and runs `bpf_loop`.
 fn send() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let full = asm.label("full");
@@ -82,7 +83,7 @@ fn send() -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// Adds `step` to `rounds`, which is 8 bytes behind `unused`.
+/// Adds `step` to `rounds`, which is 8 bytes after `unused`.
 fn each_round() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     asm.load_data(R1, "unused", 8).load_data(R2, "step", 0).load(Size::DW, R2, R2.at(0));

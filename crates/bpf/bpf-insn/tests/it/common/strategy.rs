@@ -76,7 +76,7 @@ fn control() -> impl Strategy<Value = Insn> {
     ]
 }
 
-/// Any instruction that the model has.
+/// Generates any instruction of the model.
 pub(crate) fn any_insn() -> impl Strategy<Value = Insn> {
     prop_oneof![arithmetic(), memory(), control()]
 }

@@ -1,13 +1,13 @@
-//! Every kind of instruction once and more: the wide set that tools are compared on.
+//! At least one instruction of each kind: the wide set on which tools are compared.
 
 use bpf_insn::Reg::*;
 use bpf_insn::*;
 
-/// Both sources: a register and a negative constant.
+/// Both kinds of sources: a register and a negative constant.
 const SOURCES: [Src; 2] = [Src::Reg(R2), Src::Imm(-5)];
 const WIDTHS: [Width; 2] = [Width::W32, Width::W64];
 
-/// Every operation, width, size and form of the model.
+/// Returns every operation, width, size and form of the model.
 pub(crate) fn every_kind() -> Vec<Insn> {
     let mut all = arithmetic();
     all.extend(memory());

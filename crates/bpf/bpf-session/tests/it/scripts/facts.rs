@@ -1,4 +1,4 @@
-//! This machine, for tests.
+//! Facts about this machine, for tests.
 
 use std::sync::OnceLock;
 
@@ -7,13 +7,13 @@ use bt_compiler::KernelFacts;
 use compiler_testkit::{FakeTarget, Names};
 use uapi::Arch;
 
-/// Whether this kernel lets user probes' programs wait for memory.
+/// Returns true if this kernel lets user probes' programs wait for memory.
 pub(crate) fn can_wait() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| Features::detect().is_ok_and(Features::sleepable_uprobes))
 }
 
-/// This machine's kernel, on which all names are known and nothing else is to be probed.
+/// Returns this machine's kernel as a target that knows all names and nothing else to probe.
 pub(crate) fn live() -> FakeTarget {
     static BTF: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     static FEATURES: OnceLock<Features> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Objects that the kernel goes through for us, and whole names of files.
+//! Iterators over the kernel's objects, and whole names of files.
 
 use bpf_program::event::RING;
 use bpf_session::features::trials;
@@ -10,7 +10,7 @@ use compiler_testkit::{compile, decode};
 use crate::scripts::allowed;
 use crate::scripts::facts::live;
 
-/// What a script's iterators print.
+/// Returns the output of a script's iterators.
 fn printed(source: &str) -> Option<Vec<String>> {
     let _alone = allowed()?;
     let script = compile(source, &live()).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
@@ -30,7 +30,7 @@ fn printed(source: &str) -> Option<Vec<String>> {
     Some(events)
 }
 
-/// A file that is to go.
+/// Guard that removes a file.
 struct Gone<'a>(&'a std::path::Path);
 
 impl Drop for Gone<'_> {
@@ -50,12 +50,12 @@ fn files_of_this_process_by_their_whole_names() {
     let text = place.to_str().unwrap();
     let Some(names) = printed(&format!("{own} {{ print(path(ctx.file.f_path)); }}")) else { return };
     assert!(names.iter().any(|name| name == text), "{text}: {names:?}");
-    // Of a longer name the end is kept; a length counts the end, as that of str().
+    // Of a longer name the end is kept. A length counts the terminating NUL, as for str().
     let ends = printed(&format!("{own} {{ print(path(ctx.file.f_path, 10)); }}")).unwrap();
     assert!(ends.iter().any(|name| name == "this test"), "{ends:?}");
     let programs = printed("iter:task /ctx.task.pid == curtask.pid/ { print(path(curtask.mm.exe_file.f_path)); }");
     let own = std::env::current_exe().unwrap().canonicalize().unwrap();
-    // The same from the object: in loops, too.
+    // The same from the object, and in loops.
     let source = "iter:task /ctx.task.pid == curtask.pid/ \
                   { for ($i : 0..2) { print(path(ctx.task.mm.exe_file.f_path)); } }";
     let looped = printed(source);

@@ -130,7 +130,7 @@ fn strings() {
         &["false", "true", "true", "false"],
     );
     prints(r#"begin { $a = "hello"; $n = "ell"; print(strcontains($a, $n)); print(strlen($a)); }"#, &["true", "5"]);
-    // Both in memory, and as long as it: no byte behind it is looked at.
+    // Both are in memory and equally long: no byte after them is examined.
     prints(
         r#"begin { $a = "a longer text"; $b = "a longer text"; $n = "text!"; print(strcontains($a, $b)); print(strcontains($a, $n)); $b = ""; print(strcontains($a, $b)); }"#,
         &["true", "false", "true"],

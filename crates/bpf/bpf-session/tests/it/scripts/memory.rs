@@ -1,4 +1,4 @@
-//! Addresses, layouts, and what is answered about them.
+//! Addresses and layouts.
 
 use bt_compiler::ConfigFact;
 use compiler_testkit::{FakeTarget, compile};
@@ -31,7 +31,7 @@ fn structs_over_values() {
         r#"struct F { char s[5]; } begin { $v = (uint64)0x6f6c6c6568; $f = (struct F *)&$v; $s = $f.s; print($s); printf("%s", $f.s); print($s == "hello"); }"#,
         &["hello", "hello", "true"],
     );
-    // A text that fills its field has no end there, and is no longer one for that.
+    // A text that fills its field has no end there, but ends with the field.
     prints(
         "struct F { char s[4]; } begin { $v = (uint64)0x64636261; $f = (struct F *)&$v; $s = \"abcde\"; $t = \"abcd\"; \
          print(($f->s == $s, $f->s == $t)); }",
@@ -40,7 +40,7 @@ fn structs_over_values() {
     prints("struct S { int x[4]; } begin { $t = ((int32)1, ((struct S *)0).x); print(sizeof($t)); }", &["20"]);
 }
 
-/// A program fills a field again and again: behind the end of a text is what is left of longer ones.
+/// A program fills a field again and again: after the end of a text are remains of longer ones.
 #[test]
 fn what_is_behind_the_end_of_a_fields_text_is_no_part_of_it() {
     let values = "$v = (uint64)0x7878787878006261; if ($i == 1) { $v = (uint64)0x7900797979006261; } \

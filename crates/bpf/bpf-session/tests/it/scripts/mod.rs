@@ -1,6 +1,6 @@
-//! Scripts, compiled and run on this kernel: what arrives is what the language says.
+//! Scripts, compiled and run on this kernel: their output is as the language defines it.
 //!
-//! Needs root; see [`testkit::kernel`] for what happens without.
+//! Needs root; see [`testkit::kernel`] for its behaviour without.
 
 mod facts;
 mod iterators;
@@ -16,23 +16,24 @@ use bt_abi::{Attach, ScriptMap};
 use compiler_testkit::{FakeTarget, compile, decode};
 use facts::live;
 
-/// What a script sent, and what its maps hold.
+/// Output of a script, and the content of its maps.
 pub(crate) struct Outcome {
     pub(crate) events: Vec<String>,
     pub(crate) maps: Vec<(String, Vec<String>)>,
 }
 
-/// The turn of a test, if this machine lets us.
+/// Returns the turn of a test, if this machine permits it.
 pub(crate) fn allowed() -> Option<testkit::kernel::Turn> {
     testkit::kernel::may_run("scripts")
 }
 
-/// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is reported.
+/// Loads a script and runs its `begin` and `end` probes. `None` if the kernel is too old for it,
+/// which is reported.
 pub(crate) fn run_with(source: &str, facts: &FakeTarget) -> Option<Outcome> {
     try_run(source, facts).unwrap_or_else(|error| panic!("{source}\n{error}"))
 }
 
-/// As [`run_with`], or why the kernel refuses it.
+/// Does the same, but returns an error if the kernel refuses the script.
 pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome>, SessionError> {
     let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let features = Features::detect().unwrap();
@@ -56,7 +57,7 @@ pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome
     Ok(Some(Outcome { events, maps }))
 }
 
-/// A map's entries, each `[key]: value`, sorted.
+/// Returns a map's entries, each `[key]: value`, sorted.
 fn entries(session: &Session, map: &ScriptMap) -> Vec<String> {
     let kernel = session.map(&map.bpf_name).unwrap();
     let key_table = map.key_table.as_ref().map(|it| (session.map(&it.bpf_name).unwrap(), it.value_offset as usize));
@@ -79,7 +80,7 @@ pub(crate) fn run(source: &str) -> Option<Outcome> {
     run_with(source, &live())
 }
 
-/// Checks what a script prints, each event a line.
+/// Checks the output of a script, each event as a line.
 #[track_caller]
 pub(crate) fn prints(source: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
@@ -88,7 +89,7 @@ pub(crate) fn prints(source: &str, expected: &[&str]) {
     }
 }
 
-/// Checks what a script's map holds in the end.
+/// Checks the content of a script's map at the end.
 #[track_caller]
 pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
@@ -98,7 +99,8 @@ pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
     }
 }
 
-/// A type of this kernel's own; what needs none runs on the interpreter, too ([`language`], [`memory`]).
+/// A type of this kernel's own. Scripts that need none run on the interpreter, too ([`language`],
+/// [`memory`]).
 #[test]
 fn structs_of_this_kernel() {
     prints("begin { $t = (struct task_struct *)curtask; print($t.se.on_rq); }", &["1"]);

@@ -9,13 +9,13 @@ use testkit::script::Generator;
 use crate::scripts::allowed;
 use crate::scripts::facts::{can_wait, live};
 
-/// How many are tried, where not said otherwise. Each takes some milliseconds of the verifier's time.
+/// Default number of scripts. Each takes some milliseconds of the verifier's time.
 const SCRIPTS: u64 = 2000;
-/// Says how many instead.
+/// Variable that overrides the number of scripts.
 const VARIABLE: &str = "DPTRACE_TEST_SCRIPTS";
-/// What user probes are of; nothing is attached.
+/// File of the user probes; nothing is attached.
 const FILE: &str = "/bin/program";
-/// See [`FILE`].
+/// Function of the user probes, in [`FILE`].
 const FUNCTION: &str = "function";
 const PROBES: [&str; 5] =
     ["interval:s:1", "profile:hz:99", "end", "uprobe:/bin/program:function", "uretprobe:/bin/program:function"];
@@ -29,7 +29,7 @@ fn the_verifier_takes_what_the_compiler_accepts() {
     let (mut accepted, mut waiting, mut too_old) = (0, 0, BTreeSet::new());
     for seed in 0..count {
         let source = Generator::random(seed).with(&PROBES, &[]).script();
-        // What the compiler refuses is no matter here: most is valid, and that most is, is looked at below.
+        // Scripts that the compiler refuses are skipped; that most are valid is checked below.
         let Ok(script) = compile(&source, &facts(seed)) else { continue };
         accepted += 1;
         waiting += u64::from(script.module.programs.iter().any(|program| program.sleepable));
@@ -48,7 +48,7 @@ fn the_verifier_takes_what_the_compiler_accepts() {
     assert!(!can_wait() || waiting * 10 >= count, "only {waiting} of {count} may wait for memory");
 }
 
-/// A machine with a function to probe; every other tells what could not be read.
+/// Returns a machine with a function to probe; every other one reports failed reads.
 fn facts(seed: u64) -> FakeTarget {
     FakeTarget { reports_reads: seed.is_multiple_of(2), ..live() }.with_function(FILE, FUNCTION, 64)
 }

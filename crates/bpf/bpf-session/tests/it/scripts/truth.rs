@@ -1,5 +1,5 @@
-//! What programs work out on this kernel, beside what they should: see [`compiler_testkit::truth`], whose programs the
-//! interpreter runs in greater number.
+//! Results of programs on this kernel, compared with the expected ones: see
+//! [`compiler_testkit::truth`], whose programs the interpreter runs in greater number.
 
 use bpf_session::SessionError;
 use compiler_testkit::truth::{Kind, Truth};
@@ -7,12 +7,12 @@ use compiler_testkit::truth::{Kind, Truth};
 use crate::scripts::facts::live;
 use crate::scripts::{allowed, try_run};
 
-/// How many programs of each kind, where not said otherwise.
+/// Default number of programs of each kind.
 const PROGRAMS: u64 = 40;
-/// Says how many instead.
+/// Variable that overrides the number of programs.
 const VARIABLE: &str = "DPTRACE_TEST_TRUTHS";
 
-/// Runs programs and compares what they print, line by line.
+/// Runs programs and compares their output, line by line.
 fn compare(kind: Kind) {
     let Some(_alone) = allowed() else { return };
     let count = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(PROGRAMS);

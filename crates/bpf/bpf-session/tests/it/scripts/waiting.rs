@@ -1,4 +1,4 @@
-//! Which programs may wait for a page of the process's memory.
+//! Programs that may wait for a page of the process's memory.
 
 use bt_abi::Script;
 use bt_compiler::KernelFacts;
@@ -6,7 +6,7 @@ use compiler_testkit::{FakeTarget, compile};
 
 use crate::scripts::facts::live;
 
-/// The script's programs, each by whether it may wait.
+/// Returns for each of the script's programs whether it may wait.
 fn waiting(body: &str) -> Vec<bool> {
     let kernel = KernelFacts { sleepable: true, ..live().kernel };
     let facts = FakeTarget { kernel, ..live() }.with_function("/bin/program", "function", 64);

@@ -1,5 +1,5 @@
-//! The loops of a walk: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE, LEFT, RIGHT)`, `array(POINTER, COUNT)`,
-//! `range(POINTER, COUNT)`.
+//! The loops of a walk: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE, LEFT,
+//! RIGHT)`, `array(POINTER, COUNT)`, `range(POINTER, COUNT)`.
 
 use live_memory::Expression;
 use typeinfo::{NameKind, TypeRef};
