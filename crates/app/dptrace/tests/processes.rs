@@ -1,4 +1,5 @@
-//! `-p` and the words in its place, on every command: numbers, several of them, names, and what is no process.
+//! `-p` and bare process arguments on every command: pids, lists of them, names, and arguments that
+//! match no process.
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "it/common/program.rs"]
@@ -10,10 +11,10 @@ use std::process::{Child, Stdio};
 use program::{dptrace, printed};
 use tempfile::TempDir;
 
-/// Makes the test program one that waits.
+/// Environment variable that makes the test program wait for its standard input to end.
 const WAITS: &str = "DPTRACE_TEST_WAITS";
 
-/// Processes of a name that nothing else here has, which end with this.
+/// Processes under a name that nothing else on this machine has; dropped, it ends them.
 struct Named {
     name: String,
     children: Vec<Child>,
@@ -30,7 +31,7 @@ impl Named {
         testkit::copy_program(std::env::current_exe().expect("this program"), &program);
         let start = |_| {
             let mut command = testkit::command(&program);
-            // With a word that is in its command line only.
+            // A word that occurs in its command line only.
             command.args(["--exact", "waiting", "--ignored", "--test-threads=1"]).arg(format!("/no/word-of-{name}.py"));
             command.arg0(&name).env(WAITS, "1").stdin(Stdio::piped()).stdout(Stdio::null());
             command.spawn().expect("it starts")
@@ -52,7 +53,7 @@ impl Drop for Named {
     }
 }
 
-/// Not a test: what the processes do.
+/// Not a test: the body of the processes.
 #[test]
 #[ignore = "the process that other tests look at"]
 fn waiting() {
@@ -61,7 +62,7 @@ fn waiting() {
     }
 }
 
-/// Status, standard output and standard error.
+/// Runs dptrace; returns its status, standard output and standard error.
 #[track_caller]
 fn run(words: &[&str]) -> (i32, String, String) {
     let output = dptrace().args(words).output().expect("it runs");
@@ -69,7 +70,7 @@ fn run(words: &[&str]) -> (i32, String, String) {
     (output.status.code().expect("it ends by itself"), text(&output.stdout), text(&output.stderr))
 }
 
-/// The commands that take one process, as they are typed before it.
+/// Commands that take one process, up to the word before it.
 const OF_ONE: [&[&str]; 7] = [
     &["record", "-p"],
     &["record"],
@@ -134,7 +135,7 @@ fn run_takes_several() {
 #[test]
 fn a_slip_in_a_name_has_near_names() {
     let named = Named::start('b', 1);
-    // The last two characters changed their places, or the name is only a word of the command line.
+    // The name with two letters swapped, or a name that is only a word of the command line.
     let mut slip: Vec<char> = named.name.chars().collect();
     slip.swap(2, 3);
     let slip: String = slip.into_iter().collect();
@@ -192,7 +193,7 @@ fn list_takes_a_process_in_place_of_a_file() {
         assert_eq!((status, &output), (0, &expected), "{words:?}: {messages}");
         assert_eq!(messages.contains("processes run this program"), words != [first], "{words:?}: {messages}");
     }
-    // A file of that name is what is meant.
+    // A file of that name takes precedence over the process.
     let folder = tempfile::tempdir().expect("a directory");
     std::fs::write(folder.path().join(&named.name), "no program").expect("written");
     dptrace().current_dir(folder.path()).args(["list", &named.name]).assert().code(1);
@@ -216,7 +217,8 @@ fn words_that_are_no_process() {
     }
 }
 
-/// A script's arguments are its own, also behind `-p`, and a process can stand behind a bundled script that has none.
+/// A script's arguments stay its own, even after `-p`; a process may follow a bundled script that
+/// takes no arguments.
 #[test]
 fn arguments_of_scripts_are_not_processes() {
     let named = Named::start('d', 1);
@@ -231,11 +233,11 @@ fn arguments_of_scripts_are_not_processes() {
     let (status, _, messages) = printed(&["syslat", "no-such-process"]);
     assert_eq!(status, 1, "{messages}");
     assert!(messages.contains("no process is called no-such-process"), "{messages}");
-    // This one has an argument.
+    // This script takes an argument.
     assert_eq!(printed(&["fsync-files", "5"]).0, 0);
 }
 
-/// Under this name, `-p` is one number, with bpftrace's messages.
+/// Called as `bpftrace`, dptrace takes only one number for `-p` and prints bpftrace's messages.
 #[test]
 fn bpftrace_knows_no_names() {
     let folder = tempfile::tempdir().expect("a directory");

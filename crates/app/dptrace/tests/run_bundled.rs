@@ -1,4 +1,4 @@
-//! The bundled scripts at work: what they print of the demo target is what it says of itself.
+//! The bundled scripts at work: what they print of the demo target matches the target's own record.
 
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
@@ -13,14 +13,14 @@ use std::process::Stdio;
 use demo_target::Truth;
 use kernel::{Demo, PROGRAM, Process, kernel, until};
 
-/// A bundled script at work.
+/// Starts a bundled script.
 fn tracer(script: &str, args: &[&str]) -> Process {
     let mut command = testkit::command(PROGRAM);
     command.args(["run", script]).args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
     Process::start(&mut command)
 }
 
-/// What a script prints of the whole life of a target, and the truth.
+/// Runs a script over the whole life of a target; returns its output and the truth.
 #[track_caller]
 fn printed_of_demo(script: &str, demo_args: &[&str], script_args: &[&str]) -> (String, Truth) {
     let mut demo = Demo::start(demo_args);
@@ -33,7 +33,7 @@ fn printed_of_demo(script: &str, demo_args: &[&str], script_args: &[&str]) -> (S
     (output, demo.truth())
 }
 
-/// How many of the lines have this in them.
+/// Returns the number of lines that contain `part`.
 fn count(output: &str, part: &str) -> u64 {
     output.lines().filter(|line| line.contains(part)).count() as u64
 }
@@ -77,7 +77,7 @@ fn nvmf_lists_the_control_plane() {
         (" add host ", "nvmf_subsystem_add_host"),
         (" add listener ", "nvmf_subsystem_add_listener"),
     ];
-    // Of the two that tell a qpair's id, one tells its controller.
+    // Two lines have a qpair's id; one of them has its controller too.
     let without: String =
         output.lines().filter(|line| !line.contains(": controller")).flat_map(|it| [it, "\n"]).collect();
     assert_counts(&without, &truth, &parts);
@@ -108,7 +108,7 @@ fn nvme_and_timeouts_list_the_controllers() {
         (" waits before it connects again", "bdev_nvme_ctrlr_reconnect_delay"),
         (" connects again", "bdev_nvme_ctrlr_reconnect"),
     ];
-    // The words of the last are in both.
+    // The last part's words occur in both lines.
     let without: String = output.replace(" waits before it connects again", " waits");
     assert_counts(&output, &truth, &parts[..2]);
     assert_counts(&without, &truth, &parts[2..]);
@@ -177,7 +177,7 @@ fn what_the_kernel_did_is_reported() {
     }
 }
 
-/// A program with functions of these names, which it calls. It is this test, started again.
+/// A program that calls functions of these names. It is this test program, started again.
 #[expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
 mod functions {
     use std::ffi::c_void;
@@ -237,7 +237,7 @@ mod functions {
 fn program() {
     functions::call_them();
     eprintln!("done");
-    // What has ended has no functions with names: it is ended.
+    // The functions of an ended process have no names, so the process lives until it is killed.
     std::thread::sleep(std::time::Duration::from_mins(10));
 }
 

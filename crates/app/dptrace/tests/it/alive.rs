@@ -1,4 +1,4 @@
-//! Names of connections from the memory of a process, compared with what the process says of itself.
+//! Names of connections from a process's memory, compared with the process's own record.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::common::rpc::Server;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The demo target with all hosts connected, waiting to begin; its truth is in a file.
+/// The demo target with all hosts connected, waiting to begin; it writes its truth to a file.
 struct Target {
     child: Child,
     messages: BufReader<ChildStderr>,
@@ -26,13 +26,13 @@ impl Target {
         Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--no-probes"], args].concat())
     }
 
-    /// The same with probes. Its trace is there until this is gone.
+    /// Starts a target with probes. Its trace file lives as long as this value.
     fn with_probes(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--keep"], args].concat())
     }
 
-    /// The same of a program without symbols and debug information, as it is released.
+    /// Starts a program without symbols and debug information, like a release build.
     fn stripped(wait: &str, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("stripped");
@@ -70,7 +70,7 @@ impl Target {
         format!("/dev/shm/demo_trace.pid{}", self.pid()).into()
     }
 
-    /// Ends it in its own way, which writes the truth and takes its trace file away.
+    /// Ends it by a signal that it handles: it writes the truth and removes its trace file.
     fn end(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             let _ = testkit::command("kill").arg(self.pid()).status();
@@ -79,7 +79,7 @@ impl Target {
         let _ = self.messages.read_line(&mut String::new());
     }
 
-    /// Lets it begin.
+    /// Lets its requests begin.
     fn begin(&mut self) {
         drop(self.child.stdin.take());
     }
@@ -88,14 +88,14 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         self.end();
-        // One that was kept.
+        // A trace file left behind by `--keep`.
         let _ = fs::remove_file(self.trace());
     }
 }
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
 
-/// Copies what of a program is loaded, and lets it have no sections: so no symbols.
+/// Copies the loaded parts of a program without its section headers, and so without symbols.
 fn strip(from: &Path, to: &Path) {
     let mut bytes = fs::read(from).unwrap();
     let number = |bytes: &[u8], at: usize, size: usize| {
@@ -112,7 +112,7 @@ fn strip(from: &Path, to: &Path) {
     testkit::write_program(to, &bytes);
 }
 
-/// What a command prints, which must work.
+/// Returns the output and the messages of a command, which must succeed.
 fn printed(args: &[&str]) -> (String, String) {
     let done = testkit::command(PROGRAM).args(args).stdin(Stdio::null()).output().unwrap();
     let messages = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -120,7 +120,7 @@ fn printed(args: &[&str]) -> (String, String) {
     (String::from_utf8(done.stdout).unwrap(), messages)
 }
 
-/// The connections of a listing, sorted.
+/// Returns the connections of a listing, sorted.
 fn listed(json: &str) -> Vec<[String; 5]> {
     let number = |value: &Value| value.as_u64().unwrap().to_string();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -134,7 +134,7 @@ fn listed(json: &str) -> Vec<[String; 5]> {
     found
 }
 
-/// The same, as the target knows them.
+/// Returns the target's own connections in the same form.
 fn expected(truth: &Value) -> Vec<[String; 5]> {
     let number = |value: &Value| value.as_u64().unwrap().to_string();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -156,7 +156,8 @@ fn connections_are_listed_as_they_are() {
     assert_eq!(listed(&found).len(), 12);
 }
 
-/// Its trace has the addresses of RDMA connections. From these the lists are found in which the others are, too.
+/// The program's trace has the addresses of RDMA connections, which lead to the lists that contain
+/// the others.
 #[test]
 fn connections_of_a_program_without_symbols_are_listed() {
     for era in ["v24.09", "v22.09"] {
@@ -166,7 +167,7 @@ fn connections_of_a_program_without_symbols_are_listed() {
         assert_eq!(listed(&found), expected(&target.truth()), "{messages}");
         assert_eq!(listed(&found).len(), 24);
         assert!(messages.contains(&format!("layout of SPDK {era}")), "{messages}");
-        // What else these lists have; what begins elsewhere is not found.
+        // Other objects in these lists; objects reached from elsewhere are not found.
         let (all, messages) = printed(&["objects", "-p", &pid]);
         for kind in ["24 qpairs", "4 subsystems", "3 threads", "1 target"] {
             assert!(all.contains(&format!("{kind}\n")), "{kind}: {all}");
@@ -178,8 +179,9 @@ fn connections_of_a_program_without_symbols_are_listed() {
     }
 }
 
-/// Each ring has been overwritten, and begins at another time: the records from before the last one's beginning have names, too. The
-/// rings of the second target hold some milliseconds, less than it takes to read the memory and then the trace.
+/// Each ring has been overwritten, and begins at another time: records from before the last one's
+/// start have names too. The rings of the second target hold a few milliseconds, less than it takes
+/// to read the memory and then the trace.
 #[test]
 fn each_connection_of_a_process_is_one_row() {
     for (slots, rate) in [("512", "2000"), ("256", "20000")] {
@@ -198,12 +200,13 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
         !printed(&args).0.is_empty()
     };
     let started = Instant::now();
-    // Records of requests are there, and those of the connections' beginnings are not any more.
+    // Records of requests are there, and those of connection starts have been overwritten.
     while !listed("RDMA_REQ_NEW") || listed("RDMA_QP_CREATE") {
         assert!(started.elapsed() < PATIENCE, "no ring was overwritten");
         std::thread::sleep(Duration::from_millis(100));
     }
-    // A ring that is overwritten while it is copied is left out, which is reported: the reader did not run for that long.
+    // A ring that is overwritten while it is copied is left out, which is reported: the reader was
+    // off its CPU for too long.
     loop {
         let (rows, messages) = connections_of(&pid);
         if rows > 4 {
@@ -214,7 +217,8 @@ fn has_one_row_for_each(slots: &str, rate: &str) {
     }
 }
 
-/// Reads the trace of a process once, in which each connection must have one row. Returns the rows and the messages.
+/// Reads the trace of a process once; each connection must have one row. Returns the number of
+/// rows, and the messages.
 #[track_caller]
 fn connections_of(pid: &str) -> (usize, String) {
     let (summary, messages) = printed(&["latency", "-p", pid, "--summary", "--json", "--tpoint", "RDMA_*"]);
@@ -225,8 +229,8 @@ fn connections_of(pid: &str) -> (usize, String) {
     (names.len(), messages)
 }
 
-/// Connections that come and go, with addresses that are used again at once: no record gets the name of another connection, and
-/// those of the first ones have names.
+/// Connections come and go, and their addresses are reused at once. No record gets the name of
+/// another connection, and records of the first connections have names.
 #[test]
 #[ignore = "deep soak: ten thousand connections come and go, and coverage is luck"]
 fn no_record_gets_the_name_of_another_connection() {
@@ -243,7 +247,8 @@ fn no_record_gets_the_name_of_another_connection() {
     println!("{named} of {all} records have names");
 }
 
-/// There is nothing when the trace is begun, and the program has no symbols: what the trace points to later leads to the rest.
+/// No connection exists when the trace begins, and the program has no symbols: later, pointers in
+/// the trace lead to all the rest.
 #[test]
 #[ignore = "deep truth: the tracer must find names within the minute that the target runs"]
 fn connections_that_come_later_get_names() {
@@ -254,7 +259,7 @@ fn connections_that_come_later_get_names() {
     assert!(messages.any(|line| line.contains("are printed as pointers")));
     target.begin();
     assert!(messages.any(|line| line.contains("found alive")));
-    // The target goes on for a minute, in which some records have names by now.
+    // The target runs for a minute, within which some records must get names.
     let is_named = || fs::read_to_string(&records).unwrap().matches("\"subnqn\"").count() > 1_000;
     while !is_named() && trace.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
@@ -267,8 +272,9 @@ fn connections_that_come_later_get_names() {
     assert!(named > 100, "{named} of {all} records have names: {messages:#?}");
 }
 
-/// What was there when the recording began is found in memory, and probes report what becomes of it. Addresses are used again at
-/// once: each record has the name of whoever it was then, none has two, and none lacks its name.
+/// Connections that exist when the recording begins are found in memory; probes report later
+/// changes. Addresses are reused at once: each record has the name valid at its time, none has two,
+/// and none lacks its name.
 #[test]
 #[ignore = "deep truth: the reader must keep up with the target to lose no record"]
 fn probes_take_over_from_what_was_found_alive() {
@@ -300,17 +306,18 @@ fn probes_take_over_from_what_was_found_alive() {
     assert_eq!(named, all, "all records of connections have names");
 }
 
-/// `dptrace trace -p` without probes.
+/// Returns the command `dptrace trace -p` without probes.
 fn trace(target: &Target, records: &Path) -> Command {
     let mut trace = testkit::command(PROGRAM);
     trace.args(["trace", "--no-probes", "--format", "ndjson", "-p", &target.pid(), "-o"]).arg(records);
     trace
 }
 
-/// Longer than a target runs.
+/// Timeout, longer than a target runs.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// Runs a command until the target ends, which begins when a message has this in it. Gives all messages.
+/// Runs a command until the target ends, and lets the target begin when a message contains `ready`.
+/// Returns all messages.
 fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> {
     let mut command = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let messages = BufReader::new(command.stderr.take().unwrap()).lines();
@@ -336,12 +343,12 @@ fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> 
     seen
 }
 
-/// Records that point to connections.
+/// Number of records that point to connections.
 #[derive(Default)]
 struct Count {
     all: usize,
     named: usize,
-    /// Those that have the name of another connection.
+    /// Records with the name of another connection.
     wrong: Vec<String>,
 }
 
@@ -355,7 +362,8 @@ impl Count {
         for line in fs::read_to_string(records).unwrap().lines() {
             let record: Value = serde_json::from_str(line).unwrap();
             let qpair = &record["annotations"]["qpair"];
-            // A connection is created, and destroyed, some ticks beside the times that the truth has.
+            // The truth's times of creation and destruction differ from the records' by a few
+            // ticks.
             if record["tpoint"].as_str().unwrap().contains("_QP_") {
                 continue;
             }
@@ -378,7 +386,7 @@ impl Count {
     }
 }
 
-/// What the RPC says is beside what the memory shows, and is asked only for that.
+/// The RPC's answers complement the memory, and only the missing facts are requested.
 #[test]
 fn the_rpc_adds_what_memory_does_not_show() {
     let target = Target::start(&["--connections", "8"]);
@@ -427,7 +435,8 @@ fn subsystems(connections: &Value) -> Value {
     nvme.chain([discovery]).collect()
 }
 
-/// As `dump_nvmf_qpair` writes them, and one that is not in memory any more, with a hostile name.
+/// Returns connections as `dump_nvmf_qpair` writes them, and one with a hostile name that is no
+/// longer in memory.
 fn qpairs(connections: &Value, nqn: &str) -> Value {
     let all = connections.as_array().unwrap().iter().filter(|q| q["subnqn"] == nqn);
     let address = |q: &Value| {
@@ -441,7 +450,7 @@ fn qpairs(connections: &Value, nqn: &str) -> Value {
     known.chain([json!({ "cntlid": 999, "qid": 0, "state": "\u{1b}[31mgone" })]).collect()
 }
 
-/// Whoever listens there may be anybody.
+/// Any process may listen there.
 #[test]
 fn what_is_no_rpc_is_an_error() {
     let target = Target::start(&["--connections", "4"]);
@@ -452,14 +461,14 @@ fn what_is_no_rpc_is_an_error() {
             format!("{{\"id\":1,\"result\":[{}0]}}", "{\"id\":0},".repeat(800_000)).into_bytes(),
             "more than 262144 values",
         ),
-        // Of members that nobody asked for, nothing is kept.
+        // Nothing is kept of members that nobody asked for.
         ("long", format!("{{\"x\":[{}]}}", "{\"\":0},".repeat(2 << 20)).into_bytes(), "longer than 8 MiB"),
         ("closed", b"{\"jsonrpc\":".to_vec(), "the answer to"),
         ("web", b"HTTP/1.0 400 Bad Request\r\n\r\n".to_vec(), "expected"),
         ("other", b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(), "is to another question"),
     ] {
         let server = Server::that_says(target.file(name), text);
-        // Values of JSON took 128 times the bytes of their text.
+        // JSON values took 128 times the bytes of their text.
         let done = testkit::command("sh")
             .args(["-c", "ulimit -v 500000; exec \"$@\"", "sh", PROGRAM])
             .args(["objects", "qpair", "-p", &target.pid(), "--rpc"])

@@ -1,4 +1,5 @@
-//! What bad input gets: as much as can be read, a message that helps, and the right exit status. Never a panic.
+//! Bad input: dptrace reads as much as it can, prints a helpful message, exits with the right
+//! status, and never panics.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use std::path::Path;
 use crate::common::small::{START, Small};
 use crate::common::{dptrace, printed};
 
-/// Runs the program: its status must be this one. Gives standard output and standard error.
+/// Runs the program, which must end with this status. Returns standard output and standard error.
 #[track_caller]
 fn run<I: IntoIterator<Item = impl Into<OsString>>>(args: I, status: i32) -> (String, String) {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
@@ -18,7 +19,7 @@ fn run<I: IntoIterator<Item = impl Into<OsString>>>(args: I, status: i32) -> (St
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Both commands must refuse a file with these contents, with that status and with words that help.
+/// Asserts that both commands refuse a file with these contents, with status 1 and helpful words.
 #[track_caller]
 fn refused(contents: &[u8], words: &[&str]) {
     let small = Small::new();
@@ -44,7 +45,8 @@ fn a_directory() {
     assert!(messages.contains(" is a folder and no capture"), "{messages}");
 }
 
-/// Root may read everything, so the program is run by somebody else; where that can't be, it is said.
+/// Root may read everything, so another user runs the program; if that is impossible, it is
+/// reported.
 #[test]
 fn a_file_that_may_not_be_read() {
     let small = Small::new();
@@ -89,7 +91,7 @@ fn a_listing_in_place_of_a_trace() {
 fn a_file_that_ends_too_early_is_read_as_far_as_it_goes() {
     let small = Small::new();
     let file = crate::common::small::builder().build_file();
-    // Behind the third slot of lcore 2, whose history is the last.
+    // After the third slot of lcore 2, whose history is the last.
     let end = file.layout.slot(2, 3);
     std::fs::write(small.path("t.trace"), &file.bytes[..end]).expect("written");
     let (out, messages) = run(small.args("trace", &[]), 0);
@@ -195,7 +197,7 @@ fn a_recording_in_a_traces_place_and_a_trace_in_a_recordings() {
     }
 }
 
-/// One name of several may be another version's; where none fits, the command has failed.
+/// One of several names may belong to another version; if none matches, the command fails.
 #[test]
 fn a_tracepoint_that_the_trace_does_not_have() {
     let small = Small::new();
@@ -217,7 +219,8 @@ fn times_are_refused_in_our_own_words() {
     }
 }
 
-/// One form for all that is typed wrongly: `error:`, what is wrong, and what to do; nothing on standard output, and status 2.
+/// All mistyped arguments get one form of message: `error:`, what is wrong, and what to do. Nothing
+/// goes to standard output, and the status is 2.
 #[test]
 fn what_is_typed_wrongly_has_one_form() {
     for (args, words) in [
@@ -236,7 +239,7 @@ fn what_is_typed_wrongly_has_one_form() {
     }
 }
 
-/// As `list` has it: why, what is near, and status 1; a note where something else was found.
+/// As in `list`: the reason, near names, and status 1; a note if something else was found.
 #[test]
 fn probes_that_are_not_there_are_not_listed() {
     let own = env!("CARGO_BIN_EXE_dptrace");
@@ -252,7 +255,7 @@ fn probes_that_are_not_there_are_not_listed() {
         ("kprob:*".to_owned(), "there is no kind of probe \"kprob\" to be listed (near: kprobe"),
         ("software:page-falts".to_owned(), "near: page-faults"),
         (format!("uprobe:{own}:maim"), "has no function maim; near: main"),
-        // glibc has one for each kind of processor.
+        // glibc has one version for each kind of processor.
         ("uprobe:libc:strlen".to_owned(), "strlen is the code that chooses the function when a program starts (IFUNC)"),
     ] {
         let (out, messages) = run(["run", "-l", &pattern], 1);
@@ -280,7 +283,7 @@ fn follow_needs_a_file() {
     run(["trace", "--follow", "--tail", "3"], 2);
 }
 
-/// Whoever reads only the beginning is no failure.
+/// A reader that stops early is no failure.
 #[test]
 fn a_reader_who_goes_away() {
     let small = Small::new();
@@ -315,7 +318,7 @@ fn a_full_disk() {
     }
 }
 
-/// Whether a terminal that gets this stays what it was.
+/// Asserts that this text leaves a terminal as it was.
 #[track_caller]
 fn assert_harmless(bytes: &[u8], what: &[OsString]) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{what:?}: {error}"));
@@ -323,7 +326,7 @@ fn assert_harmless(bytes: &[u8], what: &[OsString]) {
     assert_eq!(bad, None, "{what:?}: {text:?}");
 }
 
-/// A trace whose every name and text wants to clear the screen, and is not UTF-8.
+/// Writes a trace whose names and texts all try to clear the screen, and are not UTF-8.
 fn hostile(path: &Path) {
     let evil = "\u{1b}[2J\u{9b}m\r";
     let mut t = crate::common::small::declared().slots(64);

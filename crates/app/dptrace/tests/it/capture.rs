@@ -1,4 +1,4 @@
-//! `dptrace capture` of the demo target, held against what the target wrote.
+//! `dptrace capture` of the demo target, compared with the target's own record.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The demo target with a trace file, which its end leaves behind.
+/// The demo target with a trace file, which it leaves behind when it ends.
 struct Target {
     process: Process,
     trace: PathBuf,
@@ -45,7 +45,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // It may write none.
+        // The target may have no trace file.
         let _ = std::fs::remove_file(&self.trace);
     }
 }
@@ -73,13 +73,14 @@ fn open(dir: &Path) -> Reader {
     Reader::open(&meta, part("trace.rings"), part("kernel.events")).expect("it is a capture")
 }
 
-/// What distinguishes a record: lcore, time, tracepoint and arguments.
+/// Returns the fields that identify a record: lcore, time, tracepoint and arguments.
 fn identity(record: &Record<'_>) -> (u16, u64, u16, String) {
     let args: Vec<_> = record.args.iter().map(|(_, value)| value).collect();
     (record.lcore.0, record.tsc.0, record.tpoint.id, format!("{args:?}"))
 }
 
-/// How many slots a record takes: 8 bytes of arguments lie in the first one, 22 in each further one (include/spdk/trace.h).
+/// Returns the number of slots that a record takes: the first holds 8 bytes of arguments, each
+/// further one 22 (include/spdk/trace.h).
 fn slots(record: &Record<'_>) -> u64 {
     let bytes: usize = record.tpoint.args.iter().map(|arg| usize::from(arg.size)).sum();
     1 + bytes.saturating_sub(8).div_ceil(22) as u64
@@ -93,7 +94,8 @@ fn temp() -> (TempDir, PathBuf) {
 
 const RING: u64 = 2048;
 
-/// One capture of a target from its first request to its end. The records that it has, and the slots that it lost.
+/// Captures a target from its first request to its end. Returns the numbers of records captured and
+/// slots lost.
 fn whole_run() -> (u64, u64) {
     let mut target =
         Target::start(&["--slots", "2048", "--rate", "2000", "--for", "2s", "--all-ticks", "--life", "100"]);
@@ -117,12 +119,12 @@ fn whole_run() -> (u64, u64) {
     });
     assert_eq!(captured.len() as u64, end.records, "{problems:?}");
     assert!(captured.is_sorted_by_key(|(_, tsc, ..)| *tsc));
-    // Each slot that was written was captured, or is counted as lost.
+    // Each written slot was captured, or is counted as lost.
     let slots: u64 = written.rings().map(|ring| ring.written).sum();
     if end.slots_lost == 0 {
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(count, slots);
-        // What the rings still have is what came last.
+        // The rings still hold the last records.
         let mut last = Vec::new();
         written.for_each(|record| {
             last.push(identity(record));
@@ -136,7 +138,7 @@ fn whole_run() -> (u64, u64) {
     (end.records, end.slots_lost)
 }
 
-/// What is captured beside the records.
+/// Checks the captured data other than records.
 #[track_caller]
 fn check_around(reader: &Reader, target: &Target) {
     let meta = reader.meta();
@@ -159,7 +161,7 @@ fn check_around(reader: &Reader, target: &Target) {
             .values()
             .all(|tid| names.name(*tid, BootNanos(u64::MAX)).is_some_and(|name| name.starts_with(b"reactor_")))
     );
-    // Both clocks on one line: the records lie in the time of the capture.
+    // Both clocks on one scale: the records lie within the capture.
     let clock = reader.clock().expect("two readings at least");
     let last =
         reader.trace().expect("a trace").summary().rings.iter().filter_map(|ring| ring.span).map(|span| span.1).max();
@@ -173,7 +175,7 @@ fn check_around(reader: &Reader, target: &Target) {
 #[ignore = "deep truth: the reader must keep up with the rings to lose no slot in one of five tries"]
 fn a_capture_holds_many_times_what_the_rings_hold() {
     let Some(_guard) = kernel() else { return };
-    // On a loaded machine the reader may come too late: that is reported, and is tried again.
+    // On a loaded machine the reader may come too late; that is reported, and the test tries again.
     for _ in 0..5 {
         let (records, lost) = whole_run();
         if lost == 0 {
@@ -210,17 +212,17 @@ fn a_capture_that_was_killed_is_readable() {
     assert!(records.lines().count() > 1000, "{} lines", records.lines().count());
     let (latency, _) = dptrace(&["latency", "-i"], &dir);
     assert!(latency.contains("TCP_REQ_"), "{latency}");
-    // Requests, and what the kernel did meanwhile.
+    // Requests, and the kernel events of the same time.
     assert!(reader.events().expect("it has events").filter_map(Result::ok).count() > 0);
     let (timeline, notes) = dptrace(&["timeline"], &dir);
-    // Of either transport: all of the slowest may be of one. Who had the CPU is not asked: the kernel's events may have been written
-    // up to an earlier moment than those requests.
+    // Of either transport: all the slowest may belong to one. The test does not check who had the
+    // CPU: the kernel events may have been written only up to a time before those requests.
     assert!(["(TCP_REQ)", "(RDMA_REQ)"].iter().any(|kind| timeline.contains(kind)), "{timeline}{notes}");
     assert!(!notes.contains("stages only") && !notes.contains("reported nothing"), "{notes}");
     target.process.signal("TERM");
 }
 
-/// Bytes of all files of a capture.
+/// Returns the size of all files of a capture, in bytes.
 fn bytes_of(dir: &Path) -> u64 {
     let files = std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry"));
     files.map(|file| file.metadata().expect("a file").len()).sum()
@@ -229,7 +231,7 @@ fn bytes_of(dir: &Path) -> u64 {
 #[test]
 fn the_kernels_events_are_no_more_than_asked() {
     let Some(_guard) = kernel() else { return };
-    // Without a trace: events alone fill it.
+    // Without a trace, kernel events alone fill it.
     let mut target = Target::start(&["--no-trace-file", "--rate", "20000", "--for", "1m"]);
     target.go();
     let (_temp, dir) = temp();
@@ -238,7 +240,7 @@ fn the_kernels_events_are_no_more_than_asked() {
     assert!(status.success() && messages.iter().any(|line| line.contains("--max-bytes is reached")), "{messages:#?}");
     let bytes = bytes_of(&dir);
     assert!((1 << 19..=1 << 20).contains(&bytes), "{bytes}");
-    // All that was counted is there; what did not fit is stated.
+    // All counted events are there; the ones that did not fit are reported.
     let reader = open(&dir);
     let end = reader.meta().end.clone().expect("it ended");
     let events: Result<Vec<_>, _> = reader.events().expect("it has events").collect();
@@ -313,7 +315,8 @@ fn without_the_right_to_bpf_there_is_the_trace() {
     target.process.signal("TERM");
 }
 
-/// Runs a script with a small disk at `$1`, in a mount namespace of its own; none if nothing can be mounted here.
+/// Runs a script with a small disk at `$1`, in a mount namespace of its own. `None` if nothing can
+/// be mounted here.
 fn on_small_disk(size: &str, script: &str, dir: &Path) -> Option<Output> {
     let script = format!("mount -t tmpfs -o size={size} none \"$1\" || exit 77; {script}");
     let done =
@@ -325,7 +328,8 @@ fn on_small_disk(size: &str, script: &str, dir: &Path) -> Option<Output> {
     Some(done)
 }
 
-/// Somebody else fills the disk while a capture goes on: it ends, and what it says and `meta.json` count what the disk has.
+/// Another process fills the disk during a capture: the capture ends, and its messages and
+/// `meta.json` count only what is on the disk.
 #[test]
 fn a_full_disk_ends_a_capture_that_counts_what_is_there() {
     let Some(_guard) = kernel() else { return };

@@ -1,5 +1,5 @@
-//! No script harms what it looks at: breakpoints stand only where instructions begin, whatever is asked for and whatever
-//! the program's notes, symbols and line tables say.
+//! No script harms its target: breakpoints stand only where instructions begin, for any request and
+//! any contents of the program's notes, symbols and line tables.
 #![cfg(target_arch = "x86_64")]
 
 use std::path::PathBuf;
@@ -12,18 +12,19 @@ use elf::symbols::Functions;
 use host::FilePlace;
 use tempfile::TempDir;
 
-/// Where the instructions of `rec` begin behind its first one, and where it ends (`common/places.c`).
+/// Offsets in `rec` at which its instructions begin, except the first (`common/places.c`).
 const BEGINS: [u64; 3] = [5, 6, 9];
+/// Length of `rec` in bytes.
 const LENGTH: u64 = 10;
 
-/// The program, running.
+/// The running program.
 struct Target {
     folder: TempDir,
     process: Process,
 }
 
 impl Target {
-    /// Builds it: position-independent or not, with its symbols or without.
+    /// Builds and starts it: position-independent or not, with symbols or without.
     fn start(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
         let source = format!("{}/tests/it/common/places.c", env!("CARGO_MANIFEST_DIR"));
@@ -40,7 +41,7 @@ impl Target {
         self.folder.path().join("places")
     }
 
-    /// Runs dptrace on it; its output, its messages, and its status.
+    /// Runs dptrace on it; returns its output, its messages and its status.
     fn trace(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.process.pid().to_string();
         let words = words.iter().map(|&word| if word == "PID" { pid.as_str() } else { word });
@@ -53,7 +54,7 @@ impl Target {
         self.trace(&["run", "-q", "-p", "PID", "--for", "30s", "-e", script])
     }
 
-    /// It lives, and what it computed was right.
+    /// Asserts that it still runs, and that its results were right.
     #[track_caller]
     fn end_well(self) {
         let (status, output, said) = self.process.end();
@@ -89,7 +90,7 @@ fn an_offset_within_an_instruction_is_refused_with_the_nearest() {
     // System-wide, too.
     let script = format!("uprobe:{}:rec+3 {{ }}", path.display());
     assert_eq!(target.trace(&["run", "--for", "1s", "-e", &script]).2, Some(2));
-    // Who asks for it is warned, and gets it: here, without attaching.
+    // With `--unsafe` there is a warning, and the probe is accepted: here, without attaching.
     let (_, err, status) = target.trace(&["run", "--unsafe", "--check", "-e", &script]);
     assert_eq!(status, Some(0), "{err}");
     assert!(err.contains("warning") && err.contains("no instruction begins at rec+3"), "{err}");
@@ -116,7 +117,8 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
     if !needs("gcc") {
         return;
     }
-    // The function's unwind information is lost with its symbols, since it never had any: then the bytes must do.
+    // The function has no unwind information, so in a stripped file nothing shows where it begins:
+    // only the bytes decide.
     for flags in [&["-no-pie"][..], &["-no-pie", "-s"]] {
         let target = Target::start(flags);
         let stripped = flags.len() > 1;
@@ -150,8 +152,9 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
     }
 }
 
-/// Two notes at one place, with different semaphores: the kernel takes one of them at a time, and refuses the other with a
-/// number that says nothing. So it does for good where a tracer was killed at the wrong moment.
+/// Two notes at one place, with different semaphores. The kernel takes one of them at a time, and
+/// refuses the other with an uninformative error. If a tracer is killed at the wrong moment, it
+/// refuses that one for good.
 #[test]
 fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
     let Some(_guard) = kernel() else { return };
@@ -175,8 +178,8 @@ fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
     target.end_well();
 }
 
-/// The kernel gives up to take breakpoints out of a process when a SIGKILL waits for who asked for it. Then they stay for
-/// good, and each hit costs a trap for nothing.
+/// If a SIGKILL is pending for the tracer, the kernel gives up removing its breakpoints from a
+/// process. They then stay for good, and each hit costs a useless trap.
 #[test]
 #[ignore = "deep soak: sixteen tracers are killed, and the right moment is luck"]
 fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
@@ -198,11 +201,11 @@ fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
     let whole = start.elapsed();
     for round in 1..=ROUNDS {
         let mut tracer = tracer(&[]);
-        // Most of the time before the first round, and behind the last, goes to other things.
+        // Most of the time before the first round, and after the last, is spent on other things.
         std::thread::sleep(whole * (4 + round) / (6 + ROUNDS));
         tracer.kill().expect("it is ours");
         tracer.wait().expect("it is ours");
-        // What was made for a tracer that is gone is closed a moment later.
+        // A killed tracer's links are closed a moment later.
         let patience = Instant::now() + Duration::from_mins(1);
         while changed(pid).is_some() && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! Completion as the shells do it: bash, zsh and fish, each with the script that the program prints for it.
+//! Completion as the shells do it: bash, zsh and fish, each with dptrace's script for it.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,8 +6,8 @@ use std::process::Stdio;
 use crate::common::small::Small;
 use crate::common::{dptrace, printed};
 
-/// A shell with a script of ours to run in that directory, in which `dptrace` is the program that is tested; what it prints.
-/// None if there is no such shell.
+/// Runs a shell script of ours in that directory, with the tested `dptrace` in its path; returns
+/// its output. `None` if there is no such shell.
 fn shell(words: &[&str], script: &str, dir: &Path) -> Option<String> {
     let bin = Path::new(env!("CARGO_BIN_EXE_dptrace")).parent().expect("a directory");
     let path = std::env::join_paths([bin, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
@@ -27,8 +27,8 @@ fn shell(words: &[&str], script: &str, dir: &Path) -> Option<String> {
     }
 }
 
-/// Calls the function as bash does: `COMP_WORDS` are split where `COMP_WORDBREAKS` says, and `COMP_TYPE` is a second TAB (63,
-/// `?`) unless something else is said.
+/// Calls the function as bash does: `COMP_WORDS` are split at `COMP_WORDBREAKS`, and `COMP_TYPE` is
+/// a second TAB (63, `?`) unless `TYPE` is set.
 const BASH: &str = r#"
 complete_line() {
     COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=${TYPE:-63} COLUMNS=60
@@ -78,7 +78,7 @@ complete_line 'dptrace trace t.trace > x' dptrace trace t.trace '>' x
 #[test]
 fn bash_lists_processes_with_their_names() {
     let dir = tempfile::tempdir().expect("a directory");
-    // The process of the test itself, which lives as long as this takes.
+    // The test's own process, which lives long enough.
     let own = std::process::id().to_string();
     let Some(printed) = bash("complete_line 'dptrace kernel-delay -p ' dptrace kernel-delay -p ''", dir.path()) else {
         return;
@@ -89,7 +89,7 @@ fn bash_lists_processes_with_their_names() {
     assert!(entry.is_some_and(|entry| entry.contains("(it-")), "{own} in {printed}");
 }
 
-/// It is read by the shell, with and without the package `bash-completion`, and says nothing.
+/// The shell reads it without messages, with and without the package `bash-completion`.
 #[test]
 fn bash_takes_the_script() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -101,7 +101,7 @@ fn bash_takes_the_script() {
     assert!(printed.starts_with("complete ") && printed.ends_with(" -F _dptrace dptrace\n"), "{printed}");
 }
 
-/// Calls the function with what zsh sets, and prints what it adds.
+/// Calls the function with the variables that zsh sets, and prints the words it adds.
 const ZSH: &str = r#"
 compdef() { : }
 compset() { return 1 }
@@ -165,13 +165,14 @@ complete -C 'dptrace run --usdt-file'
         arg.qd=\targument of records\n\
         t.trace\n\
         runqlat\tMeasures how long runnable threads wait for a CPU.\n";
-    // fish does not say in which order it prints files beside the others.
+    // fish does not define the order in which it prints files among the others.
     let recordings =
         |text: &str| text.lines().filter(|line| !line.contains("t.recording")).collect::<Vec<_>>().join("\n");
     assert_eq!(recordings(&printed), recordings(expected));
 }
 
-/// A line that is still being typed is no mistake, and whatever is in it, the answer is one that the scripts can read.
+/// A line that is still being typed is no error: any content gets an answer that the scripts can
+/// read.
 #[test]
 fn any_line_has_an_answer() {
     let dir = tempfile::tempdir().expect("a directory");

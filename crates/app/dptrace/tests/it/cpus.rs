@@ -1,4 +1,4 @@
-//! `dptrace cpus --check` on this machine: what it finds is the machine's, how it reports it is not.
+//! `dptrace cpus --check` on this machine: its findings depend on the machine, their form does not.
 
 use std::sync::mpsc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 
-/// The objects that `--json` prints.
+/// Parses the objects that `--json` prints.
 fn objects(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
 }
@@ -43,7 +43,7 @@ fn strict_fails_if_a_finding_is_red() {
     assert_eq!(done.status.code(), Some(i32::from(is_red)));
 }
 
-/// A thread that is pinned to one CPU is a poller of its process, whether it runs or not.
+/// A thread pinned to one CPU is a poller of its process, running or not.
 #[test]
 fn a_pinned_thread_is_found() {
     let cpus = sys::sched::allowed_cpus().expect("the affinity");

@@ -1,4 +1,4 @@
-//! `dptrace cpus` as a script uses it, on a CPU that threads of the test want for themselves.
+//! `dptrace cpus` as a script uses it, on a CPU that threads of the test compete for.
 
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::kernel::{PROGRAM, kernel};
 use serde_json::Value;
 
-/// Runs `dptrace cpus` with these words.
+/// Runs `dptrace cpus` with these arguments.
 fn cpus(args: &[&str]) -> Output {
     let mut command = testkit::command(PROGRAM);
     command.arg("cpus").args(args).stdin(Stdio::null()).env("NO_COLOR", "1").output().expect("it runs")
@@ -69,7 +69,7 @@ fn the_budget_adds_up_and_both_threads_are_intruders_and_victims() {
         assert!(ours.iter().all(|who| number(&who["ns"]) > 0), "{ours:?}");
         ours.len()
     };
-    // One of both may have had half of the CPU: it is the poller then.
+    // One of the two may have had half of the CPU, and is then the poller.
     let poller = cpu["poller"]["name"].as_str().is_some_and(|name| name.starts_with("cpus-spin ["));
     assert_eq!(named("intruders") + usize::from(poller), 2, "{cpu}");
     assert_eq!(named("victims"), 2, "{cpu}");

@@ -1,4 +1,5 @@
-//! `--for` is a promise, also where others have the CPU: dptrace then gives way, and must get it back for its end.
+//! `--for` holds even if others take the CPU: dptrace lowers its priority, and must get the CPU
+//! back to end in time.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -9,14 +10,14 @@ use capture::Reader;
 
 use crate::common::kernel::{PROGRAM, Process, kernel_alone};
 
-/// Loops that have the CPU beside the target and dptrace.
+/// Number of loops that compete with the target and dptrace for the CPU.
 const LOOPS: usize = 20;
-/// Limit on the time that a command takes beyond `--for`, from its first message on.
+/// Limit on the time that a command takes beyond `--for`, from its message `last` on.
 const BEYOND: Duration = Duration::from_secs(3);
-/// Time of `--for`.
+/// Argument of `--for`.
 const FOR: Duration = Duration::from_secs(1);
 
-/// Processes that end when this is dropped.
+/// Processes that are killed when this is dropped.
 struct Loops(Vec<Child>);
 
 impl Loops {
@@ -38,8 +39,8 @@ impl Drop for Loops {
     }
 }
 
-/// Runs a command that takes a second of a process, which it gets as `-p PID`, beside loops on that one's CPU, which is the only one that it
-/// may use. `last` is the last message before it begins. Returns its messages.
+/// Runs a command for a second on a process, given as `-p PID`. Target, command and loops share one
+/// CPU. `last` is in the last message before the work begins. Returns the messages.
 #[track_caller]
 fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
     let mut target = testkit::command(PROGRAM);
@@ -61,7 +62,7 @@ fn ends_in_time(args: &[&str], last: &str) -> Vec<String> {
     messages
 }
 
-/// Runs a command that gives way meanwhile, and checks that it says so.
+/// Runs a command that lowers its priority, and checks that it reports that.
 #[track_caller]
 fn gives_way_and_ends_in_time(args: &[&str], dir: &Path, last: &str) {
     let dir = dir.to_str().expect("UTF-8");
@@ -90,7 +91,7 @@ fn a_capture_ends_in_time() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("it");
     gives_way_and_ends_in_time(&["capture"], &dir, "capturing process");
-    // And has nothing of what came later.
+    // The capture has nothing from after its end.
     let read = |name: &str| std::fs::read(dir.join(name)).unwrap();
     let source = |name: &str| Some(Arc::new(read(name)) as capture::Source);
     let reader = Reader::open(&read("meta.json"), source("trace.rings"), source("kernel.events")).unwrap();
@@ -104,6 +105,6 @@ fn a_capture_ends_in_time() {
 fn a_watch_ends_in_time() {
     let Some(_alone) = kernel_alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    // None is slow: a capture of one would be work after the end.
+    // No request is slow: a capture of one would be work after the end.
     gives_way_and_ends_in_time(&["watch", "--slow", "1m"], &dir.path().join("it"), "nice 19");
 }

@@ -1,4 +1,4 @@
-//! `dptrace demo-target`: the program to trace is in the program itself, for those who look for it.
+//! `dptrace demo-target`: the example target is part of dptrace itself, for those who look for it.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ fn it_is_there_but_not_shown() {
     dptrace().args(["demo-target", "--for", "never"]).assert().code(2);
 }
 
-/// Its trace is one that the other commands read, in the shared memory of the machine.
+/// The target's trace can be read by the other commands, in the machine's shared memory.
 #[test]
 fn its_trace_can_be_listed() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -28,7 +28,7 @@ fn its_trace_can_be_listed() {
     assert!(messages.contains("nqn.2016-06.io.spdk:cnode"), "owners are named");
 }
 
-/// A target under way, which ends with this.
+/// Running target, killed when dropped.
 struct Running(std::process::Child);
 
 impl Drop for Running {
@@ -37,7 +37,8 @@ impl Drop for Running {
     }
 }
 
-/// Objects of a trace that is being written have other numbers at the next reading: the command has what stays.
+/// Objects of a live trace have other numbers at the next reading: the printed command uses only
+/// stable names.
 #[test]
 #[ignore = "deep truth: the command must run before the live ring overwrites its records"]
 fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {

@@ -1,4 +1,5 @@
-//! The documents are true: what they show is what the program prints, and what they name is there.
+//! The documents are true: the output they show is what the program prints, and the names they
+//! mention exist.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,8 @@ fn dptrace() -> Command {
     Command::from_std(testkit::command(env!("CARGO_BIN_EXE_dptrace")))
 }
 
-/// Output shown for a command must be printed by it, in that order; `...` stands for lines left out. README and the tutorial
-/// show what a terminal of 80 columns does.
+/// Asserts that a command prints the output shown for it, in that order; `...` stands for omitted
+/// lines. README and the tutorial show the output on a terminal of 80 columns.
 fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
     let words = shell_words(command);
     let out = if on_terminal {
@@ -47,7 +48,7 @@ fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
     assert!(skip || printed.next().is_none(), "`dptrace {command}` prints more than is shown");
 }
 
-/// Words as a shell splits them, with single quotes.
+/// Splits words as a shell does, with single quotes.
 pub(crate) fn shell_words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (i, part) in command.split('\'').enumerate() {
@@ -103,7 +104,8 @@ fn named_paths_are_there() {
     }
 }
 
-/// Behind each promise of `docs/security.md` is a test: what its tables name is a function with `#[test]`.
+/// Each promise of `docs/security.md` has a test: the names in its tables are functions with
+/// `#[test]`.
 #[test]
 fn promises_have_their_tests() {
     let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();

@@ -1,4 +1,5 @@
-//! `dptrace doctor`: what it says is so, for root and for nobody, and it leaves nothing behind.
+//! `dptrace doctor`: its findings are true, for root and for an unprivileged user, and it leaves
+//! nothing behind.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 
-/// Debian's place for it, which is not in every user's PATH.
+/// Path of bpftool on Debian, which is not in every user's PATH.
 const BPFTOOL: &str = "/usr/sbin/bpftool";
 
 fn skip(reason: &str) {
@@ -19,7 +20,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// The objects that it prints, and its exit status.
+/// Runs doctor; returns the objects it prints, its exit status and its messages.
 fn examined(command: &mut Command) -> (Vec<Value>, Option<i32>, String) {
     let done = command.output().expect("it runs");
     let text = String::from_utf8(done.stdout).expect("UTF-8");
@@ -57,7 +58,7 @@ fn the_exit_status_says_whether_what_is_required_is_there() {
     }
 }
 
-/// Every finding has a line, and what each is needed for begins in one column.
+/// Every finding has a line, and the descriptions of what needs it start in one column.
 #[test]
 fn the_text_is_aligned_and_complete() {
     let _turn = testkit::kernel::alone();
@@ -76,7 +77,7 @@ fn the_text_is_aligned_and_complete() {
     assert!(text.starts_with("dptrace record and run can"), "{text}");
 }
 
-/// The verdict, a line a command, and where to see more.
+/// The verdict, one line per command, and where to see more.
 #[test]
 fn a_line_says_what_each_command_can_do() {
     let _turn = testkit::kernel::alone();
@@ -121,7 +122,7 @@ fn nobody_learns_what_is_missing() {
     assert!(programs["get"].as_str().expect("a hint").contains("setcap cap_bpf,cap_perfmon,"), "{programs}");
 }
 
-/// bpftool makes trials of its own.
+/// bpftool makes its own probes.
 #[test]
 fn bpftool_says_the_same() {
     let _turn = testkit::kernel::alone();
@@ -140,7 +141,7 @@ fn bpftool_says_the_same() {
     let (found, ..) = examined(&mut doctor());
     for (name, theirs) in [
         ("bpf() programs", kind("kprobe")),
-        // Theirs is tried with an entry of a kernel function.
+        // dptrace's answer comes from attaching to the entry of a kernel function.
         ("fentry", kind("tracing")),
         ("ring buffer", probed["map_types"]["have_ringbuf_map_type"] == true),
         ("attach cookies", helper("bpf_get_attach_cookie")),
@@ -149,7 +150,7 @@ fn bpftool_says_the_same() {
     ] {
         assert_eq!(answer(&found, name) == "yes", theirs, "{name}");
     }
-    // They only load these; where that fails, nothing can be attached.
+    // bpftool only loads these programs; if that fails, nothing can be attached.
     for (name, theirs) in
         [("tracepoints", "tracepoint"), ("raw tracepoints", "raw_tracepoint"), ("perf links", "perf_event")]
     {
@@ -167,7 +168,8 @@ fn nothing_is_left_behind() {
     if !is_root() || !std::path::Path::new(BPFTOOL).exists() {
         return skip("which programs are loaded only bpftool reports, to root");
     }
-    // The kernel lets go of a program when nothing can run it any more, and other tests make trials at the same time.
+    // The kernel frees a program once nothing can run it, and other tests load trial programs at
+    // the same time.
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
         let listed = testkit::command(BPFTOOL).args(["-j", "prog", "show"]).output().expect("it runs");

@@ -1,4 +1,4 @@
-//! Traces that DPDK's own program for tests leaves, beside what babeltrace2 prints of them.
+//! Traces of DPDK's own test program, compared with babeltrace2's output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ fn refused(args: &[&str], dir: &Path, message: &str) {
     assert!(!done.status.success() && messages.contains(message), "{args:?}: {messages}");
 }
 
-/// What testpmd traces from its start to its end: thousands of events of its threads. `None` where it or babeltrace2 is missing.
+/// Traces testpmd from its start to its end: thousands of events of its threads. `None` if it or
+/// babeltrace2 is missing.
 fn traced(dir: &Path) -> Option<PathBuf> {
     let have = |program: &str| testkit::command(program).arg("--version").output().is_ok();
     if !have("dpdk-testpmd") || !have("babeltrace2") {
@@ -66,10 +67,10 @@ fn a_trace_of_testpmd_reads_as_with_babeltrace2() {
     let text = printed(&["trace", "-i", path], dir.path());
     assert_eq!(text.lines().count(), expected.lines().count());
     for (line, expected) in text.lines().zip(expected.lines()) {
-        // Where a text is empty, babeltrace2 2.0 prints that of an earlier event.
+        // For an empty text, babeltrace2 2.0 prints the text of an earlier event.
         assert!(line == expected || line.contains("= \"\""), "{line}\n{expected}");
     }
-    // Each line of JSON is an event, of the same name and time.
+    // Each line of JSON is an event with the same name and time.
     let json = printed(&["trace", "-i", path, "--json"], dir.path());
     let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.len(), text.lines().count());
@@ -81,7 +82,7 @@ fn a_trace_of_testpmd_reads_as_with_babeltrace2() {
     options(&events, path, dir.path());
 }
 
-/// Filters, and what is printed instead of events.
+/// Checks filters, and the other output forms.
 fn options(events: &[Value], path: &str, dir: &Path) {
     let count = |args: &[&str]| printed(&[&["trace", "-i", path], args].concat(), dir).lines().count();
     let of = |is: &dyn Fn(&Value) -> bool| events.iter().filter(|event| is(event)).count();

@@ -13,7 +13,7 @@ fn start() -> Application {
     Application::start("follow::application")
 }
 
-/// The argument of each record: they count from 0.
+/// Returns the argument of each record; records count from 0.
 fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| line.rsplit_once("n: ").and_then(|(_, n)| n.parse().ok());
     lines.iter().map(|line| number(line).unwrap_or_else(|| panic!("no record: {line:?}"))).collect()
@@ -25,7 +25,8 @@ fn every_record_comes_once_and_in_order_until_the_application_is_gone() {
     application.record(10);
     let mut follow = Follow::start(&application.path, &[]);
     for round in 0..6 {
-        // The newest records are held back for a while, in case an older one of another lcore still comes.
+        // The newest records are held back for a while, in case an older one of another lcore still
+        // comes.
         follow.wait_for(9 + 20 * round);
         application.record(20);
     }
@@ -51,13 +52,13 @@ fn an_interrupt_ends_it_and_is_no_failure() {
     assert!(said.contains("stopped") && !said.contains("error"), "{said}");
 }
 
-/// The slots that it says were overwritten, of all lcores; each record here takes one.
+/// Returns the number of slots reported as overwritten on all lcores; each record here takes one.
 fn lost(said: &str) -> u64 {
     let lines = said.lines().filter_map(|line| line.split_once(" slots overwritten between two reads"));
     lines.filter_map(|(before, _)| before.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
 }
 
-/// 64 slots a ring, and thousands of records as fast as they can be written.
+/// A ring of 64 slots, and thousands of records written as fast as possible.
 #[test]
 fn what_was_overwritten_before_it_was_read_is_reported() {
     let mut application = start();
@@ -71,7 +72,7 @@ fn what_was_overwritten_before_it_was_read_is_reported() {
     let seen = numbers(&follow.seen);
     assert!(seen.is_sorted_by(|a, b| a < b), "once and in order: {seen:?}");
     assert_eq!(seen.last(), Some(&20_002));
-    // However fast it was: nothing is lost without a word.
+    // At any speed, no loss goes unreported.
     assert_eq!(seen.len() as u64 + lost(&said), 20_003, "{said}");
     assert!(said.contains("--num-trace-entries 512") || lost(&said) == 0, "{said}");
 }
@@ -104,7 +105,7 @@ fn head_ends_it_while_the_application_goes_on() {
     application.record(1);
 }
 
-/// A document is whole, also where it was followed.
+/// A document is complete even if the trace was followed.
 #[test]
 fn a_followed_trace_becomes_a_whole_document() {
     let mut application = start();
@@ -118,7 +119,7 @@ fn a_followed_trace_becomes_a_whole_document() {
     assert_eq!(document["entries"].as_array().map(Vec::len), Some(10));
 }
 
-/// Nobody writes it: what it has is shown, and that is all.
+/// Nobody writes to this trace: dptrace prints its contents and ends.
 #[test]
 fn the_trace_of_an_application_that_is_gone_ends_at_once() {
     let small = Small::new();

@@ -1,10 +1,10 @@
-//! One test for each fault that somebody found in the program.
+//! One test for each bug that was found in the program.
 
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 use testkit::{Era, Record, Tpoint, TraceBuilder};
 
-/// A document with one tracepoint, whose argument is called `arg`, and these entries.
+/// Returns a document with these entries and one tracepoint, whose argument is called `arg`.
 fn document(arg: &str, entries: &str) -> String {
     let arg = serde_json::to_string(arg).expect("a string");
     format!(
@@ -12,7 +12,7 @@ fn document(arg: &str, entries: &str) -> String {
     )
 }
 
-/// What the program prints of a document on standard input.
+/// Returns what the program prints for a document on standard input.
 fn messages(document: &str, args: &[&str]) -> String {
     let done = dptrace().args(args).write_stdin(document).assert().success();
     String::from_utf8(done.get_output().stdout.clone()).expect("output is UTF-8")

@@ -1,4 +1,5 @@
-//! What `dptrace timeline` says of a capture of a real target, against what ftrace saw of the same time.
+//! Output of `dptrace timeline` for captures of a real target, compared with ftrace's record of the
+//! same time.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::common::shared::unpacked;
 
 /// Thread id of the capture's one reactor.
 const REACTOR: &str = "15545";
-/// Limit on the distance of bounds from the truth, in nanoseconds: ftrace prints microseconds.
+/// Limit on the difference between bounds and truth, in nanoseconds: ftrace prints microseconds.
 const TOLERANCE: u64 = 1_000;
 
 /// Times at which the reactor was off its CPU, in nanoseconds since boot.
@@ -20,7 +21,7 @@ struct OffCpu {
 }
 
 impl OffCpu {
-    /// Reads the text of ftrace's `sched_switch`.
+    /// Parses the text of ftrace's `sched_switch`.
     fn read(text: &str) -> Self {
         let (mut times, mut left, mut end) = (Vec::new(), None, 0);
         for line in text.lines() {
@@ -37,7 +38,7 @@ impl OffCpu {
         Self { times, end }
     }
 
-    /// Returns how much of a time the reactor was off its CPU.
+    /// Returns how long the reactor was off its CPU within a time range.
     fn within(&self, from: u64, to: u64) -> u64 {
         let first = self.times.partition_point(|(_, back)| *back <= from);
         let times = self.times[first..].iter().take_while(|(left, _)| *left < to);
@@ -53,7 +54,8 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap()
 }
 
-/// Checks that the reactor was off its CPU for nearly all of each time away, and that none of 11 ms or more is missing.
+/// Checks that the reactor was off its CPU for nearly all of each listed absence, and that no
+/// absence of 11 ms or more is missing.
 fn check_away(off: &OffCpu, away: &Value) {
     let times = list(away, "times").iter().map(|it| (number(it, "boot_ns"), number(it, "length_ns")));
     let times: Vec<(u64, u64)> = times.map(|(from, length)| (from, from + length)).collect();
@@ -61,7 +63,7 @@ fn check_away(off: &OffCpu, away: &Value) {
         let truth = off.within(*from, *to);
         assert!(truth * 100 >= (to - from) * 97, "off the CPU for {truth} of {} ns", to - from);
     }
-    // The capture's first event, and its end.
+    // Times of the capture's first event and of its end.
     let (begin, end) = (2_770_830_040_934, 2_773_958_762_740);
     let long = off.times.iter().filter(|(left, back)| back - left >= 11_000_000 && *left > begin && *back < end);
     let mut count = 0;
@@ -71,7 +73,7 @@ fn check_away(off: &OffCpu, away: &Value) {
         count += 1;
     }
     assert!(count > 10, "{count}");
-    // Two of three of these hit no request: their requests had not been read.
+    // Two of three absences hit no request: the requests had not been read yet.
     assert!(list(away, "times").iter().filter(|it| number(it, "in_flight") == 0).count() > 40);
 }
 
@@ -80,8 +82,8 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).unwrap_or_else(|| panic!("no {begin}..{end}")).0
 }
 
-/// 1,644 of the 5,956 requests of this capture began before the kernel's events: they are in no part of the page, and that is said
-/// where the verdict is.
+/// 1,644 of the 5,956 requests of this capture began before the kernel events. They are in no part
+/// of the page, and the verdict states that.
 #[test]
 fn a_report_is_about_the_same_requests_everywhere_and_its_headline_names_the_first_bar() {
     let Some(dir) = unpacked("rival-late.tar.xz") else { return };
@@ -105,8 +107,8 @@ fn a_report_is_about_the_same_requests_everywhere_and_its_headline_names_the_fir
     assert_eq!((count, figures.contains("4,311"), figures.contains("5,95")), (4_311, true, false), "{figures}");
 }
 
-/// In this capture 19,662 events stand behind one that was written 70 ms too early. Read as they come, a request that was off
-/// the CPU for 8.71 of its 8.92 ms had lost "at most 4.97 ms".
+/// In this capture 19,662 events follow one that was written 70 ms too early. Read in file order, a
+/// request that was off the CPU for 8.71 of its 8.92 ms had lost "at most 4.97 ms".
 #[test]
 fn bounds_hold_where_events_are_late() {
     let Some(dir) = unpacked("rival-late.tar.xz") else { return };
@@ -130,7 +132,7 @@ fn bounds_hold_where_events_are_late() {
             continue;
         }
         let (stages, truth) = (list(request, "stages"), off.within(begin, end));
-        // All events are there, so that nothing is unknown.
+        // All events are there, so that no time is unknown.
         assert!(stages.iter().all(|stage| number(stage, "unknown_ns") == 0), "{request}");
         let most = number(request, "kernel_at_most_ns");
         assert!(most + TOLERANCE >= truth, "off the CPU for {truth} ns: {request}");

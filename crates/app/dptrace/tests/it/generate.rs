@@ -1,10 +1,10 @@
-//! `dptrace generate`: the script, and that bpftrace takes it.
+//! `dptrace generate`: the script, and whether bpftrace accepts it.
 
 use std::path::Path;
 
 use crate::common::{dptrace, printed};
 
-/// What SPDK's `scripts/bpf/trace.py -g` prints for each of these probes, in the order of our spec.
+/// Output of SPDK's `scripts/bpf/trace.py -g` for each of these probes, in the order of our spec.
 const QPAIR: &str = r#"usdt:__EXE__:nvmf_poll_group_add_qpair {printf("nvmf_poll_group_add_qpair: tsc=0x%lx, qpair=0x%lx, thread=0x%lx\n", arg0, arg1, arg2);}
 usdt:__EXE__:nvmf_ctrlr_add_qpair {printf("nvmf_ctrlr_add_qpair: tsc=0x%lx, qpair=0x%lx, qid=0x%lx, subnqn='%s', hostnqn='%s'\n", arg0, arg1, arg2, str(arg3), str(arg4));}
 usdt:__EXE__:nvmf_poll_group_remove_qpair {printf("nvmf_poll_group_remove_qpair: tsc=0x%lx, qpair=0x%lx, thread=0x%lx\n", arg0, arg1, arg2);}
@@ -74,7 +74,8 @@ fn mistakes_are_usage_errors() {
     dptrace().args(["generate", "--objects", "no/such.toml"]).assert().code(1);
 }
 
-/// The source of a program that has every probe of the script, as `<sys/sdt.h>` would make them of SPDK's sources.
+/// Returns the source of a program with every probe of the script, as `<sys/sdt.h>` would define
+/// them in SPDK's sources.
 fn program(script: &str) -> String {
     let probe = |line: &str| {
         let name = line.split([':', ' ']).nth(2).expect("a name").to_owned();

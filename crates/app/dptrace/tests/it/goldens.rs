@@ -1,12 +1,12 @@
-//! The listing against that of SPDK's annotation script, on traces of real targets.
+//! The listing compared with that of SPDK's annotation script, on traces of real targets.
 
 use crate::common::shared::{Sample, assert_same};
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 
-/// Where the owner's column begins: behind lcore, blank, time, blank.
+/// Column of the owner: after lcore, blank, time, blank.
 const OWNER: usize = 3 + 1 + 16 + 1;
-/// From the owner's column to the object's: blank, name, blank, size.
+/// Distance from the owner's column to the object's: blank, name, blank, size.
 const NAME_AND_SIZE: usize = 24 + 1 + 12;
 
 fn trace(sample: &Sample, extension: &str, more: &[&str]) -> String {
@@ -18,14 +18,14 @@ fn annotated(sample: &Sample, extension: &str) -> String {
     trace(sample, extension, &["-b", &sample.path("bpftraces").to_string_lossy()])
 }
 
-/// The document in what `spdk_trace -j` printed: up to v23.05 text follows it.
+/// Parses the document from the output of `spdk_trace -j`: up to v23.05 text follows it.
 fn document(sample: &Sample) -> Value {
     let text = sample.text("json");
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter();
     documents.next().expect("a document").expect("JSON")
 }
 
-/// Name of each tracepoint id.
+/// Returns the name of a tracepoint id.
 fn tpoint_name<'a>(document: &'a Value, id: &Value) -> &'a str {
     let tpoints = document["tpoints"].as_array().expect("tpoints");
     let tpoint = tpoints.iter().find(|tpoint| &tpoint["id"] == id).expect("a known tracepoint");
@@ -39,7 +39,8 @@ fn raw_files_are_listed_as_the_script_lists_them() {
     }
 }
 
-/// The hosts of real targets that carry no pointer to the connection: each of two connected to its subsystem.
+/// Hosts of real targets whose records carry no pointer to the connection: each of the two
+/// connected to its subsystem.
 #[test]
 fn hosts_are_known_by_the_owner_where_records_carry_no_pointer() {
     for sample in Sample::with(&["v24.09", "v26.09-pre"], &["trace", "bpftraces"]) {
@@ -75,8 +76,9 @@ fn json_on_standard_input_is_listed_as_the_script_lists_it() {
     }
 }
 
-/// The script of v24.09 looked for a field that its JSON does not have and left the owner's column empty; ours shows
-/// the poller. So that column is checked against the JSON, and the rest against the script.
+/// The script of v24.09 looked for a field that its JSON lacks, and left the owner's column empty;
+/// dptrace shows the poller. So that column is checked against the JSON, and the rest against the
+/// script.
 #[test]
 fn json_of_v24_09_is_listed_as_the_script_lists_it_but_for_the_owner() {
     for sample in Sample::with(&["v24.09"], &["annot_json.txt"]) {
@@ -96,12 +98,14 @@ fn json_of_v24_09_is_listed_as_the_script_lists_it_but_for_the_owner() {
     }
 }
 
-/// The script crashes on raw files of the newer versions, so ours is compared with the listing of the same trace's
-/// JSON. The JSON lacks, and this test takes out of the raw file's listing, after it has been checked:
-/// - the owner's column: the description where the file has one that is valid then, else prefix and number (v24.09's
-///   JSON has no descriptions at all: those are in what its `spdk_trace` prints as text);
-/// - the id of an object whose tracepoint has no object type, and the `n/a` of one whose creation was not seen: in the
-///   JSON both are an `object` with a `value` only;
+/// The script crashes on raw files of the newer versions, so the listing is compared with that of
+/// the same trace's JSON. The JSON lacks the following parts, which this test checks in the raw
+/// file's listing and then removes:
+/// - the owner's column: the description if the file has one valid at that time, else prefix and
+///   number (v24.09's JSON has no descriptions at all: those are in the text output of its
+///   `spdk_trace`);
+/// - the id of an object whose tracepoint has no object type, and the `n/a` of one whose creation
+///   was not seen: in the JSON both are an `object` with a `value` only;
 /// - `time: 0.000` of the record that creates an object: the JSON leaves its time out.
 #[test]
 fn raw_files_of_newer_versions_are_listed_as_their_json_and_what_it_leaves_out() {
@@ -131,21 +135,22 @@ fn is_head(line: &str) -> bool {
     line.starts_with("TSC Rate") || line.starts_with("Trace Size")
 }
 
-/// The owner's description in a line of `spdk_trace`: 64 columns behind the thread's name, the lcore and the time.
+/// Returns the owner's description in a line of `spdk_trace`: 64 columns after the thread's name,
+/// the lcore and the time.
 fn description(line: &str) -> String {
     let (_, behind) = line.split_once(": ").expect("an lcore");
     let (_, behind) = behind.trim_start().split_once(' ').expect("a time");
     behind[..64].trim_end().to_owned()
 }
 
-/// The line without its owner's column, and what stood in it.
+/// Returns the line without its owner's column, and that column.
 fn without_owner<'a>(line: &'a str, name: &str) -> (String, &'a str) {
     let behind = &line[OWNER..];
     let at = behind.find(&format!(" {name}")).expect("the tracepoint's name");
     (format!("{}{}", &line[..OWNER], &behind[at..]), behind[..at].trim_end())
 }
 
-/// Checks and takes out what the JSON leaves out.
+/// Checks and removes the parts that the JSON lacks.
 fn strip(line: &str, entry: &Value, description: &str, name: &str) -> String {
     let (line, owner) = without_owner(line, name);
     let expected = if description.is_empty() { entry["poller"].as_str().unwrap_or_default() } else { description };
@@ -158,7 +163,7 @@ fn strip(line: &str, entry: &Value, description: &str, name: &str) -> String {
         assert!(shown == "n/a" || shown == format!("{value:x}"), "{line}");
         format!("id: {shown:<12} ")
     } else if entry["object"]["time"].is_null() {
-        // The id takes 12 columns, or more where it needs them.
+        // The id takes 12 columns, or more if it is longer.
         let at = tail.find(" time: ").unwrap_or_else(|| panic!("no time: {line}")) + 1;
         let time = format!("{:<15}", &tail[at..]);
         let behind = time.strip_prefix("time: 0.000    ").unwrap_or_else(|| panic!("not created then: {line}"));

@@ -1,11 +1,12 @@
-//! `--format spdk` and `--format json` against what each version's own `spdk_trace` printed of the same file.
+//! `--format spdk` and `--format json` compared with the output of each version's own `spdk_trace`
+//! for the same file.
 
 use crate::common::shared::{Sample, assert_same};
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 
-/// Versions whose printer leaves out what is older than the latest-starting lcore's first record even where no ring
-/// wrapped. `--common` does so only where one did, as newer ones do.
+/// Versions whose printer leaves out records older than the first of the latest-starting lcore even
+/// if no ring wrapped. `--common` does so only if one did, like newer versions.
 const ALWAYS_COMMON: [&str; 5] = ["v21.10", "v22.09", "v23.05", "v24.09", "v26.01"];
 
 fn trace(sample: &Sample, extension: &str, more: &[&str]) -> String {
@@ -13,8 +14,8 @@ fn trace(sample: &Sample, extension: &str, more: &[&str]) -> String {
     printed(["trace", "-i", &path.to_string_lossy()].iter().chain(more))
 }
 
-/// How many records of ours the version's own printer leaves out though no ring wrapped: those before the first one
-/// of the lcore that began last.
+/// Returns the number of our records that the version's own printer leaves out although no ring
+/// wrapped: those before the first record of the lcore that began last.
 fn left_out(sample: &Sample, lcores: &[u64]) -> usize {
     let path = sample.path("trace");
     let always = ALWAYS_COMMON.iter().any(|version| path.parent().is_some_and(|p| p.ends_with(version)));
@@ -32,7 +33,7 @@ fn left_out(sample: &Sample, lcores: &[u64]) -> usize {
     latest
 }
 
-/// A line of the listing with its times taken out.
+/// A line of the listing, with its times parsed out.
 #[derive(Debug)]
 struct Line {
     /// Thread name and lcore.
@@ -43,7 +44,7 @@ struct Line {
 }
 
 impl Line {
-    /// `thread lcore: time rest`, where the thread's name may be blank.
+    /// Parses `thread lcore: time rest`, where the thread's name may be blank.
     fn parse(line: &str) -> Option<Self> {
         let (head, behind) = line.split_once(": ").filter(|(head, _)| head.ends_with(|c: char| c.is_ascii_digit()))?;
         let (time, rest) = behind.trim_start().split_once(' ')?;
@@ -54,7 +55,7 @@ impl Line {
             let number = at + " time:  ".len();
             let end = rest[number..].find(' ').map_or(rest.len(), |length| number + length);
             age = Some(rest[number..end].parse().ok()?);
-            // The column is 16 wide, so that a longer number takes blanks from behind it.
+            // The column is 16 wide: a longer number takes blanks from after it.
             let until = rest.len().min(number + 16);
             assert!(rest[end..until].trim().is_empty(), "{line}");
             rest.replace_range(number..until, "AGE");
@@ -67,8 +68,8 @@ impl Line {
     }
 }
 
-/// v23.05 forgot to pad `N/A` to the 17 columns of an object's id, so that the first argument stuck to it; the other
-/// versions pad it. Where an argument follows, the blanks are put in again.
+/// Returns the line with `N/A` padded to the 17 columns of an object's id if an argument follows.
+/// v23.05 forgot that padding; the other versions have it.
 fn padded(line: &str) -> String {
     match line.split_once(" id:    N/A") {
         Some((head, args)) if args.starts_with(|c: char| c.is_ascii_alphabetic()) => {
@@ -78,8 +79,8 @@ fn padded(line: &str) -> String {
     }
 }
 
-/// SPDK computes times in 32-bit floats, which keep 24 bits of a number, in five steps (ticks, times 1000 twice, rate,
-/// quotient), and prints three decimals.
+/// Compares within SPDK's precision. It computes times in 32-bit floats, which keep 24 bits of a
+/// number, in five steps (ticks, times 1000 twice, rate, quotient), and prints three decimals.
 fn is_near(exact: f64, float: f64) -> bool {
     (exact - float).abs() <= exact.abs() * 5.0 / f64::from(1 << 24) + 0.001
 }
@@ -95,8 +96,8 @@ fn the_spdk_format_is_spdk_traces_listing_with_exact_times() {
         let theirs: Vec<_> = theirs.lines().filter_map(|line| Line::parse(&padded(line))).collect();
         let skipped = left_out(&sample, &ours.iter().map(Line::lcore).collect::<Vec<_>>());
         assert_eq!(ours.len() - skipped, theirs.len(), "{sample:?}");
-        // Where the oldest slot of a wrapped ring is what is left of an overwritten record, SPDK counts from its time;
-        // ours counts from the first record that is shown.
+        // If the oldest slot of a wrapped ring is a leftover of an overwritten record, SPDK counts
+        // from its time; dptrace counts from the first record shown.
         let base = ours[skipped].time - theirs[0].time;
         assert!(theirs[0].time == 0.0 || !sample.path("trace").to_string_lossy().contains("nowrap"), "{sample:?}");
         for (at, (line, wanted)) in ours[skipped..].iter().zip(&theirs).enumerate() {
@@ -108,7 +109,7 @@ fn the_spdk_format_is_spdk_traces_listing_with_exact_times() {
     }
 }
 
-/// Compares values with the order of their members, which `==` of two JSON objects does not look at.
+/// Compares values including the order of their members, which `==` of two JSON objects ignores.
 #[track_caller]
 fn assert_same_json(ours: &Value, theirs: &Value, what: &dyn std::fmt::Debug) {
     assert_eq!(ours.to_string(), theirs.to_string(), "{what:?}");
@@ -123,7 +124,7 @@ fn the_json_format_has_spdk_traces_fields_in_their_order() {
         let theirs = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
         let theirs = theirs.expect("a document").expect("JSON");
         let document = ours.as_object_mut().expect("an object");
-        // Ours tells the owners and their properties also where the version's JSON does not (v24.09).
+        // Our JSON has the owners and their properties even if the version's JSON has not (v24.09).
         document.shift_remove("annotations");
         let has_owners = theirs.get("owners").is_some();
         if !has_owners {
@@ -161,7 +162,8 @@ fn json_goes_through_our_json_unchanged() {
     }
 }
 
-/// The annotations travel in the document: reading it needs no recording, and tells the same as the recording does.
+/// The annotations are part of the document: read without the recording, it prints the same as with
+/// it.
 #[test]
 fn annotated_json_reads_back_annotated() {
     for sample in Sample::with(&["v23.05"], &["json", "bpftraces"]) {

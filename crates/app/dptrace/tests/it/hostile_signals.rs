@@ -1,5 +1,5 @@
-//! A signal ends every command, whatever it reads, computes or waits for: SIGINT and SIGTERM, on inputs that never end,
-//! outputs that nobody reads, and processes that take long to look at.
+//! A signal ends every command in any work or wait: SIGINT and SIGTERM, on inputs that never end,
+//! outputs that nobody reads, and processes that take long to examine.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,13 +13,13 @@ use crate::common::kernel::{PROGRAM, kernel, needs, until};
 use crate::common::small::Small;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What must be over within a second is given up after this: other tests run beside this one.
+/// Timeout for an end that should come within a second: other tests run at the same time.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What each command is left to itself before it is signalled, so that it does what it is to be disturbed in. Whether it
-/// has come that far changes nothing of what must happen.
+/// Time that each command runs before it is signalled, so that the signal interrupts its work. The
+/// test is valid even if the command has not come that far.
 const AT_WORK: Duration = Duration::from_millis(600);
 
-/// A command, and what must stay open while it runs.
+/// A command, and the files that must stay open while it runs.
 struct Case {
     what: &'static str,
     command: Command,
@@ -41,7 +41,7 @@ impl Case {
         Self { what, command, kept: Vec::new() }
     }
 
-    /// Its output is a pipe that nobody reads.
+    /// Makes its output a pipe that nobody reads.
     fn unread(mut self) -> Self {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         self.command.stdout(writer);
@@ -49,7 +49,7 @@ impl Case {
         self
     }
 
-    /// Its input is a pipe into which this was written, and no end.
+    /// Makes its input a pipe with this text and no end.
     fn fed(mut self, text: &[u8]) -> Self {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         writer.write_all(text).expect("there is room");
@@ -64,7 +64,7 @@ impl Case {
     }
 }
 
-/// A process that is gone when the test is over, however that ends.
+/// Process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -74,7 +74,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether this signal ends a process that does nothing about it: a shell's background jobs ignore SIGINT.
+/// Returns whether this signal ends a process by default: a shell's background jobs ignore SIGINT.
 fn is_default(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("we live");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("it is there");
@@ -88,7 +88,7 @@ fn send(child: &Child, signal: i32) {
     let _ = kill_process(pid, signal);
 }
 
-/// Waits for its end, for so long.
+/// Waits for its end, up to the timeout.
 fn end(child: &mut Child, what: &str) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -103,7 +103,7 @@ fn end(child: &mut Child, what: &str) -> ExitStatus {
     }
 }
 
-/// Runs all at the same time, each with both signals.
+/// Runs all cases at the same time, each with both signals.
 fn all_end(make: impl Fn() -> Vec<Case>) {
     let signals = [2, 15].into_iter().filter(|&signal| is_default(signal));
     let mut running = Vec::new();
@@ -119,7 +119,7 @@ fn all_end(make: impl Fn() -> Vec<Case>) {
     }
     for (case, mut child, signal) in running {
         let status = end(&mut child.0, &format!("{} (signal {signal})", case.what));
-        // A panic, or the memory's end, would be an end as well.
+        // A panic, or running out of memory, would end it too.
         assert!(status.code().is_some() || status.signal() == Some(signal), "{}: {status}", case.what);
         assert_ne!(status.code(), Some(101), "{}: {status}", case.what);
     }
@@ -132,12 +132,12 @@ fn fifo(dir: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Both ends of a FIFO, so that who opens it does not wait for the other.
+/// Opens both ends of a FIFO, so that opening it does not wait.
 fn opened(path: &Path) -> File {
     File::options().read(true).write(true).open(path).expect("it opens")
 }
 
-/// A process with many threads, which end with it.
+/// Starts a process with many threads, which end with it.
 fn many_threads(dir: &Path) -> Child {
     let source = dir.join("many.c");
     let text = "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n\
@@ -158,7 +158,7 @@ fn many_threads(dir: &Path) -> Child {
     child
 }
 
-/// A script that takes long to compile.
+/// Writes a script that takes long to compile.
 fn long_script(dir: &Path) -> PathBuf {
     let path = dir.join("long.bt");
     let statement = "@a[pid, comm, kstack] = hist(nsecs % 1000); if (pid == 1) { printf(\"%s %d\\n\", comm, tid); }\n";
@@ -266,18 +266,19 @@ fn the_second_signal_ends_at_once() {
         while ended(&mut child).is_none() && !waiting.exists() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // What comes within 0.2 s is the first one's echo.
+        // A signal within 0.2 s counts as an echo of the first one.
         while ended(&mut child).is_none() {
             send(&child.0, 15);
             std::thread::sleep(Duration::from_millis(20));
         }
-        // The command goes on by itself.
+        // The command of `system` still runs.
         if let Ok(pid) = std::fs::read_to_string(&waiting) {
             let pid = Pid::from_raw(pid.trim().parse().expect("a number")).expect("a process");
             kill_process(pid, Signal::KILL).expect("it is there");
         }
         ended(&mut child).expect("it has ended").signal()
     };
-    // The first one would end it as well, at the latest after 3 s: on a busy machine that may come before the second one is sent.
+    // The first signal would end it too, after at most 3 s: on a busy machine that may come before
+    // the second one is sent.
     until(ended_by, |signal| *signal == Some(15));
 }

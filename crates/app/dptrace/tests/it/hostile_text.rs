@@ -1,5 +1,5 @@
-//! A process in which every name is made to be obeyed by a terminal, and whose first thread may have ended: all commands
-//! work on it, and nothing that they write is a control character but the end of a line and a tab.
+//! A process whose every name tries to control a terminal, and whose first thread may have ended.
+//! All commands work on it, and print no control character except line ends and tabs.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -11,8 +11,8 @@ use crate::common::kernel::{PROGRAM, kernel, needs, until};
 use crate::common::small::Small;
 use tempfile::TempDir;
 
-/// What a name is made of: an escape sequence, a line's end, a character of C1 (U+009B), DEL, a change of direction, and a
-/// byte that is not UTF-8.
+/// Bytes of a hostile name: an escape sequence, a line end, a character of C1 (U+009B), DEL, a
+/// change of direction, and a byte that is not UTF-8.
 const EVIL: &[u8] = b"e\x1b[31m\n\xc2\x9b\x7f\xe2\x80\xae\xff";
 
 const LIBRARY: &str = r#"
@@ -22,7 +22,8 @@ long enter(const char *text, long (*back)(const char *)) __asm__("\"enter\033[31
 __attribute__((noinline)) long enter(const char *text, long (*back)(const char *)) { return back(text) + 1; }
 "#;
 
-/// Its probes: one whose names and arguments are hostile, and one that can be recorded.
+/// Source of the program. One of its probes has hostile names and arguments, and one can be
+/// recorded.
 const MAIN: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>
@@ -69,17 +70,17 @@ role = "begin"
 args = ["tsc", "k"]
 "#;
 
-/// The process.
+/// The running process.
 struct Victim {
     child: Child,
     dir: TempDir,
-    /// In a directory of a hostile name.
+    /// Path in a directory with a hostile name.
     program: PathBuf,
     cgroup: Option<PathBuf>,
 }
 
 impl Victim {
-    /// Starts it. With a file to open, its first thread ends then.
+    /// Starts it. With a file to open, its first thread then ends.
     fn start(opens: Option<&Path>) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let folder = dir.path().join(OsStr::from_bytes(EVIL));
@@ -117,7 +118,7 @@ impl Drop for Victim {
         // It may have ended already.
         testkit::end(&mut self.child);
         if let Some(cgroup) = &self.cgroup {
-            // Its threads leave it a moment later than their process is waited for.
+            // Its threads leave the group shortly after the process has been waited for.
             for _ in 0..100 {
                 match std::fs::remove_dir(cgroup) {
                     Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {}
@@ -129,7 +130,8 @@ impl Drop for Victim {
     }
 }
 
-/// Moves it into a control group whose name may hold all but a line's end, where there can be one.
+/// Moves it into a control group whose name is hostile, except that it can't hold a line end.
+/// `None` if there can be no group.
 fn in_cgroup(pid: u32) -> Option<PathBuf> {
     let name: Vec<u8> = EVIL.iter().copied().filter(|&byte| byte != b'\n').collect();
     let name = [b"dptrace-", pid.to_string().as_bytes(), name.as_slice()].concat();
@@ -143,12 +145,11 @@ fn in_cgroup(pid: u32) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Runs the program, and looks at each character that it writes.
+/// Runs the program, and checks each character that it prints.
 #[track_caller]
 fn harmless<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> (Output, String) {
     let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
     let mut command = testkit::command(PROGRAM);
-    // None ends later than this, and a test must end.
     let output = command.args(&args).env("NO_COLOR", "1").stdin(Stdio::null()).output().expect("it runs");
     let mut all = String::new();
     for (stream, bytes) in [("standard output", &output.stdout), ("standard error", &output.stderr)] {
@@ -157,8 +158,8 @@ fn harmless<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> (Output, Stri
         let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || ('\u{202a}'..='\u{202e}').contains(&c);
         let line = text.lines().find(|line| line.contains(obeyed));
         assert_eq!(line, None, "{args:?}: {stream}");
-        // The line's end in a name ends no line: what follows it there is a character of C1. In what a script prints of
-        // strings and files, lines end.
+        // A line end in a name must not end a line: the following character there is of C1. A
+        // script's output of strings and files may contain line ends.
         let prints = args[0] == "run" && args.iter().any(|arg| arg == "-e");
         let torn = text.lines().find(|line| line.starts_with("\\xc2\\x9b\\x7f"));
         assert!(torn.is_none() || prints, "{args:?}: {stream}: {text}");
@@ -313,7 +314,7 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     assert!(recorded.contains("the time is over"), "{recorded}");
     let (output, said) = harmless(["trace", "-p", pid]);
     assert!(!output.status.success() && said.contains("has no trace file"), "{said}");
-    // It has the trace open: it is who writes it.
+    // This process has the trace open, so it counts as its writer.
     let follow =
         ["trace".as_ref(), "--follow".as_ref(), "--for".as_ref(), "200ms".as_ref(), "-i".as_ref(), trace.as_os_str()];
     let said = works(follow);

@@ -1,4 +1,4 @@
-//! `dptrace inspect` on programs that GCC makes: what it prints, and what is wrong where it can't.
+//! `dptrace inspect` on programs that GCC builds: its output, and its errors.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -60,14 +60,15 @@ int main(void)
 "#;
 const OTHER: &str = "static int counter = 40;\nint bump(void) { return ++counter; }\n";
 
-/// A program that waits, and is ended with the test.
+/// A waiting program that is ended with the test.
 struct Target {
     folder: TempDir,
     child: Child,
 }
 
 impl Target {
-    /// Makes it with debug information in the folder, and starts the file of this name once `change` has made it.
+    /// Builds the program with debug information in the folder, and starts the file of this name
+    /// once the commands of `change` have made it.
     fn start(name: &str, change: &[&[&str]]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -93,13 +94,13 @@ impl Target {
         self.folder.path().join(name)
     }
 
-    /// Runs `dptrace inspect` on it: standard output, standard error, exit status.
+    /// Runs `dptrace inspect` on it; returns standard output, standard error and exit status.
     fn inspect(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.child.id().to_string();
         run(Path::new(PROGRAM), &[&["inspect", "-p", &pid], words].concat())
     }
 
-    /// What is printed for expressions of which nothing is wrong.
+    /// Returns the output for valid expressions.
     #[track_caller]
     fn output(&self, words: &[&str]) -> String {
         let (out, errors, status) = self.inspect(words);
@@ -161,7 +162,7 @@ g_all[1] = (struct conn) {
         "((struct conn *)&g_all)->id = 1\nsizeof(struct conn) = 352\n"
     );
     assert_eq!(target.output(&["*uaddr(\"other.c:counter\")"]), "*uaddr(\"other.c:counter\") = 41\n");
-    // What a shared library has.
+    // A variable of a shared library.
     assert!(target.output(&["stdout != NULL"]).ends_with("= true\n"));
 
     let json = target.output(&["--json", "g_all[0].peer", "g_all[0].key", "for ($i : 0..2) { $i }"]);
@@ -191,7 +192,7 @@ fn what_is_wrong_is_shown_at_its_place() {
     check("list(g_circle, link)", 2, &["leads back to", "after 1 elements"]);
     check("g_all[", 2, &["expected an expression"]);
     check("g_all[4]", 2, &["the index 4 is beyond the array, which has 4 elements"]);
-    // The others are printed.
+    // The other expressions are printed.
     let (out, _, status) = target.inspect(&["g_null->id", "1 + 1"]);
     assert_eq!((out.as_str(), status), ("1 + 1 = 2\n", Some(1)));
     let (out, errors, status) = target.inspect(&["len(list(g_conns, link))", "--max-elements", "2"]);
@@ -213,7 +214,7 @@ fn debug_information_may_be_in_a_file_of_its_own_or_in_c() {
     assert!(errors.contains("bare has no debug information") && errors.contains("--debuginfo DIR"), "{errors}");
     assert_eq!(target.output(&["--debuginfo", &folder, "g_all[1].id"]), "g_all[1].id = 2\n");
 
-    // With nothing but the names of functions and variables, types come from the user.
+    // With only the names of functions and variables, types come from the user.
     let symbols: [&[&str]; 1] = [&["objcopy", "--strip-debug", "whole", "bare"]];
     let Some(target) = Target::start("bare", &symbols) else { return };
     let types = target.path("conn.h");
@@ -224,8 +225,8 @@ fn debug_information_may_be_in_a_file_of_its_own_or_in_c() {
     assert_eq!(target.output(&["--types", types.to_str().unwrap(), list]), "1\n2\n3\n");
 }
 
-/// The program has no debug information, and a copy of the variable (`R_X86_64_COPY`): its place is in the program, its type in the
-/// library.
+/// The program has no debug information, and a copy of the variable (`R_X86_64_COPY`): its address
+/// is in the program, its type in the library.
 #[test]
 fn a_library_has_the_type_of_a_variable_that_the_program_has_a_copy_of() {
     let library = "echo 'struct point { int x, y; } shared = { 3, 4 };' >shared.c";
@@ -250,7 +251,7 @@ fn processes_that_cannot_be_read_are_errors() {
     assert!(status == Some(1) && errors.contains("no process has the pid"), "{errors}");
 }
 
-/// With CAP_SYS_PTRACE alone it works; without it the error says so.
+/// CAP_SYS_PTRACE alone suffices; without it the error names it.
 #[test]
 fn one_capability_is_enough() {
     let Some(target) = Target::start("whole", &[]) else { return };

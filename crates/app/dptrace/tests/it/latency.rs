@@ -5,7 +5,8 @@ use crate::common::{dptrace, printed};
 use serde_json::Value;
 use testkit::{Record, TraceBuilder};
 
-/// Requests on lcore 0, one after another at the same place: NEW, EXECUTING, COMPLETED, with these nanoseconds between.
+/// Returns requests on lcore 0, one after another at the same address: NEW, EXECUTING, COMPLETED,
+/// with these nanoseconds between.
 fn requests(durations: &[(u64, u64)]) -> TraceBuilder {
     let mut t = crate::common::small::declared();
     let mut now = START;
@@ -19,7 +20,7 @@ fn requests(durations: &[(u64, u64)]) -> TraceBuilder {
     t
 }
 
-/// The rows of a table: the label and the numbers behind it.
+/// Returns the rows of a table: the label and the numbers after it.
 fn rows(table: &str) -> Vec<(String, Vec<String>)> {
     let rows = table.lines().filter(|line| line.contains("->") || line.trim_start().starts_with("whole"));
     rows.map(|line| {
@@ -39,7 +40,8 @@ fn json(trace: &TraceBuilder, more: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
 }
 
-/// Waits of 1 to 10 us and work of 10 to 100 us: with ten values, the percentile p is the value of rank ceil(p * 10).
+/// Returns requests with waits of 1 to 10 us and work of 10 to 100 us: with ten values, the
+/// percentile p is the value of rank ceil(p * 10).
 fn ten() -> TraceBuilder {
     requests(&(1..=10).map(|n| (n * 1_000, n * 10_000)).collect::<Vec<_>>())
 }
@@ -91,7 +93,8 @@ fn json_reports_the_same_numbers() {
     }
 }
 
-/// Many values go into a histogram, which keeps three digits; counts, means and the maximum stay exact.
+/// Many values go into a histogram, which keeps three digits; counts, means and the maximum stay
+/// exact.
 #[test]
 fn many_values_keep_three_digits() {
     let mut t = crate::common::small::declared().slots(4096);
@@ -140,7 +143,7 @@ fn groups_by_what_a_recorded_object_is() {
     assert!(!tcp.is_empty() && tcp.iter().all(|line| line["group"]["qpair.hostnqn"].is_null()), "{lines:?}");
 }
 
-/// The record that begins the I/O names the request, and the request's connection is the I/O's.
+/// The record that begins the I/O points to the request, so the I/O has the request's connection.
 #[test]
 fn an_io_has_the_connection_of_its_request() {
     let lines = json(&crate::common::small::builder(), &["--by", "owner.subnqn"]);
@@ -155,7 +158,8 @@ fn an_io_has_the_connection_of_its_request() {
     assert!(io, "{lines:?}");
 }
 
-/// The trace ends in the middle of the third request, which must not make the whole look short.
+/// The trace ends in the middle of the third request, which must not make the whole times look
+/// short.
 #[test]
 fn an_unfinished_object_is_counted_apart() {
     let mut t = requests(&[(1_000, 2_000), (1_000, 4_000)]);
@@ -202,7 +206,7 @@ fn the_slowest_are_shown_with_all_their_records() {
     assert_eq!(slow["records"].as_array().map(Vec::len), Some(3));
 }
 
-/// Whose they are is what one wants to know next.
+/// The next question is to which group the slowest belong.
 #[test]
 fn the_slowest_name_their_group() {
     let by = ["--slowest", "1", "--by", "owner.subnqn"];
@@ -213,7 +217,7 @@ fn the_slowest_name_their_group() {
     assert_eq!(group, Some("nqn.2016-06.io.spdk:cnode2".into()));
 }
 
-/// Filters choose records, and the time between what is left is one stage.
+/// Filters select records, and the time between two remaining records is one stage.
 #[test]
 fn filters_merge_stages() {
     let lines = json(&ten(), &["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"]);
@@ -240,7 +244,7 @@ fn a_field_that_does_not_exist_is_reported_with_those_that_do() {
     assert!(messages.contains("near: qpair.hostnqn"), "{messages}");
 }
 
-/// JSON input measures as raw input does.
+/// JSON input gives the same results as raw input.
 #[test]
 fn json_input_gives_the_same_table() {
     let small = Small::of(&ten());
@@ -249,13 +253,13 @@ fn json_input_gives_the_same_table() {
     assert_eq!(String::from_utf8_lossy(&done.get_output().stdout), printed(small.args("latency", &[])));
 }
 
-/// The lines of a stage's histogram: rows, axis, labels.
+/// Returns the lines of a stage's histogram: rows, axis, labels.
 fn histogram<'a>(plot: &'a str, stage: &str) -> Vec<&'a str> {
     let lines = plot.lines().skip_while(|line| !line.starts_with(stage)).skip(1);
     lines.take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// 999 requests whose work takes 10 to 11 us, and one of 3 ms, which is where p99.9 is not.
+/// 999 requests whose work takes 10 to 11 us, and one of 3 ms, beyond p99.9.
 #[test]
 fn a_plot_shows_one_slow_request_of_a_thousand() {
     let work = |n: u64| if n == 500 { 3_000_000 } else { 10_000 + n % 10 * 100 };
@@ -270,7 +274,7 @@ fn a_plot_shows_one_slow_request_of_a_thousand() {
     assert_eq!(rows.iter().map(|row| sign(row, usual)).collect::<String>(), "###", "{plot}");
     assert_eq!(rows.iter().map(|row| sign(row, max)).collect::<String>(), "  .", "{plot}");
     assert!(rows.iter().all(|row| row.get(usual + 4..max).is_none_or(|gap| gap.trim().is_empty())), "{plot}");
-    // All stages have one axis, and the slow request is in the whole, too.
+    // All stages have one axis, and the slow request is in the whole too.
     let whole = histogram(&plot, "whole  1000");
     assert_eq!(whole[whole.len() - 2].rfind('^'), Some(max), "{plot}");
     let waits = histogram(&plot, "TCP_REQ_NEW -> TCP_REQ_EXECUTING");
@@ -284,7 +288,8 @@ fn groups_are_plotted_on_one_axis() {
     assert!(rulers.len() == 2 && rulers[0] == rulers[1] && plot.contains(", owner.qid=2\n"), "{plot}");
 }
 
-/// Below each row of a summary are its times, all on one axis: one of 3 ms is at its end, and marked.
+/// Below each row of a summary are its times, all on one axis: a time of 3 ms is at its end, and
+/// marked.
 #[test]
 fn rows_of_a_summary_have_their_histograms() {
     let work = |n: u64| if n == 500 { 3_000_000 } else { 10_000 + n % 10 * 100 };

@@ -5,7 +5,7 @@ use crate::common::{dptrace, printed};
 use serde_json::{Value, json};
 use testkit::{Record, Tpoint, TraceBuilder};
 
-/// What the owners of [`small`] share, and what they don't.
+/// Owners of the requests of [`small`].
 const OWNERS: [&str; 2] = crate::common::small::OWNERS;
 
 fn lines(text: &str) -> Vec<Value> {
@@ -43,7 +43,8 @@ fn a_summary_is_json_too() {
     assert_eq!((&rows[1]["summary"], &rows[1]["group"]["owner.qid"]), (&2.into(), &"1".into()));
 }
 
-/// A connection by its owner's description; by a recording; by its address, where there is none. A JSON document says the same.
+/// A connection is named by its owner's description, by a recording, or else by its address. A JSON
+/// document gives the same names.
 #[test]
 fn a_qpair_is_known_by_the_best_that_there_is() {
     let small = Small::new();
@@ -67,7 +68,7 @@ fn a_qpair_is_known_by_the_best_that_there_is() {
     let document = printed(small.args("trace", &["--format", "json", "-b", "@t.recording"]));
     assert_eq!(qpairs(&["--tpoint", "RDMA_*"], Some(&document)), [named.as_str()]);
     assert_eq!(qpairs(&["--tpoint", "TCP_*"], Some(&document)), OWNERS);
-    // The I/O is its request's.
+    // The I/O has the name of its request.
     assert_eq!(
         qpairs(&["--where", "tpoint!=TCP_REQ_COMPLETED", "--object", "r0"], None).first(),
         Some(&OWNERS[0].into())
@@ -76,7 +77,8 @@ fn a_qpair_is_known_by_the_best_that_there_is() {
     assert_eq!(listing.lines().count(), 3, "{listing}");
 }
 
-/// Three connections have one address, the first from before the trace; another address has one connection only.
+/// Three connections share one address, the first from before the trace; another address has only
+/// one connection.
 #[test]
 fn connections_at_one_address_are_kept_apart() {
     let mut t = crate::common::small::declared();
@@ -121,12 +123,12 @@ fn connections_at_one_address_are_kept_apart() {
     assert!(text.contains("qpair=0xc0 #1\n") && text.contains("whose: 0xc0 #1\n"), "{text}");
     assert!(text.contains("whose: 0xc0 #3\n") && text.contains("whose: 0xd0\n"), "{text}");
     assert!(said.contains("0xc0 #1: this address was of several connections"), "{said}");
-    // What a recording names has its name.
+    // A connection in a recording has its name.
     let (text, _) = messages(&t, &["--by", "qpair", "-b", "@t.recording", "--tpoint", "RDMA_*"]);
     assert!(text.contains("qpair=0xc0 thread:3 qid:5 "), "{text}");
 }
 
-/// A table has 20 rows, and the number of the others; `--all` and JSON have all.
+/// A table has 20 rows, and the number of the omitted ones; `--all` and JSON have all.
 #[test]
 fn a_summary_of_many_connections_has_the_slowest() {
     let mut t = crate::common::small::declared().slots(1024);
@@ -154,7 +156,7 @@ fn a_summary_of_many_connections_has_the_slowest() {
     assert_eq!(lines(&summary(&t, &["--json"])).len(), 31);
 }
 
-/// The worst percent of the requests say where the time of p99 went, not all of them.
+/// The stage is that of the slowest percent of requests, not of all.
 #[test]
 fn the_stage_of_the_slowest_percent_is_named() {
     let mut t = crate::common::small::declared().slots(4096);
@@ -166,7 +168,7 @@ fn the_stage_of_the_slowest_percent_is_named() {
         t.record(0, record(322, 50_100 + n + slow).int(0));
     }
     let rows = lines(&summary(&t, &["--json"]));
-    // Three of 200 are at p99 or beyond.
+    // Three of 200 requests are at p99 or beyond.
     assert_eq!(rows[0]["most_of_p99"], json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_EXECUTING", "share": 0.727 }));
 }
 
@@ -196,7 +198,7 @@ fn the_slowest_say_whose_where_and_when_and_the_command_works() {
     assert!(listing.lines().all(|line| line.contains("id: r1")) && listing.contains("0.500"), "{listing}");
 }
 
-/// Each transport numbers its requests by itself: the command lists this r0, and not the other one.
+/// Each transport numbers its own requests: the command lists this r0, and not the other.
 #[test]
 fn the_command_lists_no_request_of_the_same_name() {
     let mut t = crate::common::small::declared();
@@ -230,8 +232,9 @@ fn json_says_the_same_of_the_slowest() {
     assert!(show.starts_with("dptrace trace ") && show.contains(" -b ") && show.ends_with(filters), "{show}");
 }
 
-/// A request that is served in 5 us on queue 1, one for asynchronous events that waits for 900 us on queue 0, and one that is
-/// given up after 400 us on queue 2. `describe` makes an owner's description of a queue.
+/// Returns a request that is served in 5 us on queue 1, one for asynchronous events that waits for
+/// 900 us on queue 0, and one that is given up after 400 us on queue 2. `describe` makes an owner's
+/// description of a queue.
 fn with_waiting(describe: fn(u8) -> String) -> TraceBuilder {
     let mut t = crate::common::small::declared();
     t.tpoint(Tpoint::new(323, "TCP_REQ_EXECUTED").owner_type(0x30).object_type(0x80));
@@ -251,7 +254,8 @@ fn with_waiting(describe: fn(u8) -> String) -> TraceBuilder {
     t
 }
 
-/// Adds a request of queue 1 that hangs, one for asynchronous events that waits, and one that is served later than these begin.
+/// Adds a request of queue 1 that hangs, one for asynchronous events that waits, and one that is
+/// served later than these begin.
 fn with_hanging(mut t: TraceBuilder) -> TraceBuilder {
     for (queue, object, records) in [
         (1, 0xb0, &[(320, 2_000), (321, 2_001)][..]),
@@ -279,11 +283,11 @@ fn a_request_that_hangs_is_said_by_the_timeline() {
     let lines = lines(&json);
     let open = lines.iter().find(|line| line.get("still_open").is_some()).unwrap();
     assert_eq!((&open["still_open"], &open["object"], &open["open_ns"]), (&json!(1), &json!("r4"), &json!(3_006_000)));
-    // Where queues are not known, it may be one that waits by design.
+    // If the queue is unknown, the request may be one that waits by design.
     let small = Small::of(&with_hanging(with_waiting(without_queue)));
     let text = printed(["timeline".as_ref(), small.path("t.trace").as_os_str()]);
     assert!(!text.contains("had not ended"), "{text}");
-    // One that is only in flight is not worth a word.
+    // A request that is merely in flight is not mentioned.
     let mut t = with_waiting(described);
     let record = Record::new(320, START + 1_399_900).owner(257).object(0xb0).int(0);
     t.record(0, record);
@@ -295,7 +299,7 @@ fn described(queue: u8) -> String {
     format!("10.0.0.1:100{queue} nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:{queue}")
 }
 
-/// As before v25.01, when descriptions had no queue.
+/// Returns a description without a queue, as before v25.01.
 fn without_queue(queue: u8) -> String {
     format!("10.0.0.1:100{queue} nqn.2016-06.io.spdk:cnode1")
 }
@@ -313,7 +317,8 @@ fn an_admin_queue_is_not_the_slowest_connection() {
     let starts: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(starts, ["slowest:", "r", "qid", "2", "1", "admin", "0"], "{text}");
     assert!(text.starts_with("slowest: TCP qid=2, p99 400 us (100% of it EXECUTING -> COMPLETED)\n\n"), "{text}");
-    // Also where requests of both kinds are in one group, and where filters leave out by what they could be distinguished.
+    // The same holds if requests of both kinds are in one group, and if filters drop the records
+    // that distinguish them.
     let steps = ["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"];
     for more in [&[][..], &steps] {
         let (text, _) = messages(&trace, &[&["--summary", "--by", "subnqn", "--json"], more].concat());
@@ -340,7 +345,7 @@ fn without_queues_it_shows_which_requests_nobody_answered() {
             "{text}"
         );
     }
-    // They have a table of their own, behind the others.
+    // They have a table of their own, after the others.
     let (text, messages) = messages(&trace, &[]);
     assert!(text.starts_with("1 object r from TCP_REQ_NEW\n"), "{text}");
     let title = "\n\n2 objects r from TCP_REQ_NEW, without an answer: async events of admin queues, or given up\n";
@@ -358,12 +363,12 @@ fn the_slowest_are_not_those_that_wait_by_design() {
         "{said}"
     );
     assert!(said.contains(" --object 0xa0 --where 'tsc>="), "{said}");
-    // Who asks for them gets them.
+    // An explicit filter selects them.
     let (text, said) = messages(&trace, &["--slowest", "1", "--where", "connection.qid=0"]);
     assert!(text.contains("slowest 1: r1, 900.000 us\n") && said.is_empty(), "{text}{said}");
 }
 
-/// An empty report says what no record has, and what has it.
+/// An empty report states which property no record has, and what has it.
 #[test]
 fn an_empty_report_says_why() {
     let trace = with_waiting(without_queue);
@@ -371,7 +376,7 @@ fn an_empty_report_says_why() {
     assert!(text.is_empty() && said.contains("no owner of this trace has a qid"), "{said}");
     assert!(said.contains("with a recording (-b) they have qpair.qid\n"), "{said}");
     assert!(said.contains("there is nothing to measure (no record has owner.qid)\n"), "{said}");
-    // A filter that others left records for is not the reason.
+    // A filter is not the reason if others have left no records for it.
     let (_, said) = messages(&trace, &["--where", "lcore=7", "--where", "owner.qid>0"]);
     assert!(said.contains("there is nothing to measure\n"), "{said}");
     let (_, said) = messages(&with_waiting(described), &["--by", "arg.qdd"]);
@@ -381,7 +386,8 @@ fn an_empty_report_says_why() {
     );
 }
 
-/// A connection with 4 slow requests beside one with many is behind it, and not the answer; JSON marks it.
+/// A connection with 4 slow requests comes after one with many, and is not named as the slowest;
+/// JSON marks it.
 #[test]
 fn few_requests_are_not_the_slowest() {
     let mut t = crate::common::small::declared();
@@ -401,7 +407,8 @@ fn few_requests_are_not_the_slowest() {
     assert_eq!(found, [(Some("0xc0"), None), (Some("0xd0"), Some(true))]);
 }
 
-/// A busy ring without records for 30 ms: its thread may have been away, while requests waited unread.
+/// A busy ring without records for 30 ms: its thread may have been away while requests waited
+/// unread.
 #[test]
 fn a_busy_ring_that_is_silent_is_named() {
     let mut t = crate::common::small::declared().slots(16_384);
@@ -419,6 +426,6 @@ fn a_busy_ring_that_is_silent_is_named() {
     };
     let expected = "reactor_0 wrote no record once for 30.0 ms, and one each 5.00 us otherwise: if it was away, requests that arrived";
     assert!(noted(&[]).contains(expected), "{}", noted(&[]));
-    // Of a time in which it was written all along there is nothing to say.
+    // A ring that was written all the time gets no note.
     assert!(!noted(&["--until", "9000"]).contains("wrote no record"));
 }

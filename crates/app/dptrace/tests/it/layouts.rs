@@ -1,5 +1,5 @@
-//! Objects and structs of programs whose debug information is of no help: built-in layouts take its place, for `objects -p` and for
-//! `inspect`.
+//! Objects and structs of programs whose debug information is of no help: built-in layouts take its
+//! place, for `objects -p` and for `inspect`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,8 @@ use testkit::kernel::skip;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
 
-/// Three connections of one host, as SPDK v24.09 has them in memory; prints where the last one is.
+/// Source of three connections of one host, as SPDK v24.09 has them in memory; prints the address
+/// of the last one.
 const DATA: &str = r#"
 #include "layout.h"
 #include <stdio.h>
@@ -53,18 +54,19 @@ void start(void)
 }
 "#;
 
-/// What has debug information in these programs: none of the structs, or others of the same names.
+/// Main program, whose debug information has none of the structs.
 const MAIN: &str = r#"
 #include <unistd.h>
 void start(void);
 const char *volatile version = "SPDK v24.09 git sha1 0123456";
 int main(void) { start(); for (;;) pause(); }
 "#;
+/// Source whose debug information has other structs of the same names.
 const OTHERS: &str = "
 struct spdk_nvmf_tgt { int nothing; } tgt;
 struct spdk_nvmf_qpair { int of; struct spdk_nvmf_tgt *that; } qpair;
 ";
-/// The first one of some program's own.
+/// Source whose debug information has one real struct.
 const THREAD: &str = r#"
 #include "layout.h"
 struct spdk_thread one_thread;
@@ -77,7 +79,7 @@ struct Target {
 }
 
 impl Target {
-    /// Compiles these files with debug information, and DATA without; with more options of the linker.
+    /// Compiles these files with debug information, and DATA without, with extra linker options.
     fn start(described: &[&str], options: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let layout = objects::layouts::layout_text("v24.09".parse().unwrap());
@@ -106,7 +108,7 @@ impl Target {
         Some(Self { folder, child, last: line.trim().to_owned() })
     }
 
-    /// Standard output, standard error, exit status.
+    /// Runs dptrace; returns standard output, standard error and exit status.
     fn dptrace(&self, command: &str, words: &[&str]) -> (String, String, Option<i32>) {
         let pid = self.child.id().to_string();
         let mut dptrace = testkit::command(PROGRAM);
@@ -115,7 +117,8 @@ impl Target {
         (text(done.stdout), text(done.stderr), done.status.code())
     }
 
-    /// What `objects` finds of these kinds, and how the layout is known.
+    /// Lists the objects of these kinds; returns the line on the source of the layout, or an empty
+    /// text.
     #[track_caller]
     fn objects(&self, kinds: &str, lines: usize) -> String {
         let (out, notes, status) = self.dptrace("objects", &[kinds, "--json", "-v"]);
@@ -134,7 +137,8 @@ impl Drop for Target {
 #[test]
 fn debug_information_without_the_structs_gives_way_to_layouts() {
     let by_layout = "the layout of SPDK v24.09, by which";
-    // Of main() only; with other structs of the same names, which lack all members.
+    // Debug information of main() only, or with other structs of the same names, which lack all
+    // members.
     for described in [&[MAIN][..], &[MAIN, OTHERS]] {
         let Some(target) = Target::start(described, &[]) else { return };
         let layout = target.objects("qpair", 3);
@@ -145,7 +149,7 @@ fn debug_information_without_the_structs_gives_way_to_layouts() {
             assert!(last.contains(part), "{last}");
         }
     }
-    // What debug information has is read by it, and the rest by a layout.
+    // Structs in the debug information are read by it, and the others by a layout.
     let Some(target) = Target::start(&[MAIN, THREAD], &[]) else { return };
     let layout = target.objects("qpair,thread", 4);
     assert!(layout.contains("the debug information of ") && layout.contains(by_layout), "{layout}");
@@ -155,7 +159,7 @@ fn debug_information_without_the_structs_gives_way_to_layouts() {
 
 #[test]
 fn inspect_knows_the_structs_of_spdk() {
-    // With symbols the version is the one by which the objects meet their conditions.
+    // With symbols, the version is the one whose conditions most objects meet.
     let Some(target) = Target::start(&[MAIN], &[]) else { return };
     let expr = format!("((struct spdk_nvmf_qpair *){})->qid", target.last);
     let value = format!("{expr} = 2\n");
@@ -166,14 +170,14 @@ fn inspect_knows_the_structs_of_spdk() {
     assert_eq!(target.dptrace("inspect", &[list]).0, "1\n");
     drop(target);
 
-    // Without any, it is the one that the file states.
+    // Without symbols, it is the version that the file states.
     let Some(target) = Target::start(&[MAIN], &["-s"]) else { return };
     let expr = format!("((struct spdk_nvmf_qpair *){})->qid", target.last);
     let value = format!("{expr} = 2\n");
     let (out, notes, _) = target.dptrace("inspect", &[&expr]);
     assert_eq!(out, value, "{notes}");
     assert!(notes.contains("SPDK v24.09, since its file states it"), "{notes}");
-    // The user knows better.
+    // The user's choice takes precedence.
     let (out, notes, _) = target.dptrace("inspect", &["--layout", "24.09", &expr]);
     assert_eq!((out.as_str(), notes.as_str()), (value.as_str(), ""));
     let (out, _, _) = target.dptrace("inspect", &["--layout", "v22.09", &expr]);

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use crate::common::{dptrace, printed};
 use serde_json::Value;
 
-/// The program itself: a file whose functions we know.
+/// The program itself, a file with known functions.
 const OWN: &str = env!("CARGO_BIN_EXE_dptrace");
 
 const LIBSTDCXX: [&str; 4] = [
@@ -18,7 +18,7 @@ const LIBSTDCXX: [&str; 4] = [
     "/usr/lib/libstdc++.so.6",
 ];
 
-/// The library that has three probes everywhere, if it is here.
+/// Returns the path of libstdc++, which always has three probes, if it is installed.
 fn libstdcxx() -> Option<&'static str> {
     let found = LIBSTDCXX.into_iter().find(|path| Path::new(path).exists());
     if found.is_none() {
@@ -27,7 +27,7 @@ fn libstdcxx() -> Option<&'static str> {
     found
 }
 
-/// What is messages on standard error, with this exit status.
+/// Returns the messages on standard error; asserts this exit status, and no output.
 #[track_caller]
 fn messages<S: AsRef<std::ffi::OsStr>>(args: &[S], status: i32) -> String {
     let done = dptrace().arg("list").args(args).assert().code(status);
@@ -39,7 +39,7 @@ fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-/// A process that waits until the test is over.
+/// Process that waits until the test is over.
 struct Waiting(Child);
 
 impl Waiting {
@@ -103,7 +103,7 @@ fn json_has_everything() {
     assert_eq!(place["args"][0]["type"], "u64");
 }
 
-/// Debian's has 72 probes, with semaphores, some in several places.
+/// Debian's PostgreSQL has 72 probes, with semaphores, some in several places.
 #[test]
 fn postgres_has_semaphores_and_places() {
     let path = "/usr/lib/postgresql/15/bin/postgres";
@@ -139,8 +139,8 @@ fn the_probes_of_a_process() {
     assert_eq!(probes[0]["file"], real.to_str().expect("UTF-8"));
 }
 
-/// As in a container: a library that is there in the process's mount namespace only. Root reads it as the mapped file
-/// itself; whoever may not do that reads it through the process's root directory.
+/// As in a container: a library that exists only in the process's mount namespace. Root reads it as
+/// the mapped file itself; other users read it through the process's root directory.
 #[test]
 fn a_library_of_another_mount_namespace() {
     let Some(path) = libstdcxx() else { return };
@@ -196,7 +196,7 @@ fn broken_notes_are_reported() {
 #[test]
 fn our_own_process_and_its_libraries_functions() {
     let own = std::process::id().to_string();
-    // Nothing is said of how many probes it has: libc has some or none.
+    // The number of probes is not checked: libc has some or none.
     dptrace().args(["list", "-p", &own]).assert().success();
     let name = "*our_own_process_and_its_libraries_functions*";
     let functions = json_lines(&printed(["list", "-p", &own, "--functions", name, "--json"]));
@@ -221,7 +221,7 @@ fn functions_have_their_authors_names() {
     assert_eq!(functions[0]["kind"], "function");
     let symbol = functions[0]["symbol"].as_str().expect("a symbol");
     assert!(symbol.starts_with("_ZN7dptrace4list3run") || symbol.starts_with("_R"), "{symbol}");
-    // Its mangled name finds it as well.
+    // The mangled name finds it too.
     assert!(printed(["list", OWN, "--functions", symbol]).contains("dptrace::list::run"));
     let error = messages(&[OWN, "--functions", "dptrace::list::rnu"], 1);
     assert!(error.contains("near: ") && error.contains("dptrace::list::run"), "{error}");
@@ -272,14 +272,14 @@ fn mistakes_are_usage_errors() {
     messages(&["a", "b", "c"], 2);
 }
 
-/// Another user's process: status 3, and what it needs.
+/// Another user's process: status 3, and the rights that it takes.
 #[test]
 fn what_is_not_permitted() {
     if !is_root() {
         return testkit::kernel::skip_if_permitted("root", "not root, so nobody else can be tried");
     }
     let child = Waiting::start(testkit::command("sleep").arg("60"));
-    // Our own folder may be closed to others.
+    // Our own folder may be closed to other users.
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
     let copy = dir.path().join("dptrace");
@@ -296,7 +296,8 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0)
 }
 
-/// In a mount namespace of its own, so that the machine's mounts stay as they are.
+/// Runs `list` with a tracefs in a mount namespace of its own, so that the machine's mounts do not
+/// change. `None` if nothing can be mounted.
 fn with_tracefs(args: &str) -> Option<std::process::Output> {
     let script = format!("mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec {OWN} list {args}");
     match testkit::command("unshare").args(["--mount", "sh", "-c", &script]).output() {

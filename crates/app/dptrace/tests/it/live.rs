@@ -1,4 +1,5 @@
-//! What needs the kernel: the live demo, and a trace that is followed while its objects are recorded.
+//! Tests that need the kernel: the live demo, and a trace that is followed while its objects are
+//! recorded.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +15,7 @@ fn dptrace(args: &[&str]) -> (String, String, i32) {
     (text(done.stdout), text(done.stderr), done.status.code().unwrap())
 }
 
-/// A target that runs until it is ended; its trace file is there.
+/// Target that runs until it is ended, with a trace file.
 struct Target(Child);
 
 impl Target {
@@ -38,7 +39,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Its own way to end, which takes its trace file away.
+        // A signal that it handles: it removes its trace file.
         let _ = testkit::command("kill").arg(self.pid()).status();
         let _ = self.0.wait();
     }
@@ -53,10 +54,11 @@ fn the_demo_is_live_where_bpf_is_allowed() {
     assert!(messages.contains("live: a small NVMe-oF target") && messages.contains("none lost"), "{messages}");
     let listing = out.split("\n$ dptrace latency").next().unwrap();
     assert!(listing.contains("qpair(ptr=0x"), "{listing}");
-    // It was attached before the first connection: none is unknown.
+    // dptrace was attached before the first connection: none is unknown.
     assert!(!listing.contains("qpair: 0x"), "{listing}");
     assert!(out.contains("TCP_REQ_EXECUTING -> TCP_REQ_EXECUTED"), "{out}");
-    // Its end: a request that was delayed, with the cause that the target noted, or why there is none.
+    // The last part: a request that was delayed, with the cause that the target noted, or the
+    // reason for its absence.
     let Some((_, late)) = out.split_once("\nlate on purpose: r") else {
         assert!(messages.contains("a late request can't be explained here: of the"), "{messages}");
         return;
@@ -90,11 +92,11 @@ fn the_rate_is_measured_where_the_trace_is_written() {
     let (info, ..) = dptrace(&["trace", "-i", &path, "--info"]);
     assert_eq!(stated(&info), right + right / 500);
     let off = info.split_once(" ppm too high").unwrap().0.rsplit_once(' ').unwrap().1;
-    // The target itself measures for 20 ms only.
+    // The target itself measures for only 20 ms.
     assert!((1_000..3_000).contains(&off.parse::<u32>().unwrap()), "{info}");
     let (_, messages, _) = dptrace(&["latency", "-i", &path]);
     assert!(messages.contains("by the measured rate of"), "{messages}");
-    // Elsewhere, or later, there is nothing to measure it by.
+    // Elsewhere, or later, there is no clock to measure it with.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("demo_trace.copy");
     std::fs::copy(&path, &copy).unwrap();
@@ -106,7 +108,7 @@ fn the_rate_is_measured_where_the_trace_is_written() {
 fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     let Some(_alone) = kernel::may_run("live traces") else { return };
     let target = Target::start(&["--rate", "500", "--life", "10"]);
-    // On a busy machine no connection may come in one window.
+    // On a busy machine no connection may start in one window.
     let window = || dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
     let (out, messages, status) = until(window, |(out, _, status)| *status != 0 || out.contains("qpair(ptr=0x"));
     assert_eq!(status, 0, "{messages}");
@@ -124,7 +126,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
 
 #[test]
 fn a_process_without_a_trace_file_is_reported() {
-    // No process ever has this number. The file is old, so that no one takes it for the newest.
+    // No process ever has this number. The file is old, so that it is not taken for the newest.
     let ended = format!("/dev/shm/dptrace-{}_trace.pid4194305", std::process::id());
     std::fs::File::create(&ended).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let (_, messages, status) = dptrace(&["trace", "-p", &std::process::id().to_string()]);

@@ -1,4 +1,4 @@
-//! Man pages: what is in them, and that groff and mandoc have nothing to complain about.
+//! Man pages: their contents, and that groff and mandoc accept them without complaint.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ fn every_page_has_its_sections_and_its_examples_line_by_line() {
             text.split(".SH \"EXAMPLES\"").nth(1).and_then(|rest| rest.split(".SH").next()).expect("examples");
         assert!(examples.matches("\n.nf\n").count() >= 2, "{examples}");
         assert!(!text.contains("demo\\-target") && !text.contains("file\\-activation"), "hidden: {}", page.display());
-        // Pages that are named exist, if they are ours.
+        // Pages referred to exist, if they are ours.
         for name in text.split("\\fBdptrace\\-").skip(1).filter_map(|rest| rest.split_once("\\fR(1)")).map(|it| it.0) {
             let name = name.replace("\\-", "-");
             assert!(page.with_file_name(format!("dptrace-{name}.1")).exists(), "{}: {name}", page.display());
@@ -68,7 +68,7 @@ fn an_example_can_be_pasted_and_its_purpose_is_above_it() {
 #[test]
 fn groff_and_mandoc_take_every_page() {
     let (_dir, pages) = pages();
-    // The width of 80 columns; groff warns about what it does not know and lines that it cannot fill.
+    // At a width of 80 columns, groff warns about unknown macros and lines that it cannot fill.
     for (program, arguments) in
         [("groff", &["-man", "-ww", "-Tutf8", "-rLL=80n", "-z"][..]), ("mandoc", &["-Tlint", "-Wwarning"])]
     {
@@ -77,7 +77,7 @@ fn groff_and_mandoc_take_every_page() {
                 Ok(done) => {
                     let messages =
                         String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
-                    // Only a release knows its commit's day.
+                    // Only a release knows the date of its commit.
                     let wrong: Vec<_> = messages.lines().filter(|line| !line.contains("missing date")).collect();
                     assert!(wrong.is_empty(), "{program}: {wrong:?}\n{}", text(page));
                 }

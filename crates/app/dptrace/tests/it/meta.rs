@@ -1,4 +1,4 @@
-//! What the program tells about itself: completions, man pages, specs, the sample, help.
+//! The program's descriptions of itself: completions, man pages, specs, the sample, help.
 
 use crate::common::{dptrace, printed};
 
@@ -18,7 +18,7 @@ const COMMANDS: [&str; 13] = [
     "man",
 ];
 
-/// The scripts of the first three ask the program: `completion.rs`.
+/// The scripts of the first three call the program: see `completion.rs`.
 #[test]
 fn every_shell_has_completions() {
     for shell in ["bash", "zsh", "fish"] {
@@ -51,7 +51,7 @@ fn built_in_specs_are_printed() {
         assert!(spec.contains(&format!("name = \"{name}\"\n")) && all.contains(&spec), "{line}");
         assert_eq!(printed(["objects", "--list", name]).split_whitespace().next(), Some(name));
     }
-    // All of them together are a file of specs.
+    // All of them together form a valid file of specs.
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("all.toml");
     std::fs::write(&file, all).expect("written");
@@ -75,14 +75,14 @@ fn the_demo_reports_the_sample_and_its_latency() {
     assert!(demo.contains("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER"), "{demo}");
 }
 
-/// What a newcomer sees first has both kinds of annotation in it, without any option.
+/// The demo, a newcomer's first view, has both kinds of annotation in it without any option.
 #[test]
 fn the_demo_shows_an_annotated_record_at_once() {
     let demo = printed(["demo", "--sample"]);
     assert!(demo.contains("qpair(ptr=0x") && demo.contains("nqn.2016-06.io.spdk:cnode"), "{demo}");
 }
 
-/// The commands that the demo shows print what it shows.
+/// The commands that the demo shows print the output that it shows.
 #[test]
 fn the_demos_files_can_be_tried() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -95,7 +95,7 @@ fn the_demos_files_can_be_tried() {
     }
 }
 
-/// The bundled files are what the generator makes now.
+/// The bundled files match the generator's present output.
 #[test]
 fn the_sample_is_the_generated_one() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -126,7 +126,7 @@ fn every_command_helps_with_examples() {
     assert!(text.contains("Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted"), "{text}");
 }
 
-/// `-h` is a screen of its own: a line for each option, of which the text may be cut.
+/// `-h` is a screen of its own: one line per option, with text that may be cut.
 #[test]
 fn short_help_has_a_line_for_each_option() {
     for command in COMMANDS.iter().chain(&["run", "kernel-delay", "scripts"]) {
@@ -136,7 +136,7 @@ fn short_help_has_a_line_for_each_option() {
             text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 80),
             "{command}:\n{text}"
         );
-        // The options that begin a line, `-i, --input <FILE>`, but help itself; each once.
+        // The options that begin a line, such as `-i, --input <FILE>`, without `--help`; each once.
         let option = |line: &str| {
             let mut words = line.split_whitespace();
             let name = words.next().and_then(|first| if first.ends_with(',') { words.next() } else { Some(first) });
@@ -153,25 +153,25 @@ fn short_help_has_a_line_for_each_option() {
     }
 }
 
-/// Prose goes on to the terminal's end, but at most to column 100; examples are never broken.
+/// Prose extends to the terminal's width, but at most to column 100; examples are never broken.
 #[test]
 fn help_is_wrapped_once() {
     for (columns, widest) in [("60", 60), ("80", 80), ("200", 100)] {
         let done = dptrace().args(["kernel-delay", "--help"]).env("COLUMNS", columns).assert().success();
         let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
         let (prose, examples) = text.split_once("Examples:").expect("examples");
-        // Usage is typed as it stands.
+        // Usage lines keep their form.
         let is_usage = |line: &str| line.contains("dptrace kernel-delay ");
         assert!(prose.lines().all(|line| line.len() <= widest || is_usage(line)), "{text}");
         assert!(examples.lines().all(|line| line.is_empty() || line.starts_with("  dptrace ")), "{text}");
-        // A word alone on a line behind a full one would be the trace of lines that were broken twice.
+        // A single word on a line after a full one would show that lines were broken twice.
         let budget = prose.split("\n\n").find(|part| part.starts_with("Each thread's time budget")).expect("prose");
         let full = budget.lines().rev().skip(1).all(|line| line.len() + 20 > widest);
         assert!(full, "{budget}");
     }
 }
 
-/// All help of all commands, hidden ones included, has lines that a terminal of 80 columns need not break.
+/// All help of all commands, hidden ones included, fits a terminal of 80 columns.
 #[test]
 fn all_help_fits_80_columns() {
     let overview = printed(["-h"]);
@@ -261,7 +261,7 @@ fn lists_are_json_for_programs() {
     assert_eq!(trace(&["--json", "--format", "csv"]).status.code(), Some(2));
 }
 
-/// `-o` is the same on every command that prints.
+/// `-o` works alike on every command that prints.
 #[test]
 fn what_is_printed_goes_to_a_file() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -287,7 +287,7 @@ fn what_is_printed_goes_to_a_file() {
         let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
         assert!(messages.contains("creating /no/such/directory/o: No such file or directory"), "{args:?}: {messages}");
     }
-    // Its status is what is missing here.
+    // Its status depends on this machine.
     dptrace().args(["doctor", "-o"]).arg(&file).assert().stdout("");
     assert!(std::fs::read_to_string(&file).expect("written").contains("dptrace"));
 }
@@ -316,11 +316,11 @@ fn an_input_is_not_written_over() {
         assert!(messages.contains(&format!(" is {what}\n")) || is_elsewhere, "{args:?}: {messages}");
         assert_eq!(output.status.code(), Some(if is_elsewhere { 3 } else { 2 }), "{args:?}: {messages}");
     }
-    // A list of nothing leaves the file of an earlier run alone.
+    // An empty list leaves the file of an earlier run alone.
     dptrace().args(["list", env!("CARGO_BIN_EXE_dptrace"), "no_such_probe", "-o", &kept]).assert().code(1);
     let read = |path: &String| std::fs::read_to_string(path).expect("it is there");
     assert_eq!((read(&specs), read(&script), read(&kept)), (spec, "begin { exit() }".into(), "kept".into()));
-    // A script can be formatted in its place.
+    // A script can be formatted in place.
     dptrace().args(["run", "--fmt", &script, "-o", &script]).assert().success();
     assert_eq!(read(&script), printed(["run", "--fmt", &script]));
 }

@@ -1,4 +1,4 @@
-//! Names of connections that were found alive: for which records of a trace they hold.
+//! Names of connections found in memory: the records of a trace to which they apply.
 
 use crate::common::dptrace;
 use serde_json::Value;
@@ -12,8 +12,8 @@ const COMPLETED: u16 = 257;
 /// Address of the connection.
 const QPAIR: u64 = 0xc0;
 
-/// Builds a trace of two lcores, of which one's ring has been overwritten, with a request at each of these times. `changes` are records of a
-/// connection's beginning or end.
+/// Builds a trace of two lcores, one of whose rings has been overwritten, with a request at each of
+/// these times. `changes` are records of a connection's start or end.
 fn trace(requests: &[u64], changes: &[(u16, u64)]) -> TraceBuilder {
     let mut t = TraceBuilder::new(Era::E).tsc_rate(1_000_000).slots(64).owner_count(300);
     t.object_type(0x80, b'r');
@@ -38,8 +38,8 @@ fn trace(requests: &[u64], changes: &[(u16, u64)]) -> TraceBuilder {
     t
 }
 
-/// Returns the names of the connection in the summary of this trace, each with the number of its requests, and the messages. The
-/// recording found it at 5000.
+/// Returns the names of the connection in the summary of this trace, each with the number of its
+/// requests, and the messages. The recording found the connection at 5000.
 fn rows(trace: &[u8]) -> (Vec<(String, u64)>, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let (path, recording) = (dir.path().join("t.trace"), dir.path().join("found"));
@@ -61,7 +61,8 @@ fn rows(trace: &[u8]) -> (Vec<(String, u64)>, String) {
 
 const NAMED: &str = "0xc0 thread:3 qid:5 nqn.a:b nqn.c:d";
 
-/// A ring goes back to before the other lcore's, which was overwritten, and the trace goes on behind the reading.
+/// One ring goes back to before the start of the other, overwritten one, and the trace continues
+/// after the memory was read.
 #[test]
 fn a_connection_found_alive_is_one_row() {
     let (found, messages) = rows(&trace(&[1_000, 4_000, 6_000], &[]).build());
@@ -77,7 +78,7 @@ fn what_had_its_address_before_is_another_one_without_a_name() {
     assert_eq!(found, [("0xc0 #2".to_owned(), 1), (NAMED.to_owned(), 2)]);
 }
 
-/// Nothing shows whether the address was another one's before, which a note says.
+/// No record shows whether the address belonged to another connection before; a note states that.
 #[test]
 fn a_trace_without_beginnings_has_the_name_for_all_of_it() {
     let mut bytes = trace(&[1_000, 4_000, 6_000], &[]).build();

@@ -1,4 +1,4 @@
-//! A recording that lies beside a trace: it is found by its name, and used if it belongs to the trace.
+//! A recording in the folder of a trace is found by its name, and used if it belongs to the trace.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use crate::common::small::Small;
 use objects::{Frame, Header};
 use spdk_trace::Ticks;
 
-/// Part of the name of the connection that the recording names.
+/// Part of the connection's name in the recording.
 const NAMED: &str = "hostnqn=nqn.2014-08.com.example:rack=7,slot=2";
 
-/// A folder with the small trace under this name.
+/// Folder with the small trace under this name.
 struct Folder {
     small: Small,
     trace: PathBuf,
@@ -25,7 +25,7 @@ impl Folder {
         Self { small, trace: named }
     }
 
-    /// Puts a recording of that process and of these times beside it.
+    /// Puts a recording of that process and of these times beside the trace.
     fn with(self, name: &str, pid: u32, (since, until): (u64, u64)) -> Self {
         let begin = Frame::Begin(Header { pid, since: Ticks(since), watched: Some(Ticks(since)) }).line();
         let end = Frame::End { at: Ticks(until), lost: 0 }.line();
@@ -37,7 +37,7 @@ impl Folder {
         self
     }
 
-    /// Returns what the command prints of the trace, and its messages.
+    /// Returns the output of a command on the trace, and its messages.
     fn listed(&self, command: &str, more: &[&str]) -> (String, String) {
         let done = dptrace().arg(command).arg(&self.trace).args(more).assert().success();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -45,7 +45,7 @@ impl Folder {
     }
 }
 
-/// The times of the trace's records, about.
+/// Approximate times of the first and the last record of the trace.
 const TRACE: (u64, u64) = (1_000_000, 1_013_000);
 
 #[test]
@@ -94,11 +94,11 @@ fn what_does_not_belong_to_the_trace_is_not_used() {
         assert!(!listing.contains(NAMED), "{why}: {listing}");
         assert!(messages.contains(&format!("lies beside the trace and is not used: {why}")), "{why}: {messages}");
     }
-    // As bpftrace writes them: whose they are is not known.
+    // As bpftrace writes them: their process is unknown.
     let folder = Folder::new("x.trace").with_text("x.recording", &crate::common::small::recording());
     let (listing, messages) = folder.listed("trace", &[]);
     assert!(!listing.contains(NAMED) && messages.is_empty(), "{listing}{messages}");
-    // Its first line is a recording's, and it is no text.
+    // The first line is that of a recording, and the rest is binary.
     let begin = Frame::Begin(Header { pid: 1, since: Ticks(TRACE.0), watched: None }).line();
     let folder = Folder::new("x.trace").with_text("x.recording", &format!("{begin}\n\0\u{1b}[31m: tsc=0x1\n"));
     let (listing, messages) = folder.listed("trace", &[]);

@@ -1,5 +1,5 @@
-//! `dptrace pmd` on a real Open vSwitch with DPDK, of Debian's packages, whose PMD thread forwards packets that DPDK's null device
-//! makes without end. It needs neither huge pages nor devices.
+//! `dptrace pmd` on a real Open vSwitch with DPDK, from Debian's packages. Its PMD thread forwards
+//! packets that DPDK's null device makes without end, which takes neither huge pages nor devices.
 
 use std::fs;
 use std::path::Path;
@@ -13,12 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const DAEMON: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
-/// Long enough for anything that comes at all, on a machine with much to do.
+/// Timeout for anything that is sure to come, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The CPU of the PMD thread: not the first one, which has the daemon's other threads.
+/// CPU of the PMD thread: not the first, on which the daemon's other threads run.
 const CPU: usize = 1;
 
-/// An Open vSwitch of its own: its files in a folder of its own, its bridge in a network namespace of its own.
+/// Open vSwitch instance with its files in a folder and its bridge in a network namespace of its
+/// own.
 struct OpenVSwitch {
     folder: TempDir,
     database: Child,
@@ -35,7 +36,7 @@ impl Drop for OpenVSwitch {
 }
 
 impl OpenVSwitch {
-    /// Starts it, and waits until packets flow; nothing if it can't be tested here.
+    /// Starts it, and waits until packets flow. `None` if it can't be tested here.
     fn start(metrics: bool) -> Option<Self> {
         if !Path::new(DAEMON).exists() {
             skip("kernel", "no openvswitch-switch-dpdk here");
@@ -79,7 +80,7 @@ impl OpenVSwitch {
         let file = |name: &str| self.folder.path().join(name).display().to_string();
         let mut daemon = testkit::command("unshare");
         daemon.args(["--net", DAEMON, &format!("unix:{}", file("db.sock")), &format!("--unixctl={}", file("v.ctl"))]);
-        // Sockets of bridges and of DPDK go to the folder, too.
+        // Sockets of bridges and of DPDK go to the folder too.
         daemon.env("OVS_RUNDIR", self.folder.path()).env("RUNTIME_DIRECTORY", self.folder.path());
         daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.daemon = Some(daemon.spawn().expect("it starts"));
@@ -107,7 +108,7 @@ impl OpenVSwitch {
         kill_process(pid, signal).expect("it is ours");
     }
 
-    /// The number of the PMD thread.
+    /// Returns the thread id of the PMD thread.
     fn pmd(&self) -> Option<u32> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).ok()?.flatten();
         let name = |path: &Path| fs::read_to_string(path.join("comm")).unwrap_or_default();
@@ -131,7 +132,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Starts `dptrace pmd` for so long that it does not end by itself, and waits until it looks.
+/// Starts `dptrace pmd` for longer than the test takes, and waits until it measures.
 fn looking(pid: u32) -> Child {
     let pid = pid.to_string();
     let mut command = testkit::command(PROGRAM);
@@ -146,7 +147,7 @@ fn looking(pid: u32) -> Child {
     child
 }
 
-/// Ends it as a user does, with its report.
+/// Ends it as a user does; returns its report.
 fn end(child: Child) -> Value {
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("a number");
     kill_process(pid, Signal::INT).expect("it is ours");
@@ -164,13 +165,13 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).expect("a time") * 1_000_000_000 + u64::try_from(now.tv_nsec).expect("a time")
 }
 
-/// The nanoseconds of a reason among a stretch's shares.
+/// Returns the nanoseconds of a reason among a stretch's shares.
 fn share(stretch: &Value, reason: &str) -> u64 {
     let shares = stretch["shares"].as_array().expect("a list");
     shares.iter().filter(|share| share["reason"] == reason).map(|share| number(&share["ns"])).sum()
@@ -200,13 +201,14 @@ fn a_stop_is_one_slow_stretch() {
     let [one] = found.as_slice() else { panic!("{found:#?}\n{report:#}") };
     let nanos = share(one, "stopped");
     let (least, most) = (still - stopped, after - before);
-    // On a busy machine the thread may have waited for its CPU when the signal came: it was stopped only once it had it.
+    // On a busy machine the thread may have waited for its CPU when the signal came: it stopped
+    // only once it ran.
     let waited = share(one, "waited");
     assert!(
         (least.saturating_sub(2_000_000 + waited)..=most + 2_000_000).contains(&nanos),
         "{least} to {most}: {one:#}"
     );
-    // The history has the stop, and what the thread waited for afterwards.
+    // The history has the stop, and the thread's waits after it.
     let length = number(&one["length_ms"]) * 1_000_000;
     let all: u64 = one["shares"].as_array().expect("a list").iter().map(|share| number(&share["ns"])).sum();
     assert!((nanos.saturating_sub(2_000_000)..=all + 3_000_000).contains(&length), "{one:#}");
@@ -230,7 +232,7 @@ fn without_metrics_it_says_what_to_switch_on() {
     let advice = report["advice"].to_string();
     assert!(advice.contains("other_config:pmd-perf-metrics=true"), "{advice}");
     assert_eq!(report["settings"]["pmd-cpu-mask"], format!("{:#x}", 1 << CPU));
-    // As text, and found by the name that users know.
+    // As text, and with the process found by the name that users know.
     let output = testkit::command(PROGRAM)
         .args(["pmd", "--for", "200ms", "--name", "ovs-vswitchd"])
         .output()

@@ -1,4 +1,4 @@
-//! How far long work is: on a terminal only, and gone when something else is printed there.
+//! Progress of long work: shown only on a terminal, and erased before other output there.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What erases a line.
+/// Characters that erase a line.
 const ERASE: &str = "\r\u{1b}[K";
 
-/// A trace as JSON: two tracepoints, of which no record creates an object.
+/// Start of a trace as JSON, with two tracepoints, the first of which creates an object.
 const HEAD: &str = r#"{"tsc_rate":1000000000,"tpoints":[
     {"name":"REQ_NEW","id":1,"new_object":true,"args":[]},
     {"name":"REQ_DONE","id":2,"new_object":false,"args":[]}],"entries":[
     {"lcore":0,"tpoint":1,"tsc":1000,"object":{"id":"r0","time":0,"value":16}}"#;
 
-/// The program with a trace on its standard input that grows, and a terminal as its standard error.
+/// The program with a growing trace on its standard input, and a terminal as its standard error.
 struct Fed {
     child: Child,
     input: Option<ChildStdin>,
@@ -35,7 +35,7 @@ impl Fed {
         connect(&mut command, &other_end);
         command.stdin(Stdio::piped()).stderr(other_end);
         let mut child = command.spawn().expect("started");
-        // It holds the terminal's other end, and reading would never end.
+        // The command holds the terminal's other end: reading would never end.
         drop(command);
         let (shown, reader) = watch(terminal);
         let mut input = child.stdin.take().expect("a pipe");
@@ -47,7 +47,7 @@ impl Fed {
         self.terminal.lock().expect("nobody panicked").clone()
     }
 
-    /// Feeds it until that is so.
+    /// Feeds it until the terminal's text satisfies the predicate.
     #[track_caller]
     fn feed_until(&mut self, is_so: impl Fn(&str) -> bool) {
         let begun = Instant::now();
@@ -70,7 +70,7 @@ impl Fed {
         self.input.as_mut().expect("still open").write_all(text.as_bytes()).expect("it reads");
     }
 
-    /// What is on the terminal when it has ended, after the document's end.
+    /// Ends the document, waits for its end, and returns the terminal's text and its status.
     fn end(mut self) -> (String, ExitStatus) {
         if let Some(mut input) = self.input.take() {
             let _ = input.write_all(b"]}");
@@ -81,7 +81,7 @@ impl Fed {
     }
 }
 
-/// What comes to our end of a terminal, as it comes.
+/// Collects the text that arrives at our end of a terminal.
 fn watch(mut terminal: File) -> (Arc<Mutex<String>>, JoinHandle<()>) {
     let shown = Arc::new(Mutex::new(String::new()));
     let seen = Arc::clone(&shown);
@@ -119,7 +119,7 @@ fn a_signal_ends_it_and_leaves_nothing() {
     let mut fed = Fed::start(&[], &["latency", "-i", "-"], piped);
     fed.feed_until(|terminal| terminal.contains(" records"));
     interrupt(&fed.child);
-    // It does not wait for the input, which stays open until it has ended.
+    // It does not wait for its input, which stays open until it has ended.
     let status = fed.child.wait().expect("waited for");
     let (terminal, _) = fed.end();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2), "{terminal:?}");
@@ -136,7 +136,8 @@ fn a_listing_to_a_file_has_one_too() {
     assert!(status.success() && terminal.ends_with(ERASE), "{terminal:?}");
 }
 
-/// Nothing is shown where it would be in the way: what is not there can only be looked for over some time.
+/// No progress is shown where it would be in the way. Its absence can only be checked over some
+/// time.
 #[test]
 fn there_is_none_where_nobody_wants_it() {
     let same = |command: &mut Command, terminal: &File| {
@@ -145,7 +146,7 @@ fn there_is_none_where_nobody_wants_it() {
     let mut all = [
         Fed::start(&[("CI", "true")], &["latency", "-i", "-"], piped),
         Fed::start(&[("TERM", "dumb")], &["latency", "-i", "-"], piped),
-        // Its output is on the same terminal, meanwhile.
+        // Its output is on the same terminal.
         Fed::start(&[], &["trace", "-i", "-", "--tpoint", "REQ_NEW"], same),
     ];
     let begun = Instant::now();

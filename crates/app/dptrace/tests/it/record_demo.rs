@@ -1,14 +1,14 @@
-//! `dptrace record` of the demo target, held against the target's own truth.
+//! `dptrace record` of the demo target, compared with the target's own truth.
 
 use std::io::{BufRead as _, BufReader};
 use std::time::Duration;
 
 use crate::common::kernel::{Demo, Process, Recorded, attached, kernel, needs, probe_lines, record, recorded};
 
-/// Time that a slow reader takes for a line; the target has hits in less.
+/// Time that a slow reader takes for a line; the target hits probes faster.
 const READ_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The lines that the truth's connections must have left, without their order.
+/// Returns the lines that the truth's connections must have left, in no particular order.
 fn expected(truth: &demo_target::Truth) -> Vec<String> {
     let mut lines = Vec::new();
     for qpair in &truth.qpairs {
@@ -40,7 +40,7 @@ fn assert_in_order(recorded: &Recorded) {
     assert!(!recorded.last.contains("not in their place"), "{}", recorded.last);
 }
 
-/// Checks that each connection of the target has its lines; `look` is shown each recording.
+/// Checks that each connection of the target has its lines; `look` is called with each recording.
 #[track_caller]
 fn every_qpair(look: impl Fn(&Recorded)) {
     let mut longest = 0;
@@ -77,13 +77,13 @@ fn every_qpair_is_recorded_in_order() {
     every_qpair(assert_in_order);
 }
 
-/// Number of events that found no room or that the kernel skipped.
+/// Returns the number of events that found no room or that the kernel skipped.
 fn lost(recorded: &Recorded) -> u64 {
     recorded.total(" lost because") + recorded.total(" skipped")
 }
 
-/// Checks every spec by itself, and all of them together: each probe has as many lines as hits, but for those that are reported to be
-/// lost. `look` is shown each recording.
+/// Checks every spec by itself, and all of them together: each probe has a line for each hit,
+/// except those reported as lost. `look` is called with each recording.
 #[track_caller]
 fn every_spec(look: impl Fn(&Recorded)) {
     let has_probes =
@@ -131,7 +131,7 @@ fn every_spec_is_recorded_in_order() {
     });
 }
 
-/// A command is attached to before its first instruction, so that nothing of it is missed.
+/// A command is attached to before its first instruction, so that no hit is missed.
 #[test]
 fn a_command_is_recorded_from_its_start() {
     let Some(_guard) = kernel() else { return };
@@ -150,7 +150,7 @@ fn a_command_is_recorded_from_its_start() {
     }
 }
 
-/// A reader that does not read makes the ring run over. What could not be taken is counted, exactly.
+/// A reader that does not read makes the ring overflow. The lost events are counted exactly.
 #[test]
 fn nothing_is_lost_in_silence() {
     let Some(_guard) = kernel() else { return };
@@ -158,7 +158,7 @@ fn nothing_is_lost_in_silence() {
     let mut demo = Demo::start(&["--hits", &wanted.to_string(), "--for", "5m"]);
     let tracer = attached(demo.process.pid(), ["--buffer", "1"]);
     demo.go();
-    // Its output is a pipe, which nobody reads until the target has ended.
+    // Its output is a pipe that nobody reads until the target has ended.
     let truth = demo.truth();
     let recorded = recorded(tracer);
     let hits = truth.hits["spdk:nvmf_ctrlr_add_qpair"];
@@ -170,7 +170,7 @@ fn nothing_is_lost_in_silence() {
     assert_in_order(&recorded);
 }
 
-/// A recording that is killed has no end, but says by then that it is not whole.
+/// A killed recording has no end, but it has recorded by then that it is incomplete.
 #[test]
 fn a_loss_is_recorded_when_it_happens() {
     let Some(_guard) = kernel() else { return };
@@ -178,13 +178,14 @@ fn a_loss_is_recorded_when_it_happens() {
     let mut tracer = attached(demo.process.pid(), ["--buffer", "1", "--objects", "all"]);
     let output = BufReader::new(tracer.child.stdout.take().expect("it is piped"));
     demo.go();
-    // Who reads slowly lets the ring run over.
+    // A slow reader makes the ring overflow.
     let mut lines = output.lines().map(|line| line.expect("UTF-8")).inspect(|_| std::thread::sleep(READ_INTERVAL));
     let lost = lines.find(|line| line.starts_with("recording_end: ")).expect("losses are recorded");
     assert!(!lost.ends_with("lost=0x0") && demo.process.child.try_wait().expect("its state").is_none(), "{lost}");
 }
 
-/// Records two threads that hit probes as fast as they can, with a reader that reads, and checks that each hit is a line or lost.
+/// Records two threads that hit probes as fast as they can, with a reader that reads, and checks
+/// that each hit is a line or lost.
 fn two_threads_flat_out() -> Recorded {
     let mut demo =
         Demo::start(&["--flat-out", "--requests", "20000", "--life", "2", "--connections", "64", "--for", "5m"]);
@@ -217,7 +218,7 @@ fn two_threads_flat_out_are_in_order() {
     assert_in_order(&two_threads_flat_out());
 }
 
-/// A reader that goes away ends the recording in peace, and the target does not notice.
+/// A reader that goes away ends the recording without an error, and the target does not notice.
 #[test]
 fn a_broken_pipe_ends_it_quietly() {
     let Some(_guard) = kernel() else { return };
@@ -258,7 +259,7 @@ fn the_object_file_is_taken_by_bpftool_and_llvm() {
     let path = file.to_str().expect("UTF-8");
     let done = record(["-p", &pid, "--objects", "all", "--emit-object", path]).output().expect("it runs");
     assert!(done.status.success() && done.stdout.is_empty(), "{done:?}");
-    // In a mount namespace of its own, where a BPF file system is mounted that goes away with it.
+    // In a mount namespace of its own, with a BPF file system that disappears with it.
     let script = "mount -t bpf bpf \"$1\" && bpftool prog loadall \"$2\" \"$1/progs\" && ls \"$1/progs\"";
     let mount = dir.path().join("bpf");
     std::fs::create_dir(&mount).expect("a directory");
@@ -280,7 +281,7 @@ fn the_object_file_is_taken_by_bpftool_and_llvm() {
     assert!(text.contains("call 114") || text.contains("call 0x72"), "{text}");
 }
 
-/// What tells of nothing for a while is looked at again: no line waits for the next one.
+/// A probe that is silent for a while is still polled: no line waits for the next one.
 #[test]
 fn lines_are_written_at_once() {
     let Some(_guard) = kernel() else { return };

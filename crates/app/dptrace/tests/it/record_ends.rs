@@ -1,4 +1,5 @@
-//! `dptrace record` when the process that it records goes away or becomes another, and when dptrace itself is killed.
+//! `dptrace record` when the recorded process ends or execs another program, and when dptrace
+//! itself is killed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ role = "seen"
 args = ["tsc", "n"]
 "#;
 
-/// A C program that does as it is messages, with a library that has a probe.
+/// C program that takes commands, with a library that has a probe.
 struct Victim {
     dir: TempDir,
 }
@@ -48,7 +49,7 @@ impl Victim {
     }
 }
 
-/// Has the victim do something.
+/// Makes the victim carry out a command.
 #[track_caller]
 fn tell(process: &mut Process, command: &str) {
     process.say(&format!("{command}\n"));
@@ -78,7 +79,7 @@ fn the_process_ends() {
     }
 }
 
-/// A time that is longer than the clock goes is no end.
+/// A time limit beyond the clock's range means no limit.
 #[test]
 fn a_time_beyond_all_clocks() {
     let Some(_guard) = kernel() else { return };
@@ -114,7 +115,7 @@ fn the_process_runs_another_program() {
     assert!(process.end().0.success(), "cat is well");
 }
 
-/// The child has the same code, and the probes stand in it; but it is another process.
+/// The child has the same code with the same breakpoints, but it is another process.
 #[test]
 fn hits_of_a_forked_child_are_not_the_process_s() {
     let Some(_guard) = kernel() else { return };
@@ -153,7 +154,7 @@ fn the_library_is_unmapped() {
     assert!(process.end().0.success());
 }
 
-/// The kernel's numbers of a process's programs and links.
+/// Returns the kernel's ids of a process's programs or links.
 fn ids(pid: u32, what: &str) -> BTreeSet<u64> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it lives");
     let texts = folder.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
@@ -161,7 +162,7 @@ fn ids(pid: u32, what: &str) -> BTreeSet<u64> {
     texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix(&prefix)?.trim().parse().ok())).collect()
 }
 
-/// Those of them that are still there, as bpftool sees it.
+/// Returns those of the ids that still exist, as bpftool lists them.
 fn alive(kind: &str, ids: &BTreeSet<u64>) -> Vec<u64> {
     let done = testkit::command("/usr/sbin/bpftool").args([kind, "show", "-j"]).output().expect("bpftool runs");
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
@@ -169,7 +170,7 @@ fn alive(kind: &str, ids: &BTreeSet<u64>) -> Vec<u64> {
     list.iter().filter_map(|entry| entry["id"].as_u64()).filter(|id| ids.contains(id)).collect()
 }
 
-/// The kernel frees programs a moment after their last user.
+/// Waits until none of the ids exists: the kernel frees programs a moment after their last user.
 #[track_caller]
 fn assert_gone(kind: &str, ids: &BTreeSet<u64>) {
     let start = Instant::now();
@@ -183,7 +184,7 @@ fn assert_gone(kind: &str, ids: &BTreeSet<u64>) {
     }
 }
 
-/// What is written of uprobes in tracefs, which is mounted for a moment where nobody else sees it.
+/// Returns the uprobes in tracefs, which is mounted for a moment in a namespace of its own.
 fn uprobe_events() -> String {
     let script = "mount -t tracefs none /mnt && cat /mnt/uprobe_events";
     let done = testkit::command("unshare").args(["--mount", "sh", "-c", script]).output().expect("unshare runs");

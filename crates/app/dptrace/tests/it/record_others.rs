@@ -1,7 +1,8 @@
-//! `dptrace record` of programs that others wrote: probes with semaphores (PostgreSQL) and of a shared library (libstdc++).
+//! `dptrace record` of other people's programs: probes with semaphores (PostgreSQL) and of a shared
+//! library (libstdc++).
 //!
-//! Every probe of a spec begins with `tsc`. These have none: what they begin with is taken for none, and the time is messages
-//! by the kernel's clock.
+//! Every probe of a spec begins with `tsc`. These probes have none: their first argument is not
+//! taken for it, and the time comes from the kernel's clock.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -65,13 +66,13 @@ int main()
 }
 "#;
 
-/// A cluster of PostgreSQL's that nobody else sees, and that is gone afterwards.
+/// Private PostgreSQL cluster that is removed afterwards.
 struct Cluster {
     server: Process,
     dir: TempDir,
 }
 
-/// A program of PostgreSQL's, run by its user.
+/// Returns the command for a program of PostgreSQL, run as its user.
 fn postgres(program: &str) -> Command {
     let mut command = testkit::command("setpriv");
     command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
@@ -95,14 +96,14 @@ impl Cluster {
         Self { server, dir }
     }
 
-    /// A connection: what is written to it is run, what it answers are lines.
+    /// Opens a connection: it runs the statements written to it, and prints the results as lines.
     fn connect(&self) -> Process {
         let mut psql = postgres("psql");
         psql.args(["-X", "-q", "-A", "-t", "-d", "postgres", "-h"]).arg(self.dir.path()).stdout(Stdio::null());
         Process::start(&mut psql)
     }
 
-    /// Runs a statement, which tells on standard error that it is done.
+    /// Runs a statement, which prints `done` on standard error when it has ended.
     fn run(connection: &mut Process, statement: &str, done: &str) -> String {
         connection.say(&format!("{statement};\n\\warn {done}\n"));
         connection.wait_for(done)
@@ -111,7 +112,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The server ends its own processes when it is asked to; a second signal would leave them.
+        // On this signal the server ends its own processes; a second signal would leave them
+        // behind.
         self.server.signal("QUIT");
         let _ = self.server.child.wait();
     }
@@ -141,13 +143,13 @@ fn queries_of_postgresql_are_counted() {
         let counts = came.counts();
         assert_eq!((counts["query__start"], counts["query__done"]), (100, 100), "{}", came.last);
         assert!(came.last.contains("stopped: 200 events"), "{}", came.last);
-        // Nobody listens, and nothing of it is there later.
+        // Nobody listens, and no event of it appears later.
         Cluster::run(&mut connection, "select 'unheard'", &format!("unheard {round}"));
     }
     assert!(connection.end().0.success());
 }
 
-/// The program, which throws as often as it is messages.
+/// Builds the program, which throws as many exceptions as each line of its input says.
 fn throwing() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("throwing.cc"), THROWING).expect("it is ours");
@@ -174,7 +176,7 @@ fn exceptions_are_counted_in_a_shared_library() {
     assert!(messages.contains("libstdc++.so.6"), "{messages}");
     process.say("500\n");
     process.wait_for("caught 510");
-    // It ends while dptrace may still be telling what it is attached to.
+    // It ends while dptrace may still be printing its attached probes.
     process.end();
     let came = recorded(tracer);
     assert!(came.last.contains("has ended: 1000 events"), "{}", came.last);

@@ -1,4 +1,4 @@
-//! What `dptrace record` says of processes and files that it can't record, and what it needs to be allowed.
+//! Messages of `dptrace record` on processes and files that it can't record, and on missing rights.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
-/// The one line that it says, with this exit status.
+/// Returns its one line of messages; asserts this exit status.
 #[track_caller]
 fn refusal(command: &mut Command, status: i32) -> String {
     let messages = messages(command, status);
@@ -19,7 +19,7 @@ fn refusal(command: &mut Command, status: i32) -> String {
     messages
 }
 
-/// Its lines where rights are missing: the advice is on lines of its own.
+/// Returns its messages if rights are missing: the advice is on lines of its own.
 #[track_caller]
 fn refused_rights(command: &mut Command) -> String {
     let messages = messages(command, 3);
@@ -41,7 +41,7 @@ fn refused(args: &[&str], status: i32) -> String {
     refusal(&mut record(args), status)
 }
 
-/// A directory that everybody may look into, with a copy of the program in it.
+/// Makes a directory that everybody may read, with a copy of the program in it.
 fn copy_for_all(name: &str) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
@@ -50,7 +50,7 @@ fn copy_for_all(name: &str) -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-/// A demo target of this program file, run by way of another program.
+/// Starts a demo target of this program file, run through another program.
 fn demo_of(by: &[&str], program: &Path) -> Process {
     let mut words = by.iter().map(std::ffi::OsStr::new).chain([program.as_os_str()]);
     let mut command = testkit::command(words.next().expect("at least one"));
@@ -115,7 +115,7 @@ fn files_that_are_no_programs_of_this_machine() {
     assert!(bare.contains("has no USDT probes") && bare.contains("--with-usdt"), "{bare}");
 }
 
-/// A 32-bit program that does nothing for ever: a header, a program header, and a jump to itself.
+/// Returns a 32-bit program that loops for ever: a header, a program header, and a jump to itself.
 fn narrow_program() -> Vec<u8> {
     const BASE: u32 = 0x0804_8000;
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
@@ -144,7 +144,7 @@ fn a_32_bit_process() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("narrow");
     testkit::write_program(&path, &narrow_program());
-    // Some kernels run no 32-bit programs; the file alone is looked at above.
+    // Some kernels run no 32-bit programs; the file alone is checked above.
     let Ok(child) = testkit::command(&path).spawn() else {
         return testkit::kernel::skip_if_permitted("32-bit programs", "no 32-bit programs here");
     };
@@ -167,7 +167,7 @@ fn a_stripped_program_has_its_probes() {
     recorded_until_hit(attached(demo.pid(), ["--for", "5m"]));
 }
 
-/// The process has another number for itself, and a file that only it can see.
+/// The process has another number in its namespace, and a file that only it can see.
 #[test]
 fn a_process_of_other_namespaces() {
     let Some(_guard) = kernel() else { return };
@@ -199,7 +199,7 @@ fn from_within_a_pid_namespace() {
     assert!(!came.lines.is_empty() && came.last.contains("has ended"), "{}", came.last);
 }
 
-/// A command of nobody's, with these options of setpriv(1).
+/// Returns a command of user nobody, with these options of setpriv(1).
 fn as_nobody(options: &[&str], program: &Path, pid: u32) -> Command {
     let mut command = testkit::command("setpriv");
     command.args(NOBODY).args(options).arg(program).args(["record", "-p", &pid.to_string(), "--for", "5m"]);

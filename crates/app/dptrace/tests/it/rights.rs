@@ -1,5 +1,5 @@
-//! A copy of the program with capabilities (setcap(8)), run by user nobody: it sees the processes of others, and reads no
-//! file that nobody could not read.
+//! A copy of the program with capabilities (setcap(8)), run by user nobody: it sees other users'
+//! processes, but reads no file that nobody could not read.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,17 +10,17 @@ use crate::common::kernel::{PROGRAM, Process, kernel, needs, skip};
 use crate::common::small::Small;
 use tempfile::TempDir;
 
-/// What is in the files that nobody may not read.
+/// Contents of files that nobody may not read.
 const SECRET: &str = "hunter2";
 const NOBODY: u32 = 65534;
-/// The recipe of docs/security.md, and what would be worse if it were used.
+/// The recipe of docs/security.md, and a capability that would be worse if it were used.
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_dac_override+ep";
-/// No right at all.
+/// No capability.
 const NOTHING: &str = "=";
 /// The recipe without rights to files.
 const NO_FILES: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace+ep";
 
-/// The copy.
+/// Copy of the program with capabilities.
 struct Granted {
     dir: TempDir,
 }
@@ -52,7 +52,7 @@ impl Granted {
         self.dir.path().join(name)
     }
 
-    /// A file that is for root only.
+    /// Creates a file that only root may read.
     fn secret(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("written");
@@ -60,7 +60,7 @@ impl Granted {
         path
     }
 
-    /// What the copy says to nobody: its exit status, and all that it writes.
+    /// Runs the copy as nobody; returns its exit status and all its output.
     fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (i32, String) {
         let mut command = testkit::command("setpriv");
         let nobody = NOBODY.to_string();
@@ -70,7 +70,7 @@ impl Granted {
         (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&all).into_owned())
     }
 
-    /// The same, which must work.
+    /// Runs it, asserts success, and returns all its output.
     #[track_caller]
     fn works<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
         let (status, all) = self.run(args);
@@ -83,7 +83,7 @@ fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// A process of root's, whose program nobody may not read.
+/// Process of root whose program nobody may not read.
 struct Other(Child);
 
 impl Other {
@@ -107,12 +107,12 @@ impl Drop for Other {
     }
 }
 
-/// A name in /dev/shm that is gone with this.
+/// Name in /dev/shm that is removed when this is dropped.
 struct Shared(PathBuf);
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // It may never have come to be.
+        // It may never have been created.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -150,7 +150,7 @@ fn files_that_the_user_names_are_opened_as_the_user_could() {
         vec![os("run"), os("-o"), path(&text), os("-e"), os("begin { exit() }")],
     ] {
         let (status, all) = granted.run(&args);
-        // What is included is only looked into for constants: it need not be there.
+        // An included file is read only for constants: it may be missing.
         assert!(status != 0 || args.contains(&os("--include")), "{args:?}: {all}");
         assert!(!all.contains(SECRET), "{args:?}: {all}");
     }
@@ -159,7 +159,7 @@ fn files_that_the_user_names_are_opened_as_the_user_could() {
     let (_, all) = granted.run(["run", "-e", &cat]);
     assert!(!all.contains(SECRET) && !all.contains("root:"), "{all}");
     assert_eq!(all.matches("Permission denied").count(), 2, "{all}");
-    // A link in a place where all may write leads nobody further than without.
+    // A symbolic link in a world-writable place gives nobody no more access.
     let (link, app) = shared("link");
     symlink(&json, &link.0).expect("a link");
     let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
@@ -223,7 +223,8 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
     }
 }
 
-/// Whoever has no rights, or some of them, gets advice on all at once; and it is no mistake in a script.
+/// A user without rights, or with some of them, gets advice on all at once; missing rights are not
+/// reported as a mistake in the script.
 #[test]
 fn what_is_not_permitted_comes_with_all_that_helps() {
     let Some(_guard) = kernel() else { return };
@@ -261,8 +262,8 @@ fn what_is_not_permitted_comes_with_all_that_helps() {
     }
 }
 
-/// Objects in the memory of another user's process need the right to trace processes, and no other: not even that to read its
-/// program, if its trace may be read.
+/// Objects in the memory of another user's process take the right to trace processes, and no other:
+/// if its trace may be read, not even the right to read its program.
 #[test]
 fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     let Some(_guard) = kernel() else { return };
@@ -284,7 +285,7 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
         let all = granted.works(args);
         assert!(all.contains(part), "{args:?}: {all}");
     }
-    // Its file is nobody's business. What the trace points to leads to the rest.
+    // Nobody may not read the program. The pointers in the trace lead to the rest.
     mode(&program, 0o700);
     let all = granted.works(["objects", "qpair", "-v", "-p", pid]);
     assert!(all.contains("16 qpairs") && all.contains("from the addresses that its trace has"), "{all}");
@@ -302,7 +303,8 @@ fn memory_of_others_is_read_with_the_right_to_trace_alone() {
     target.signal("TERM");
 }
 
-/// The program's rights are good for no file that the user names, so they are not what helps.
+/// The program's capabilities do not apply to files that the user names, so the advice does not
+/// mention them.
 #[test]
 fn a_file_of_others_in_a_script_is_no_mistake() {
     let Some(_guard) = kernel() else { return };

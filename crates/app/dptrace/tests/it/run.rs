@@ -13,14 +13,14 @@ fn dptrace(words: &[&str]) -> Command {
     command
 }
 
-/// What a command writes to standard output and standard error, and its exit status.
+/// Runs a command; returns its standard output, standard error and exit status.
 fn run(words: &[&str]) -> (String, String, i32) {
     let output = dptrace(words).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr), output.status.code().unwrap())
 }
 
-/// Whether scripts can be run here; says so where they can't.
+/// Returns whether scripts can run here; reports if not.
 fn may_trace() -> bool {
     let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty();
     if !may {
@@ -39,7 +39,7 @@ fn without_root_a_script_is_checked_and_formatted() {
     assert_eq!(run(&["run", "--check", "-e", "begin { @[comm] = count(); }"]).2, 0);
 }
 
-/// Without rights, a process, or whatever else the script needs.
+/// Help needs no rights, no process, and nothing else that the script needs.
 #[test]
 fn a_script_says_what_it_takes() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn all_mistakes_are_reported_each_with_what_may_be_meant() {
     assert!(err.contains("5 mistakes"), "{err}");
 }
 
-/// What a packaged program looks like: its functions have no names unless its debug information is installed too.
+/// A packaged program: its functions have no names unless its debug information is installed too.
 #[test]
 fn a_stripped_file_is_reported_where_a_function_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn a_stripped_file_is_reported_where_a_function_is_not_found() {
     }
 }
 
-/// Its own functions have no names in a stack, and the report says why.
+/// The program's own functions have no names in a stack, and the report states why.
 #[test]
 fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
     if !may_trace() {
@@ -209,7 +209,7 @@ fn arguments_that_a_bundled_script_does_not_take_are_reported() {
     assert!(err.contains("note: fsync-files.bt takes one argument; not used: 200"), "{err}");
 }
 
-/// A shell that runs this, with all that it starts, and the first line that it prints.
+/// A shell with all the processes that it starts, and the first line that it prints.
 struct Family(std::process::Child, String);
 
 impl Family {
@@ -240,7 +240,7 @@ fn children_that_are_left_out_are_reported() {
     if !may_trace() {
         return;
     }
-    // Both are there when it says so.
+    // Both are there once the line is printed.
     let parent = Family::start("sleep 1000 & sleep 1000 & echo $!; wait");
     let (pid, child) = (parent.0.id().to_string(), &parent.1);
     let said = |of: &str, options: &[&str]| run(&[&["run", "-e", "begin { exit() }", "-p", of], options].concat()).1;
@@ -272,7 +272,7 @@ fn processes_that_were_started_meanwhile_are_counted() {
     assert!(!children.contains("started since then"), "{children}");
 }
 
-/// What is missing is not the user's mistake, and what follows from it is of no interest.
+/// A missing function is not the user's mistake, and errors that follow from it are not printed.
 #[test]
 fn a_bundled_script_that_cannot_run_says_what_it_needs() {
     let (out, err, status) = run(&["run", "--check", "bridge_loop", "-c", "/bin/true"]);
@@ -285,7 +285,7 @@ fn a_bundled_script_that_cannot_run_says_what_it_needs() {
     assert!(err.contains("none of its probes is there") && err.contains("--with-usdt"), "{err}");
 }
 
-/// The kernel lowers the limit if samples take long; it is never above a million.
+/// The kernel lowers the limit if samples take long; it never exceeds a million.
 #[test]
 fn more_samples_than_the_kernel_takes_are_refused() {
     let (_, err, status) = run(&["run", "--check", "-e", "profile:hz:99999999 { @ = count(); }"]);

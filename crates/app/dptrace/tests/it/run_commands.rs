@@ -1,4 +1,5 @@
-//! A command that a script starts: it ends with it, all its files are looked through, its values are what C has them for.
+//! A command that a script starts: it ends with the script, all its files are searched, and its
+//! values are as in C.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,13 +13,13 @@ fn folder() -> Option<TempDir> {
     needs("cc").then(|| tempfile::tempdir().unwrap())
 }
 
-/// Whoever reads our output waits for the end of all who have it.
+/// A reader of our output waits until all processes that hold it have closed it.
 #[test]
 fn a_command_ends_with_its_script() {
     let Some(_alone) = kernel() else { return };
     let mut script = testkit::command(PROGRAM);
     script.args(["run", "-q", "-e", "interval:ms:20 { printf(\"%d\\n\", cpid); exit(); }", "-c", "sleep 1000"]);
-    // Read to its end, which is there when the command's copy is closed, too.
+    // Read to the end, which comes only once the command's copy is closed too.
     let output = script.stderr(Stdio::null()).output().unwrap();
     let pid = String::from_utf8(output.stdout).unwrap();
     let words = std::fs::read(format!("/proc/{}/cmdline", pid.lines().next().unwrap())).unwrap_or_default();
@@ -29,7 +30,7 @@ fn a_command_ends_with_its_script() {
 fn a_signal_to_us_runs_its_probe() {
     let Some(_alone) = kernel() else { return };
     let script = "self:signal:SIGUSR1 { printf(\"came\\n\"); exit(); } end { printf(\"end\\n\"); }";
-    // The command is a child of the tracer, and starts when all is attached.
+    // The command is a child of the tracer, and starts when everything is attached.
     let folder = tempfile::tempdir().unwrap();
     let command = folder.path().join("command");
     std::fs::write(&command, "kill -USR1 $PPID\nexec sleep 1000\n").unwrap();
@@ -111,7 +112,7 @@ fn tests_of_a_script_pass_or_fail() {
     assert!(run(&["bench"], script).1.contains("no_test") && !run(&["bench"], script).1.contains("okay"));
 }
 
-/// Links to it, and the command's own name for it, are the same file: a hit counts once.
+/// Links to a file, and the command's own name for it, are the same file: a hit counts once.
 #[test]
 fn a_file_with_several_names_is_probed_once() {
     let Some(_alone) = kernel() else { return };
@@ -129,8 +130,8 @@ fn a_file_with_several_names_is_probed_once() {
     }
 }
 
-/// A process in a root directory of its own is probed in its own files, by the names that it has for them: the host's file of that name
-/// has no hits of it.
+/// A process with another root directory is probed in its own files, by its own names for them. The
+/// host's file of that name has no hits from it.
 #[test]
 fn a_process_in_another_root_is_probed_in_its_own_files() {
     let Some(_alone) = kernel() else { return };
@@ -156,7 +157,7 @@ fn a_process_in_another_root_is_probed_in_its_own_files() {
     }
 }
 
-/// A process has the files of /lib mapped as those of /usr/lib, if one is a link to the other.
+/// A process maps files of /lib as files of /usr/lib, if one is a link to the other.
 #[test]
 fn a_pattern_in_lib_means_usr_lib() {
     let Some(_alone) = kernel() else { return };

@@ -1,5 +1,5 @@
-//! What a script knows of a program's functions and types: from `--debuginfo` folders, of processes, of functions that the
-//! compiler changed.
+//! Functions and types of a program that scripts can use: from `--debuginfo` folders, of processes,
+//! of functions that the compiler changed.
 
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
@@ -23,7 +23,8 @@ int main(int count, char **words)
 }
 "#;
 
-/// Makes the program, with debug information, and the same without, whose debug file is in the folder `elsewhere`.
+/// Builds the program with debug information, and again without; the debug file of the latter is in
+/// the folder `elsewhere`.
 fn build(folder: &Path) -> bool {
     if !needs("cc") || !needs("objcopy") {
         return false;
@@ -48,7 +49,7 @@ fn run(words: &[&str]) -> (String, String, Option<i32>) {
     (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap(), status.code())
 }
 
-/// A process that is ended with the test.
+/// Process that is killed when the test ends.
 struct Waiting(Child);
 
 impl Waiting {
@@ -56,7 +57,7 @@ impl Waiting {
         Self(testkit::command(program).args(words).stdin(Stdio::null()).spawn().unwrap())
     }
 
-    /// The program is there once it is not ours any more.
+    /// Waits until the child has executed the program.
     fn wait_for_exec(&self) {
         let exe = || std::fs::read_link(format!("/proc/{}/exe", self.pid())).unwrap_or_default();
         while !exe().ends_with("whole") {
@@ -86,13 +87,13 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     let (bare, debug) = (bare.display().to_string(), debug.display().to_string());
     let script =
         format!("uprobe:{bare}:hidden {{ printf(\"%d %s\\n\", args.secret->second, usym(reg(\"ip\"))); exit(); }}");
-    // It waits: names are looked up while it is there.
+    // The command waits, so that names can be looked up while it runs.
     let command = format!("{bare} x");
     let (out, err, status) = run(&["run", "-q", "--debuginfo", &debug, "-e", &script, "-c", &command]);
     assert_eq!((out.trim_end(), err.as_str(), status), ("2 hidden", "", Some(0)));
     let (_, err, status) = run(&["run", "-q", "-e", &script, "-c", &bare]);
     assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");
-    // That of another build is none.
+    // A debug file of another build is not used.
     testkit::copy_program(&bare, folder.path().join("other"));
     let step = ["-O2", "-g", "-Wl,--build-id=0x1234", "-o", "elsewhere/other.debug", "whole.c"];
     assert!(testkit::command("cc").args(step).current_dir(folder.path()).status().unwrap().success());

@@ -1,4 +1,5 @@
-//! With -p and -c the events of one process count, whatever the kind of probe; with --follow-forks those of its children too.
+//! With -p and -c, all kinds of probe count the events of one process; with --follow-forks also
+//! those of its children.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::kernel::{PROGRAM, kernel, needs};
 use tempfile::TempDir;
 
-/// Asks for its parent 10 times in a thread, 100 times in a child, 1000 times in the child's child, and once itself. Works a
-/// while in each, and touches memory. With an argument it first waits for its input's end; with two it goes on for ever.
+/// Source of a program that calls getppid 10 times in a thread, 100 times in a child, 1000 times in
+/// the child's child, and once itself. It works a while in each, and touches memory. With an
+/// argument it first waits for its input's end; with two it runs for ever.
 const SOURCE: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -57,23 +59,23 @@ int main(int count, char **words)
 }
 "#;
 
-/// The program, and another of its kind that makes the same events all the time.
+/// The program, and another instance of it that makes the same events all the time.
 struct Family {
     folder: TempDir,
-    /// Name of the program, which no other test has: processes are looked for by it.
+    /// Name of the program, unique among tests: processes are looked up by it.
     name: String,
     noise: Child,
 }
 
-/// Number of families that were started.
+/// Number of families started.
 static FAMILIES: AtomicU32 = AtomicU32::new(0);
 
-/// Which kinds of probes a script has.
+/// The kinds of probes in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kinds {
     /// Probes that count each event.
     Exact,
-    /// A timer and page faults, too: they come to whoever has the CPU.
+    /// The same, with a timer and page faults, which hit any process on the CPU.
     Sampled,
 }
 
@@ -100,10 +102,10 @@ impl Family {
         self.folder.path().join(&self.name).display().to_string()
     }
 
-    /// Waits until the noise has had a CPU for so long that it made calls, and that timers hit it.
+    /// Waits until the noise has had a CPU for long enough to make calls and to be hit by timers.
     fn wait_for_noise(&self) {
         let folder = host::proc::folder(host::Pid(self.noise.id()));
-        // Of 10 ms.
+        // Ticks of 10 ms.
         let ticks = || host::proc::Stat::read(&folder).unwrap().cpu_ticks().unwrap();
         let (before, since) = (ticks(), std::time::Instant::now());
         while ticks() < before + 20 {
@@ -112,7 +114,8 @@ impl Family {
         }
     }
 
-    /// Of each kind of probe: the events by the name of the process; a timer; what is exact once more by itself.
+    /// Returns a script with each kind of probe: events by process name, exact events also in
+    /// total, and a timer.
     fn script(&self, kinds: Kinds) -> String {
         let program = self.program();
         let sampled = "profile:hz:999 { @who[\"profile\", comm] = count(); }
@@ -128,7 +131,7 @@ impl Family {
         )
     }
 
-    /// Runs the script with these options, and looks whether there are this many calls and hits.
+    /// Runs the script with these options, and checks these numbers of calls and hits.
     #[track_caller]
     fn run(&self, kinds: Kinds, options: &[&str], counts: (u32, u32)) {
         let script = self.script(kinds);
@@ -136,7 +139,8 @@ impl Family {
         self.check(&out, kinds, counts);
     }
 
-    /// Checks that there are these numbers of exact events, some of all others, and none of another process.
+    /// Checks that there are these numbers of exact events, some of all others, and none of another
+    /// process.
     #[track_caller]
     fn check(&self, out: &str, kinds: Kinds, (calls, hits): (u32, u32)) {
         for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
@@ -149,7 +153,7 @@ impl Family {
         assert!(kinds == Kinds::Exact || out.contains("@ticks: "), "{out}");
         let ours = format!(", {}]", self.name);
         let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(&ours));
-        // What the command is before it is the command: its page faults are those of a copy of ours.
+        // Before it executes the command, the child is a copy of ours, with page faults of its own.
         let others: Vec<&str> =
             others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
         assert!(others.is_empty(), "{others:?}");
@@ -162,7 +166,7 @@ impl Drop for Family {
     }
 }
 
-/// `__NR_getppid`.
+/// Returns the system call number `__NR_getppid`.
 fn libc_getppid() -> u32 {
     if cfg!(target_arch = "aarch64") { 173 } else { 110 }
 }
@@ -201,7 +205,7 @@ fn of_a_process(kinds: Kinds) {
         let mut tracer = testkit::command(PROGRAM);
         tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
         let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Once all is attached it says so.
+        // It prints a line once everything is attached.
         let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
         let mut line = String::new();
         std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
@@ -213,12 +217,12 @@ fn of_a_process(kinds: Kinds) {
     }
 }
 
-/// A program that waits for its input's end, and the tracer once it has attached.
+/// Starts the program, which waits for its input's end.
 fn waiting(family: &Family) -> Child {
     testkit::command(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a tracer prints of processes which go on once it has attached.
+/// Returns the output of a tracer on processes that continue once it has attached.
 #[track_caller]
 fn traced(arguments: &[&str], processes: Vec<Child>) -> String {
     let mut tracer = testkit::command(PROGRAM);
@@ -226,7 +230,8 @@ fn traced(arguments: &[&str], processes: Vec<Child>) -> String {
     printed_beside(&mut tracer, processes, || ())
 }
 
-/// Returns what a tracer prints of processes, and of a command of its own, which go on once it has attached and `before` has returned.
+/// Returns the output of a tracer on processes, and on a command of its own, which continue once it
+/// has attached and `before` has returned.
 #[track_caller]
 fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl FnOnce()) -> String {
     let tracer = tracer.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -234,7 +239,7 @@ fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl 
     let mut tracer = tracer.spawn().unwrap();
     let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
     let mut line = String::new();
-    // Notes come before it.
+    // Notes come before that line.
     while !line.contains("Attached") {
         let read = std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
         assert!(read > 0, "{arguments}: {line}");
@@ -252,7 +257,7 @@ fn printed_beside(tracer: &mut Command, mut processes: Vec<Child>, before: impl 
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Of three processes the events of two count, or of all by their name; and it ends when all have ended.
+/// Traces two of three processes, or all by their name; the tracer ends when all have ended.
 #[test]
 fn several_processes_are_traced() {
     of_several(Kinds::Exact);
@@ -280,7 +285,8 @@ fn samples_are_of_the_processes_that_count() {
     of_several(Kinds::Sampled);
 }
 
-/// `--children` has what a process started before, too. The shell makes no call and no hit of ours.
+/// `--children` includes the earlier children of a process. The shell itself makes no call and no
+/// hit.
 #[test]
 fn the_children_of_a_process_are_traced() {
     let Some(_alone) = kernel() else { return };
@@ -290,7 +296,7 @@ fn the_children_of_a_process_are_traced() {
     let jobs = format!("exec 3<&0; {program} x <&3 & {program} x <&3 & exec 3<&-; wait");
     let process = testkit::command("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
     let pid = process.id();
-    // Both are there once it has two children that run the program.
+    // Both jobs run once it has two children with the program's name.
     let is_job = |child: &u32| {
         let folder = host::proc::folder(host::Pid(*child));
         let parent = host::proc::Stat::read(&folder).ok().and_then(|stat| stat.number(4));
@@ -307,7 +313,7 @@ fn the_children_of_a_process_are_traced() {
     assert!(out.contains("@calls: 2222\n"), "{out}");
 }
 
-/// What compares with `__PID__` is about all that count.
+/// A comparison with `__PID__` holds for every traced process.
 #[test]
 fn the_process_of_a_script_is_any_of_those_that_count() {
     let Some(_alone) = kernel() else { return };
@@ -334,12 +340,13 @@ fn the_process_of_a_script_is_any_of_those_that_count() {
     assert!(out.lines().any(|line| line.starts_with("getppid                 22 ")), "{out}");
 }
 
-/// A process that never wakes up waits for no CPU, however busy the machine is; scripts of the whole machine say so.
+/// A process that never wakes up waits for no CPU, however busy the machine is; system-wide scripts
+/// report that they are.
 #[test]
 fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
     let Some(_alone) = kernel() else { return };
     let Some(_family) = Family::start() else { return };
-    // It ends with this test.
+    // The child is killed when this test ends.
     let mut idle = testkit::command("sleep").arg("1000").spawn().unwrap();
     let pid = idle.id().to_string();
     for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {

@@ -1,11 +1,12 @@
-//! Maps keep every key until they are full, wherever their probes run; and what is not kept is counted for what it is.
+//! Maps keep every key until they are full, in any context of a probe, and each loss is counted
+//! under its cause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use crate::common::kernel::{PROGRAM, kernel};
 
-/// Standard output and standard error of a script's run.
+/// Runs a script; returns its standard output and standard error.
 #[track_caller]
 fn run(script: &str) -> (String, String) {
     run_with(&[], script)
@@ -22,18 +23,19 @@ fn run_with(environment: &[(&str, &str)], script: &str) -> (String, String) {
     (out, err)
 }
 
-/// Interrupts are off in timers: the kernel has memory for one per-CPU value at hand there, and can't get more.
+/// Interrupts are off in timers: the kernel has memory for one per-CPU value in reserve there, and
+/// can't get more.
 #[test]
 fn a_timer_keeps_all_its_keys() {
     let Some(_alone) = kernel() else { return };
-    // On a busy machine the timer comes again before the script has ended.
+    // On a busy machine the timer fires again before the script has ended.
     let (out, err) = run(r#"
         interval:ms:50 /@times == 0/ { @b["x"] = sum(1); @b["y"] = sum(2); @b["z"] = sum(3); @times = 1; exit(); }
         end { clear(@times); }"#);
     assert_eq!((out.trim(), err.as_str()), ("@b[x]: 1\n@b[y]: 2\n@b[z]: 3", ""));
 }
 
-/// Each kind of aggregation, of thousands of keys at once; and all that a script can do with them.
+/// Each kind of aggregation, with thousands of keys at once, and all operations on them.
 #[test]
 fn a_map_is_copied_into_aggregations_by_a_timer() {
     let Some(_alone) = kernel() else { return };
@@ -63,7 +65,7 @@ fn a_map_is_copied_into_aggregations_by_a_timer() {
         }");
     assert!(out.starts_with("2000 0 2000 0 2000 2000\n{ .count = 1, .average = 1999, .total = 1999 }\n"), "{out}{err}");
     assert!(out.contains("[1500, 2000)           1 |@"), "{out}");
-    // What is cleared is gone from wherever it was.
+    // Cleared keys are gone from every place.
     assert!(!out.contains("@sum[") && !out.contains("@hist["), "{out}");
     assert_eq!(err, "");
 }
@@ -74,7 +76,7 @@ fn the_schedulers_tracepoints_keep_all_their_keys() {
     let Some(_alone) = kernel() else { return };
     let goes_on = AtomicBool::new(true);
     let (out, err) = std::thread::scope(|scope| {
-        // Two threads that wait for one another.
+        // Two threads that wait for each other.
         let ((ball, arrivals), (back, returns)) = (mpsc::channel(), mpsc::channel());
         scope.spawn(move || while arrivals.recv().is_ok() && back.send(()).is_ok() {});
         let goes_on = &goes_on;
@@ -107,7 +109,7 @@ fn a_map_is_full_when_it_has_as_many_keys_as_it_may() {
     assert!(out.starts_with("4096\n"), "{out}");
     assert!(err.contains("WARNING: the map is full") && err.contains("retcode: -7"), "{err}");
     assert!(err.ends_with(": 904 values were not put in: the map was full\n"), "{err}");
-    // Keys that are there go on counting, and where one is deleted another has room.
+    // Existing keys keep counting, and a deleted key makes room for another.
     let (out, err) = run("config = { max_map_keys = 2 } interval:ms:50 /@times == 0/ {
             @a[1] = sum(1); @a[2] = sum(1); @a[3] = sum(1); @a[2] = sum(1); delete(@a, 1); @a[4] = sum(1);
             @times = 1; exit();

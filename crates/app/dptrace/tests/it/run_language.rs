@@ -1,4 +1,5 @@
-//! Functions and settings of the language, on the kernel; and the program under the name `bpftrace`.
+//! Functions and settings of the language, on the kernel, and the program under the name
+//! `bpftrace`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use crate::common::kernel::{PROGRAM, kernel, needs};
 use crate::common::run::run;
 use tempfile::TempDir;
 
-/// A folder with the program under the name `bpftrace`, and that path.
+/// Makes a folder with the program under the name `bpftrace`; returns it and that path.
 fn bpftrace() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("bpftrace");
@@ -15,7 +16,7 @@ fn bpftrace() -> (TempDir, PathBuf) {
     (folder, link)
 }
 
-/// Standard output, standard error and exit status of a program.
+/// Runs a program; returns its standard output, standard error and exit status.
 fn output(program: &Path, words: &[&str]) -> (String, String, i32) {
     let output = testkit::command(program).args(words).env("NO_COLOR", "1").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -28,13 +29,13 @@ fn prints(script: &str, expected: &str) {
     assert_eq!(out.trim(), expected, "{script}: {err}");
 }
 
-/// Strings of lengths that only the run shows, in variables, as keys, and in each other.
+/// Strings of lengths known only at run time, in variables, as keys, and in each other.
 #[test]
 fn strings_are_joined_and_searched() {
     let Some(_alone) = kernel() else { return };
     prints("begin { $a = comm; print(str_concat($a, \"-x\")); print(str_concat(\"<\", $a)); }", "dptrace-x\n<dptrace");
     prints("begin { $a = comm; $a = str_concat($a, $a); print($a); print(strlen($a)); }", "dptracedptrace\n14");
-    // There is room for the longer of both in any case; what goes beyond `max_strlen` is cut.
+    // There is always room for the longer of the two; longer results are cut at `max_strlen`.
     prints(
         "config = { max_strlen = 10 } begin { $a = comm; $b = str_concat($a, $a); print($b); print(strlen($b)); }",
         "dptracedptrace\n14",
@@ -64,11 +65,11 @@ fn memory_is_compared_in_order() {
         "begin { $a = (uint64)1; $b = (uint64)2; print((memcmp($a, $b, 8) < 0, memcmp($b, $a, 8) > 0)); }",
         "(true, true)",
     );
-    // A count that is too large at run time is cut to the shorter value.
+    // A count that is too large at run time is limited to the shorter value.
     prints("begin { $a = comm; $n = (uint64)pid * 0 + 5000; print(memcmp($a, \"dp\", $n) == 0); }", "false");
 }
 
-/// Where the kernel is locked down, the error says so.
+/// If the kernel is locked down, the error states that.
 #[test]
 fn a_script_writes_into_a_process_or_says_why_not() {
     let Some(_alone) = kernel() else { return };
@@ -90,7 +91,7 @@ fn a_script_writes_into_a_process_or_says_why_not() {
     assert!(status == 2 && err.contains("write_user() is unsafe"), "{err}");
 }
 
-/// Areas of scratch memory that no per-CPU map can have, and small ones, in one script.
+/// Areas of scratch memory too large for a per-CPU map, and small ones, in one script.
 #[test]
 fn strings_need_more_memory_than_a_cpu_has_at_once() {
     let Some(_alone) = kernel() else { return };
@@ -98,7 +99,7 @@ fn strings_need_more_memory_than_a_cpu_has_at_once() {
     let script = "config = { max_strlen = 9999 } tracepoint:syscalls:sys_enter_execve / strncmp(str(args.filename), \"/xxx\", 4) == 0 / \
                   { @map[str(args.filename)] = str(args.filename); for ($kv : @map) { print($kv); } exit(); } \
                   tracepoint:syscalls:sys_enter_execve { @small[str_concat(comm, \"!\")] = count(); }";
-    // Paths have up to 4095 bytes for the kernel, which reads the name after the tracepoint.
+    // The kernel allows paths of up to 4095 bytes, and reads the name after the tracepoint.
     let command = format!("/bin/sh -c 'exec /{long}'");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.sh");
@@ -115,7 +116,7 @@ fn maps_are_printed_by_name() {
     prints("begin { @z = 1; @b = 2; @ = 3; @a = 4; }", "@: 3\n@a: 4\n@b: 2\n@z: 1");
 }
 
-/// Its options, its statuses, and the sentences that tools look for.
+/// Options, statuses, and the sentences that tools look for.
 #[test]
 fn under_the_name_bpftrace_it_takes_its_options() {
     let (_folder, bpftrace) = bpftrace();

@@ -1,12 +1,13 @@
-//! `dptrace run --check` on scripts that stand for far more than they say: refused with a word, in little memory.
+//! `dptrace run --check` on short scripts that expand to far more: refused with a message, in
+//! little memory.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
-/// The address space that a check may have, in KiB: what it takes is a tenth of it.
+/// Limit on the address space of a check, in KiB: it needs a tenth of it.
 const ROOM: u32 = 600 << 10;
 
-/// What a check says of a script, and its exit status.
+/// Returns the messages of a check of a script, and its exit status.
 fn check(script: &str) -> (String, Option<i32>) {
     let limited = format!("ulimit -v {ROOM}; exec \"$0\" run --check -");
     let mut child = testkit::command("sh")
@@ -48,7 +49,7 @@ fn values_that_double() {
     let doubled = |from: usize| format!("$v{} = ($v{from}, $v{from});", from + 1);
     let pairs: String = (0..40).map(doubled).collect();
     refused(&format!("begin {{ $v0 = 1; {pairs} }}"), "has at most 512 parts");
-    // Of texts the tree has the first value twice; of numbers it has not.
+    // For strings the tree has the first value twice; for numbers it has not.
     let conditions = |first: &str, other: &str| {
         format!("begin {{ print({}{first}{}); }}", "(".repeat(60), format!(" ?: {other})").repeat(60))
     };
@@ -73,7 +74,7 @@ fn types_that_are_large() {
     refused("begin { let $a : uint64[1000000]; $b = $a; @x = $b; }", "bytes of memory at once");
 }
 
-/// Each union has fifty of the one before: two bytes, and more members than there is memory for.
+/// Each union contains fifty of the one before: two bytes, and more members than fit in memory.
 #[test]
 fn types_that_double() {
     let union = |number: u32| {
@@ -93,7 +94,8 @@ fn many_mistakes() {
     assert_eq!((status, messages.matches("unknown identifier").count()), (Some(2), 100));
 }
 
-/// No mistake of the script's, and none of ours: the kernel's verifier has a limit that can't be messages without it.
+/// Neither a mistake in the script nor one of ours: a limit of the kernel's verifier that shows
+/// only when it is asked.
 #[test]
 fn more_ways_than_the_kernel_follows_are_reported() {
     let Some(_alone) = testkit::kernel::may_run("run") else { return };

@@ -1,4 +1,4 @@
-//! What `dptrace run` leaves: it ends at once, and a moment later nothing is attached any more.
+//! After `dptrace run`: it ends at once, and a moment later nothing is attached any more.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use testkit::kernel::may_run;
 
-/// How many probes are attached, each with a program and a link of its own.
+/// Number of attached probes, each with a program and a link of its own.
 const PROBES: usize = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The kernel's numbers of a process's links.
+/// Returns the kernel's ids of a process's links.
 fn links(pid: u32) -> Vec<u64> {
     let infos = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
     let texts = infos.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
     texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix("link_id:")?.trim().parse().ok())).collect()
 }
 
-/// Those of them that the kernel still has.
+/// Returns those of the ids that the kernel still has.
 fn alive(ids: &[u64]) -> Vec<u64> {
     let done = testkit::command("/usr/sbin/bpftool").args(["link", "show", "-j"]).output().expect("bpftool runs");
     let list: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -46,7 +46,7 @@ fn nothing_stays_attached_behind_the_end() {
     assert!(attached.len() >= PROBES, "{attached:?}");
     assert_eq!(alive(&attached).len(), attached.len());
     assert!(testkit::command("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    // Who reads what it prints sees its end, however long the rest takes.
+    // A reader of its output sees the end at once, however long the rest takes.
     child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
     assert!(child.wait().unwrap().success());
     let start = Instant::now();

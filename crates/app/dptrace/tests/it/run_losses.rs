@@ -1,4 +1,5 @@
-//! What a script loses is counted and messages, and strings of memory that nobody has looked at are there.
+//! Losses of a script are counted and reported, and strings are read even from memory that the
+//! process has not touched.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,8 +10,8 @@ use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use crate::common::run::run;
 use tempfile::TempDir;
 
-/// Hands a function the addresses of texts in a file's mapping, none of which it has looked at itself: each begins 6 bytes
-/// before a page's end; and an address that nothing is at.
+/// Source of a program that passes a function the addresses of texts in a mapped file, which it has
+/// not touched itself. Each text begins 6 bytes before the end of a page; one address is invalid.
 const SOURCE: &str = r#"
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -57,7 +58,7 @@ impl Teller {
         self.folder.path().join(name)
     }
 
-    /// What a script that is attached to the function prints, and what is messages on standard error.
+    /// Runs a script attached to the function; returns its standard output and standard error.
     fn run(&self, options: &[&str], before: &str, body: &str) -> (String, String) {
         let program = self.path("teller").display().to_string();
         let command = format!("{program} {}", self.path("texts").display());
@@ -76,9 +77,9 @@ fn strings_that_nobody_has_looked_at_are_read() {
     let (out, err) = teller.run(&[], "", r#"printf("%ld %s %r\n", arg1, str(arg0), buf(arg0, 4));"#);
     assert_eq!(out.trim_end(), expected.trim_end(), "{err}");
     assert_eq!(err, "note: 1 string empty: nothing could be read at the address (-k reports where in the script)\n");
-    // A null pointer is no string that was lost.
+    // A null pointer is no lost string.
     assert_eq!(teller.run(&[], "", "@[str(arg0 - arg0)] = count();").1, "");
-    // As a map's key, through scratch memory.
+    // As a map key, through scratch memory.
     let (out, err) = teller.run(&[], "", "@[str(arg0)] = count();");
     (0..TEXTS).for_each(|number| assert!(out.contains(&format!("@[text number {number}]: 1\n")), "{out}{err}"));
 }
@@ -87,7 +88,7 @@ fn strings_that_nobody_has_looked_at_are_read() {
 fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
     let Some(_alone) = kernel() else { return };
     let Some(teller) = Teller::build() else { return };
-    // "text number 9" has 14 bytes with its end, and there are 22 that are longer.
+    // "text number 9" has 14 bytes with its end, and 22 texts are longer.
     let (out, err) =
         teller.run(&[], "config = { max_strlen = 14 }", r#"if (arg1 >= 0) { printf("%s\n", str(arg0)); }"#);
     assert!(out.contains("text number 9\n") && out.contains("text number 31..\n"), "{out}");
@@ -95,7 +96,7 @@ fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
         err.starts_with("note: 22 strings cut: longer than max_strlen allows (config = { max_strlen = N }"),
         "{err}"
     );
-    // A length that is asked for cuts nothing that was wanted, computed or not.
+    // An explicit length counts as no loss, computed or not.
     for length in ["13", "$n"] {
         let body = format!("if (arg1 == 31) {{ $n = 13; print(str(arg0, {length})); }}");
         let (out, err) = teller.run(&[], "", &body);
@@ -127,11 +128,11 @@ fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
     }
     assert!(messages.contains("note: -e:1:N: 33 calls of the helper failed\n"), "{err}");
     assert!(messages.contains("note: -e:1:N: 33 look-ups found no such key\n"), "{err}");
-    // Each warning has the line, and a mark under the place.
+    // Each warning has the line, with a mark under the place.
     let at = err.find("print(@[2])").unwrap() + "print(".len();
     let line = err[..at].rfind('\n').unwrap() + 1;
     assert!(err.contains(&format!("\n{}~~~~\n", " ".repeat(at - line))), "{err}");
-    // Without -k a script finds out by itself.
+    // Without -k the script has to check for errors itself.
     let (_, err) = teller.run(&[], "", "@[1] = *(uint64 *)(arg0 - arg0); print(@[2]);");
     assert_eq!(err, "");
 }

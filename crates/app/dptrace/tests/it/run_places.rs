@@ -1,4 +1,5 @@
-//! Probes of `dptrace run` at places of a process: memory, and lines of the source. The process is this one.
+//! Probes of `dptrace run` at places in a process: memory, and source lines. The process is this
+//! one.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use host::{Capabilities, Capability};
 
 static WATCHED: AtomicU64 = AtomicU64::new(0);
 
-/// Whether scripts can be run here; says so where they can't.
+/// Returns whether scripts can run here; reports if not.
 fn may_trace() -> bool {
     let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon, Capability::SysAdmin]).is_empty();
     if !may {
@@ -16,7 +17,7 @@ fn may_trace() -> bool {
     may
 }
 
-/// Runs a script that ends by itself, while something is done again and again; what it writes to standard output.
+/// Runs a script that ends by itself while `work` is repeated; returns its standard output.
 fn run_while(script: &str, mut work: impl FnMut()) -> String {
     let pid = std::process::id().to_string();
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));

@@ -1,4 +1,4 @@
-//! Stacks of processes in `dptrace run`: what is named, how, and where a stack is cut.
+//! Stacks of processes in `dptrace run`: the names of their frames, and where a stack is cut.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,9 @@ use crate::common::compile;
 use crate::common::kernel::{kernel, needs};
 use crate::common::run::run;
 
-/// The stack is `leaf`, `inner`, `ends`, `middle`, `main`, and then what is no code, and `main` again. The last instruction of
-/// `middle` is a call that does not return: the address behind it is that of `after`. It waits, so that it can be read.
+/// Source of a program whose stack is `leaf`, `inner`, `ends`, `middle`, `main`, then an address
+/// that is no code, and `main` again. The last instruction of `middle` is a call that does not
+/// return, so its return address is in `after`. The program waits, so that it can be read.
 const SOURCE: &str = r"
 #include <unistd.h>
 long data = 7;
@@ -39,7 +40,7 @@ int main(void)
 }
 ";
 
-/// Makes the program, and `bare`, the same without symbols; nothing if there are no tools.
+/// Builds the program, and `bare`, the same without symbols. `None` if the tools are missing.
 fn build(folder: &Path) -> Option<PathBuf> {
     if !needs("cc") || !needs("objcopy") {
         return None;
@@ -70,7 +71,7 @@ fn callers_are_named_by_their_calls_and_a_stack_ends_at_the_first_frame_that_is_
     let data = lines.next().unwrap_or_default();
     assert!(data.starts_with("0x"), "{out}");
     let names: Vec<&str> = lines.map(|line| line.split('+').next().unwrap_or_default()).collect();
-    // A kernel that does not know that `leaf` has just begun leaves out who called it.
+    // A kernel that does not recognize the start of `leaf` leaves out its caller.
     let names: Vec<&str> = names.into_iter().filter(|name| *name != "inner").collect();
     assert_eq!(names, ["leaf", "ends", "middle", "main", CUT], "{out}");
 }
@@ -97,7 +98,8 @@ fn code_without_a_name_is_shown_by_its_module_and_its_offset() {
     assert_eq!(lines.last(), Some(&CUT), "{out}");
 }
 
-/// Calls `leaf` through code that it makes in memory of its own. With an argument, it writes the file of names for it.
+/// Source of a program that calls `leaf` through code that it generates in memory. With an
+/// argument, it writes the perf map file for it.
 const JIT: &str = r"
 #include <stdio.h>
 #include <string.h>
@@ -154,8 +156,8 @@ fn code_that_a_process_makes_is_named_by_its_file_of_names() {
     assert!(err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"), "{err}");
 }
 
-/// Program that ends at once: its stacks are printed when it is gone. `start` is called by `main`, and by a library, which is closed
-/// again.
+/// Source of a program that ends at once: its stacks are printed when it is gone. `start` is called
+/// by `main`, and by a library that is closed again.
 const SHORT: &str = r"
 #include <dlfcn.h>
 __attribute__((noinline)) int leaf(void) { __asm__ volatile('' ::: 'memory'); return 0; }
@@ -175,7 +177,8 @@ int main(int count, char **arguments)
 #endif
 ";
 
-/// Libraries are where the kernel put them, by chance: only what they were mapped at names their addresses.
+/// The kernel places libraries at random: only the mappings at that time give their addresses
+/// names.
 #[test]
 fn stacks_of_a_command_that_has_ended_have_names() {
     let Some(_alone) = kernel() else { return };
@@ -189,7 +192,7 @@ fn stacks_of_a_command_that_has_ended_have_names() {
     };
     let (program, library) = (built("short", &["-ldl"]), built("short.so", &["-DLIBRARY", "-shared", "-fPIC"]));
     let script = format!("uprobe:{program}:leaf {{ @[ustack] = count(); }}");
-    // By itself, and in place of another program.
+    // Run directly, and after an exec of another program.
     for command in [format!("{program} {library}"), format!("env {program} {library}")] {
         let (out, _) = run(&["-e", &script, "-c", &command]);
         let stacks: Vec<&str> = out.split("@[").skip(1).collect();
@@ -198,7 +201,7 @@ fn stacks_of_a_command_that_has_ended_have_names() {
             let names = stack.lines().filter_map(|line| line.trim().split_once('+')).map(|(name, _)| name);
             names.take(frames.len()).eq(frames.iter().copied())
         };
-        // `leaf` has not made its frame yet, so that its caller is not seen.
+        // `leaf` has not set up its frame yet, so that its caller is missing.
         assert!(stacks.iter().any(|stack| has(stack, &["leaf", "through", "main"])), "{out}");
         let by_libc = |stack: &&str| has(stack, &["leaf", "main"]) && stack.contains("__libc_start");
         assert!(stacks.iter().any(by_libc), "{out}");

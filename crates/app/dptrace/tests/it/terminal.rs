@@ -1,4 +1,4 @@
-//! On a terminal everything fits its width, and has a little colour.
+//! On a terminal all output fits its width, and has a little colour.
 
 use crate::common::shared::Sample;
 use crate::common::small::Small;
@@ -41,7 +41,7 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
         …2:2000 …cnode2 qid:2        1 10.0 us 10.0 us  EXECUTING -> COMPLETED 85%\n\
         …1:1000 …cnode1 qid:1        1 5.00 us 5.00 us  EXECUTING -> COMPLETED 80%\n";
     assert_eq!(text, expected);
-    // The stage is cut, and not what distinguishes the rows.
+    // The stage is cut, rather than the parts that distinguish the rows.
     for columns in [40, 50, 60] {
         let (text, _) = crate::common::pty::on_terminal(columns, &[("NO_COLOR", "1")], &args);
         assert!(text.contains("\n…2:2000 …cnode2 qid:2 ") && text.contains(" 10.0 us  EXEC"), "{columns}:\n{text}");
@@ -58,7 +58,8 @@ fn a_plot_is_of_blocks_if_the_terminal_has_them() {
     assert!(ascii.contains(" ^") && blocks.lines().last() == ascii.lines().last(), "{ascii}");
 }
 
-/// What it prints on standard error, which is a terminal of that many columns, and whether it succeeded.
+/// Runs the program with a terminal of this width as its standard error; returns its messages, and
+/// whether it succeeded.
 fn messages_on_terminal<S: AsRef<std::ffi::OsStr>>(columns: u16, args: &[S]) -> (String, bool) {
     let (terminal, other_end) = crate::common::pty::open(columns);
     let mut command = crate::common::pty::command(&[("NO_COLOR", "1")], args);
@@ -78,12 +79,12 @@ fn messages_fit_a_terminal() {
         text.starts_with("note: no tracepoint of this trace has an argument \"dq\", so\n  no record has arg.dq"),
         "{text}"
     );
-    // Commands are pasted as they stand.
+    // Commands in messages stay unbroken, for copying.
     let (text, _) = messages_on_terminal(60, &["trace", "-i", "/no/such/file", "--for"]);
     assert!(text.contains("error:") && crate::common::pty::widest(&text) <= 60, "{text}");
 }
 
-/// A terminal shows `^C`, and what is printed then is not to stand behind it.
+/// A terminal shows `^C`, and output after it must begin a new line.
 #[test]
 fn what_an_interrupted_script_prints_begins_a_line() {
     use host::{Capabilities, Capability};
@@ -96,7 +97,7 @@ fn what_an_interrupted_script_prints_begins_a_line() {
     assert!(succeeded && text.contains("^C\ntable\n"), "{text:?}");
 }
 
-/// Scripts have lines of 120 columns.
+/// Scripts have lines of up to 120 columns.
 #[test]
 fn the_help_of_scripts_fits_a_terminal() {
     for script in ["syslat", "upcalls"] {
@@ -122,7 +123,7 @@ fn real_traces_fit_a_terminal() {
     }
 }
 
-/// What names a connection is printed once; then its number stands for it.
+/// A connection's full name is printed once; after that its number stands for it.
 #[test]
 fn a_listing_on_a_terminal_names_each_connection_once() {
     let small = Small::new();
@@ -145,7 +146,7 @@ fn a_listing_on_a_terminal_names_each_connection_once() {
   2       13.000 #3  RDMA_REQ_COMPLETED        r2           2.000
 ";
     assert_eq!(text, expected);
-    // What a number stands for is there, too, where its first record is not.
+    // A number is explained even if its first record is not shown.
     let tail = listing(80, &["--tail", "1"]);
     assert!(tail.contains("#3 = qpair(") || tail.contains(" = qpair("), "{tail}");
     assert_eq!(tail.lines().count(), 4, "{tail}");
@@ -157,7 +158,7 @@ fn a_listing_on_a_terminal_names_each_connection_once() {
     assert!(crate::common::pty::widest(&full) > 80 && full.matches("qpair(ptr=0xc0").count() == 2, "{full}");
 }
 
-/// What a trace is and what it can contain, with all that is said of it in files.
+/// Descriptions of traces and their possible contents, with all details in files.
 #[test]
 fn the_description_of_a_trace_fits_a_terminal() {
     let small = Small::new();

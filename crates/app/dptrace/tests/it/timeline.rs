@@ -1,4 +1,4 @@
-//! What `dptrace timeline` prints of a trace alone, and of threads alone.
+//! Output of `dptrace timeline` on a trace alone, and on threads alone.
 
 use std::path::Path;
 
@@ -17,9 +17,10 @@ fn a_trace_alone_has_stages_and_no_kernel() {
     let (out, messages) = printed(&["timeline", "demo.trace", "--slowest", "2"], dir.path());
     assert!(messages.contains("without the kernel's events"), "{messages}");
     assert!(out.contains("the 2 slowest") && out.contains("slowest 2: ") && !out.contains("kernel"), "{out}");
-    // Sentences and waterfalls say which objects: names of two kinds of requests may be the same.
+    // Sentences and waterfalls name the kind of object: two kinds of requests may have the same
+    // names.
     assert!(out.lines().any(|line| line.starts_with("slowest 1: r") && line.contains("_REQ), ")), "{out}");
-    // Of more than three, the others have a line only.
+    // Beyond three requests, the others have only a line.
     let (few, _) = printed(&["timeline", "demo.trace", "--slowest", "8"], dir.path());
     assert!(few.contains("the 8 slowest") && few.matches("\nslowest ").count() == 3, "{few}");
     assert!(few.contains("\nthe stages of 5 more requests are not shown: --all\n"), "{few}");
@@ -41,7 +42,7 @@ fn a_trace_alone_has_stages_and_no_kernel() {
     for summary in lines.iter().filter(|line| line["is_part"] == false) {
         let (sentence, lcore) = (summary["sentence"].as_str().unwrap(), summary["group"]["lcore"].as_str().unwrap());
         assert!(sentence.contains(&format!("_REQ of lcore {lcore}")), "{sentence}");
-        // What is said of a percentile is said of 5 requests and more.
+        // A percentile is described from 5 requests on.
         let slow = summary["bands"]
             .as_array()
             .unwrap()
@@ -49,7 +50,7 @@ fn a_trace_alone_has_stages_and_no_kernel() {
             .find(|band| sentence.starts_with(&format!("{} of", band["name"].as_str().unwrap())));
         assert!(slow.map_or(sentence.starts_with("the "), |band| band["requests"].as_u64() >= Some(5)), "{summary}");
     }
-    // Longer than that: one that took exactly as long is left out.
+    // Strictly longer: a request that took exactly this time is left out.
     let longest = format!("{}ns", lengths[0]);
     let (over, messages) = printed(&["timeline", "demo.trace", "--json", "--over", &longest], dir.path());
     assert!(messages.contains("no request took longer than") && !over.contains("\"slowest\""), "{over}{messages}");
@@ -70,7 +71,7 @@ fn a_capture_without_a_trace_has_threads() {
         let (text, _) =
             crate::common::pty::on_terminal_in(dir.path(), columns, &[("NO_COLOR", "1")], &["timeline", "."]);
         assert!(crate::common::pty::widest(&text) <= usize::from(columns), "{text}");
-        // Columns without any time are the first that are left out, and none is cut.
+        // Columns without any time are dropped first, and no text is cut.
         let table: Vec<&str> = text.lines().take(2).collect();
         assert!(table[0].contains(" ran ") && table[0].contains(" preempted") && table[1].contains("poller"), "{text}");
         assert!(!table.concat().contains('…') && !text.contains("not shown"), "{text}");
@@ -82,7 +83,7 @@ fn a_capture_without_a_trace_has_threads() {
     assert!(info.contains("cut short") && info.contains("problem:     the capture has no trace.rings"), "{info}");
     let info = lines(&printed(&["trace", "--info", "--json", "-i", "."], dir.path()).0);
     assert!(info[0]["problems"][0].as_str().unwrap().contains("no trace.rings"), "{info:?}");
-    // One that is damaged in its header is reported, with the place.
+    // A file with a damaged header is reported, with the offset.
     for (damaged, why) in [
         (&b"dpRINGS\x01\x09\0\0\0\0\0\0\0"[..], "it is damaged at 0x8: a chunk of an unknown kind"),
         (b"dpRINGS\x01\x01\0\0\0\x20\0\0\0cut", "it is cut off at 0x8"),
@@ -96,7 +97,7 @@ fn a_capture_without_a_trace_has_threads() {
         assert!(info.contains(why), "{info}");
     }
     std::fs::remove_file(dir.path().join("trace.rings")).unwrap();
-    // What a thread did at the last event lasts until the end only if no event is missing.
+    // The state at the last event lasts until the end only if no event is missing.
     let at = When { boot_nanos: 9_001_000, ..When::default() };
     let end = |events, until| capture::End {
         at: at.clone(),
@@ -118,7 +119,7 @@ fn a_capture_without_a_trace_has_threads() {
     }
 }
 
-/// A user names the largest file of a capture, rather than its folder.
+/// Users may name the largest file of a capture instead of its folder.
 #[test]
 fn a_file_of_a_capture_stands_for_the_capture() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,7 +136,7 @@ fn a_file_of_a_capture_stands_for_the_capture() {
     assert!(messages.contains("it/kernel.events is a part of a capture: reading all of it"), "{messages}");
     let (_, messages) = printed(&["timeline", "meta.json"], &folder);
     assert!(messages.contains("reading all of ."), "{messages}");
-    // Without the rest it is no capture.
+    // Without the other files it is no capture.
     std::fs::copy(folder.join("kernel.events"), dir.path().join("alone")).unwrap();
     for command in ["timeline", "trace", "latency"] {
         let done = dptrace(&[command, "alone"], dir.path());
@@ -144,7 +145,7 @@ fn a_file_of_a_capture_stands_for_the_capture() {
     }
 }
 
-/// What Perfetto's trace has: how many slices, and how many events of the kernel.
+/// Returns the numbers of slices and of kernel events in a Perfetto trace.
 fn of_perfetto(path: &Path) -> (usize, usize) {
     use perfetto::proto::{Data, event_type, read};
 
@@ -168,19 +169,19 @@ fn perfetto_gets_each_request_and_each_stage() {
     let (json, _) = printed(&["timeline", "demo.trace", "--json", "--slowest", "1000000"], dir.path());
     let (requests, summaries): (Vec<_>, Vec<_>) =
         lines(&json).into_iter().partition(|line| line.get("slowest").is_some());
-    // I/O of block devices, with a stage each, stands beside the requests.
+    // I/O of block devices, with a stage each, is shown beside the requests.
     let parts = summaries.iter().filter(|summary| summary["is_part"] == true);
     let parts: u64 = parts.map(|summary| summary["count"].as_u64().unwrap()).sum();
     let stages: usize = requests.iter().map(|request| request["stages"].as_array().unwrap().len()).sum();
     assert!(requests.len() > 20);
     assert_eq!(of_perfetto(&dir.path().join("all.pftrace")), (requests.len() + stages + 2 * parts as usize, 0));
-    // A part of it has a part of them.
+    // A window contains only part of them.
     let begins: Vec<u64> = requests.iter().map(|request| request["at_ns"].as_u64().unwrap()).collect();
     let until = format!("..{}us", begins.iter().max().unwrap() / 2_000);
     printed(&["timeline", "demo.trace", "--perfetto", "part.pftrace", "--window", &until], dir.path());
     let (slices, _) = of_perfetto(&dir.path().join("part.pftrace"));
     assert!((1..requests.len() + stages).contains(&slices), "{slices}");
-    // One that lies behind the end has nothing: it is an error, and no file is made.
+    // A window after the end contains nothing: that is an error, and no file is written.
     let beyond = dptrace(&["timeline", "demo.trace", "--perfetto", "x", "--window", "1m..2m"], dir.path());
     let said = String::from_utf8(beyond.stderr).unwrap();
     assert!(beyond.status.code() == Some(2) && said.contains("--window begins at 60.0 s"), "{said}");
@@ -200,7 +201,7 @@ fn a_process_in_the_place_of_a_capture_is_to_be_captured_first() {
         assert_eq!(done.status.code(), Some(2), "{messages}");
         assert!(messages.contains("dptrace capture -p 4711 --for 3s"), "{messages}");
     }
-    // What is no process is a file that is missing.
+    // An argument that is no process is taken for a missing file.
     let missing = dptrace(&["timeline", "none.capture"], dir.path());
     assert_eq!(missing.status.code(), Some(1));
 }

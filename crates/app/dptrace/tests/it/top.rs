@@ -1,5 +1,5 @@
-//! `dptrace top` as a person uses it: in a terminal, with keys; and as a script does. The target is the demo target, which knows what
-//! it did.
+//! `dptrace top` as a person uses it, in a terminal with keys, and as a script does. The target is
+//! the demo target, which records its own work.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -12,10 +12,10 @@ use crate::common::kernel::{PROGRAM, Process, has_two_cpus, kernel, needs};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A target that serves requests until it is ended.
+/// Starts a target that serves requests until it is ended.
 fn target(args: &[&str], dir: &Path) -> Process {
     let mut command = testkit::command(PROGRAM);
     command.args(["demo-target", "--for", "3m", "--life", "1000000"]).args(args).current_dir(dir);
@@ -38,7 +38,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Lines of JSON as they come.
+/// Lines of JSON, one per second.
 struct Seconds {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -84,13 +84,14 @@ fn what_is_no_terminal_gets_advice() {
     assert!(done.status.code() == Some(1) && message.contains("there is nothing to show"), "{message}");
 }
 
-/// Returns the requests that `top` counted, to those that the target completed, and to those that it completed on I/O queues; and what
-/// `top` printed. The target's hosts choose their queues at random, one as often as another.
+/// Returns the ratio of the requests that `top` counted to those that the target completed, the
+/// same ratio for I/O queues alone, and the output of `top`. The target's hosts choose their queues
+/// at random, each equally often.
 fn counted_to_truth(rate: &str, options: &[&str], wants_samples: bool) -> (f64, f64, Vec<Value>) {
     let dir = dir();
     let mut target = target(&["--wait-connected", "--rate", rate, "--truth", "truth.json"], dir.path());
     let mut seconds = Seconds::of(top(&target, &[&["--json", "--no-kernel", "--no-probes"], options].concat()));
-    // It is at work before the first request comes.
+    // `top` is at work before the first request comes.
     let mut all = vec![seconds.next().expect("a second")];
     target.say("\n");
     while all.len() < 6 || (wants_samples && all.len() < 20 && !is_sampled(&all)) {
@@ -109,7 +110,7 @@ fn counted_to_truth(rate: &str, options: &[&str], wants_samples: bool) -> (f64, 
     (to_all, to_all / of_io, all)
 }
 
-/// Whether there were seconds of which less than a half was read.
+/// Returns whether less than half was read in at least two seconds.
 fn is_sampled(seconds: &[Value]) -> bool {
     shares_read(seconds).iter().filter(|share| **share < 0.5).count() >= 2
 }
@@ -118,24 +119,25 @@ fn shares_read(seconds: &[Value]) -> Vec<f64> {
     seconds.iter().filter_map(|it| it["trace"]["share_read"].as_f64()).collect()
 }
 
-/// Second by second all requests are counted, up to the last one of the process.
+/// All requests are counted second by second, up to the last one of the process.
 #[test]
 #[ignore = "deep truth: the reader must keep up to count within 5 %"]
 fn the_requests_are_those_that_there_were() {
-    // Few enough that all of them are read, however slow the machine is.
-    // The memory names all queues, so that requests of admin queues do not count.
+    // The rate is so low that all of them are read on any machine. All queues are named from
+    // memory, so that requests of admin queues do not count.
     let (_, share, seconds) = counted_to_truth("600", &[], false);
     assert!((share - 1.0).abs() < 0.05, "{share}: {:?}", shares_read(&seconds));
 }
 
-/// If a part of each second is read, what was counted is scaled by the rings' cursors.
+/// If only part of each second is read, counts are scaled by the rings' cursors.
 #[test]
 #[ignore = "deep truth: it judges a scaled count within 5 %, and passes on a busy machine"]
 fn sampled_requests_are_scaled_to_those_that_there_were() {
-    // Between records that were left out an address may have changed hands: queues have no names, and all requests count.
+    // An address may have been reused between omitted records: queues have no names, and all
+    // requests count.
     let (share, _, seconds) = counted_to_truth("25000", &[], true);
     let shares = shares_read(&seconds);
-    // A machine that is busy with something else may not write that many records, or let `top` run too seldom.
+    // A busy machine may not write enough records, or run `top` too seldom.
     if !is_sampled(&seconds) || shares.iter().any(|share| *share < 0.02) {
         testkit::kernel::skip_if_permitted("idle machine", &format!("the machine is too busy: {shares:?}"));
         return;
@@ -150,7 +152,7 @@ fn all_records_are_read_if_that_is_wanted() {
     assert!((share - 1.0).abs() < 0.05, "{share}: {:?}", shares_read(&seconds));
 }
 
-/// The memory is read again and again, and what comes before the next reading has its name, too.
+/// The memory is read repeatedly, and records before the next reading have names too.
 #[test]
 fn each_connection_that_is_alive_is_one_row() {
     let dir = dir();
@@ -169,7 +171,7 @@ fn a_thousand_connections_are_listed() {
     let dir = dir();
     let target = target(&["--connections", "1000", "--rate", "4000"], dir.path());
     let mut seconds = Seconds::of(top(&target, &["--json", "--no-kernel", "--no-probes"]));
-    // Those that have requests, in one second or another.
+    // Connections with requests in any second.
     let mut seen = BTreeSet::new();
     let started = Instant::now();
     while seen.len() < 950 {
@@ -192,7 +194,7 @@ fn threads_have_their_budgets() {
     while seen < 2 {
         assert!(started.elapsed() < PATIENCE, "{seen} seconds have threads");
         let second = seconds.next().expect("a second");
-        // On a busy machine a second may be over before its window has begun.
+        // On a busy machine a second may end before its window has begun.
         let Some(threads) = second["threads"].as_array() else { continue };
         seen += 1;
         let reactors = threads.iter().filter(|it| it["name"].as_str().is_some_and(|it| it.starts_with("reactor_")));
@@ -209,7 +211,8 @@ fn threads_have_their_budgets() {
     assert!(text.contains("SUBSYSTEM") && text.contains("reactor_1") && text.contains("whole request"), "{text}");
 }
 
-/// A target all of whose threads are on one CPU, which it has for itself as far as the machine lets it.
+/// Starts a target with all threads on one CPU, which it has for itself as far as the machine
+/// allows.
 fn pinned_target(args: &[&str], dir: &Path) -> Process {
     let mut command = testkit::command("taskset");
     command.args(["-c", "1", PROGRAM, "demo-target", "--for", "3m", "--life", "1000000"]).args(args).current_dir(dir);
@@ -227,7 +230,7 @@ fn cpus_add_up_and_name_who_takes_them() {
     }
     let dir = dir();
     let target = pinned_target(&["--rate", "200"], dir.path());
-    // Somebody who takes all that he gets of that CPU.
+    // A process that takes all it can get of that CPU.
     let mut hog = testkit::command("taskset");
     let hog = Process::start(hog.args(["-c", "1", "sh", "-c", "while :; do :; done"]).stdout(Stdio::null()));
     let hog_name = format!("sh [{}]", hog.pid());
@@ -238,7 +241,7 @@ fn cpus_add_up_and_name_who_takes_them() {
     loop {
         assert!(started.elapsed() < PATIENCE, "{hog_name} is not there");
         let second = seconds.next().expect("a second");
-        // On a busy machine one of them may be too late for a second.
+        // On a busy machine one of the CPUs may be too late for a second.
         let Some(cpus) = second["cpus"].as_array() else { continue };
         assert_eq!(cpus.len(), 1, "{second}");
         let cpu = &cpus[0];
@@ -267,7 +270,7 @@ fn cpus_add_up_and_name_who_takes_them() {
     hog.end();
 }
 
-/// A person opens the tab: only then something is attached to the CPUs.
+/// Opening the tab is what attaches to the CPUs.
 #[test]
 fn the_tab_of_cpus_attaches_when_it_is_opened() {
     let Some(_alone) = kernel() else { return };
@@ -290,7 +293,7 @@ fn the_tab_of_cpus_attaches_when_it_is_opened() {
     terminal.wait("the help", |screen| screen.contains("CPUs are audited from the first time on"));
     terminal.keys(&["Escape", "q"]);
     terminal.wait("the end", is_given_back);
-    // Of one that nothing may be attached to, the tab says so.
+    // If nothing may be attached, the tab shows the reason.
     let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 100, 24);
     terminal.wait("a second", |screen| screen.contains(" IOPS, "));
     terminal.keys(&["4"]);
@@ -305,7 +308,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs a command of the shell in a terminal of that size.
+    /// Runs a shell command in a terminal of that size.
     fn run(command: &str, dir: &Path, columns: u16, rows: u16) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -313,7 +316,7 @@ impl Terminal {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         let start = ["-f", "/dev/null", "-u", "new-session", "-d", "-s", "it", "-x", &columns, "-y", &rows, command];
         let mut tmux = this.tmux(&start);
-        // What a user's terminal has, and a test's may not.
+        // Variables that a test's environment may have, unlike a user's terminal.
         for unset in ["CI", "NO_COLOR", "TMUX", "COLUMNS", "LINES", "LC_ALL"] {
             tmux.env_remove(unset);
         }
@@ -333,14 +336,14 @@ impl Terminal {
         assert!(done.success());
     }
 
-    /// Bytes as a terminal sends them, in hexadecimal digits.
+    /// Sends bytes, in hexadecimal digits, as a terminal does.
     fn bytes(&self, text: &str) {
         let bytes: Vec<String> = text.bytes().map(|byte| format!("{byte:x}")).collect();
         let done = self.tmux(&["send-keys", "-t", "it", "-H"]).args(bytes).status().expect("tmux");
         assert!(done.success());
     }
 
-    /// Whether the program asks the terminal for reports of the mouse.
+    /// Returns whether the program has asked the terminal for mouse reports.
     fn has_mouse(&self) -> bool {
         let done =
             self.tmux(&["display-message", "-p", "-t", "it", "#{mouse_standard_flag}#{mouse_sgr_flag}"]).output();
@@ -356,7 +359,7 @@ impl Terminal {
         text(&self.tmux(&["capture-pane", "-p", "-t", "it"]).output().expect("tmux").stdout)
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen satisfies the predicate; returns it.
     #[track_caller]
     fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
@@ -373,12 +376,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It ends by itself when its only program does.
+        // The server ends by itself when its only program does.
         let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
     }
 }
 
-/// The command, and behind it whether the terminal's settings are as they were before, with the status.
+/// Returns a shell line that runs `top`, and then prints its status if the terminal's settings are
+/// as before.
 fn in_shell(target: &Process, more: &str) -> String {
     let top = format!("{PROGRAM} top -p {} --no-kernel --no-probes {more}", target.pid());
     format!(
@@ -386,12 +390,12 @@ fn in_shell(target: &Process, more: &str) -> String {
     )
 }
 
-/// Whether the terminal is as it was before, and the status was 0.
+/// Returns whether the terminal's settings are as before, and the status was 0.
 fn is_given_back(screen: &str) -> bool {
     screen.lines().any(|line| line.ends_with("given back 0"))
 }
 
-/// `12`, `1.23k` as a number.
+/// Parses `12` or `1.23k` as a number.
 fn number(text: &str) -> f64 {
     let scale = if text.ends_with('k') { 1000.0 } else { 1.0 };
     text.trim_end_matches('k').parse::<f64>().map_or(f64::NAN, |value| value * scale)
@@ -407,7 +411,7 @@ fn a_person_looks_around() {
     let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 80, 24);
     let screen = terminal.wait("a second", |screen| screen.contains(" IOPS, ") && !screen.contains("; 0 IOPS"));
     assert!(screen.contains("SUBSYSTEM") && screen.contains("P99") && screen.contains("q quit"), "{screen}");
-    // Another tab, and back.
+    // Opens another tab, and returns.
     terminal.keys(&["3"]);
     terminal.wait("the heat map", |screen| screen.contains("how long whole request took") && screen.contains(" now"));
     terminal.keys(&["Left", "Left"]);
@@ -415,7 +419,7 @@ fn a_person_looks_around() {
     terminal.keys(&["?"]);
     terminal.wait("the help", |screen| screen.contains("another tab"));
     terminal.keys(&["Escape"]);
-    // What stands still is what is written.
+    // The frozen screen is what gets written.
     terminal.keys(&["Space"]);
     terminal.wait("the standstill", |screen| screen.contains("FROZEN"));
     terminal.keys(&["w"]);
@@ -425,7 +429,7 @@ fn a_person_looks_around() {
     let written: Value = serde_json::from_str(&written).expect("JSON");
     let shown = screen.split(" IOPS, ").next().and_then(|before| before.split(' ').next_back()).expect("a number");
     assert!((number(shown) / iops(&written) - 1.0).abs() < 0.05, "{shown}: {}", iops(&written));
-    // A filter that nothing passes, and one that some do.
+    // A filter that nothing passes, then one that some rows pass.
     terminal.keys(&["/", "n", "o", "n", "e"]);
     terminal.wait("nothing", |screen| screen.contains("nothing that the filter lets through"));
     terminal.keys(&["Escape"]);
@@ -442,7 +446,7 @@ fn a_person_looks_around() {
         let screen = terminal.wait("the other size", is_whole);
         assert!(screen.lines().all(|line| line.chars().count() <= usize::from(columns)), "{screen}");
     }
-    // The mouse is the terminal's until `m`, and again at the end.
+    // The mouse belongs to the terminal until `m`, and again at the end.
     assert!(!terminal.has_mouse());
     terminal.keys(&["m"]);
     terminal.wait("the mouse", |screen| screen.contains("m gives the mouse back"));

@@ -1,4 +1,4 @@
-//! `dptrace trace`: the forms of its output, and the options that add to it.
+//! `dptrace trace`: the forms of its output, and the options that extend it.
 
 use crate::common::small::{HOST, OWNERS, Small};
 use crate::common::{dptrace, printed};
@@ -11,7 +11,8 @@ fn listing(args: &[&str]) -> String {
     printed(Small::new().args("trace", args))
 }
 
-/// The columns of the annotation script: lcore 3, time 16, owner 3, name 24, size 12, id 12, time 8, arguments.
+/// Columns of the annotation script: lcore 3, time 16, owner 3, name 24, size 12, id 12, time 8,
+/// arguments.
 #[test]
 fn the_text_form_has_the_columns_of_the_script() {
     let expected = [
@@ -73,7 +74,7 @@ fn the_json_form_reads_back_in() {
     assert_eq!(entries[9]["annotations"]["qpair"]["qid"], 5);
     let again = dptrace().args(["trace", "-i", "-", "--format", "json"]).write_stdin(json.clone()).assert().success();
     assert_eq!(String::from_utf8_lossy(&again.get_output().stdout), json);
-    // What a recording messages is messages without it, and can be asked for.
+    // Names from a recording are in the document, and can be filtered without the recording.
     let asked = dptrace().args(["trace", "--where", "qpair.hostnqn=*slot=2"]).write_stdin(json).assert().success();
     let asked = String::from_utf8_lossy(&asked.get_output().stdout).into_owned();
     assert_eq!(asked.lines().count(), 2);
@@ -102,7 +103,7 @@ fn every_line_of_the_ndjson_form_is_complete_in_itself() {
     assert_eq!(rdma["annotations"]["qpair"]["hostnqn"], HOST);
 }
 
-/// A reader of RFC 4180 that knows no more than it says.
+/// Parses CSV strictly by RFC 4180.
 fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -181,7 +182,7 @@ fn output_never_goes_over_the_input() {
     }
 }
 
-/// A slip in the command must not empty what an earlier one wrote.
+/// A slip in the command must not empty an earlier output.
 #[test]
 fn a_wrong_filter_leaves_the_output_alone() {
     let small = Small::new();
@@ -219,7 +220,7 @@ fn users_add_their_own_objects() {
     let own = ["--objects", "@own.toml", "-b", "@own.txt", "-b", "@t.recording"];
     let listed = printed(small.args("trace", &[&own[..], &["--tpoint", "BDEV_*,RDMA_REQ_NEW"]].concat()));
     let lines: Vec<_> = listed.lines().collect();
-    // It died at 1,002,840 ticks: before the second of the records.
+    // The object ended at 1,002,840 ticks: before the second of the records.
     assert!(lines[0].ends_with("ctx: request(tag=a, b=c), name: Nvme0, \"n1\""), "{listed}");
     assert!(lines[1].ends_with("ctx: 0xa0"), "{listed}");
     assert!(lines[2].ends_with(QPAIR), "{listed}");
@@ -266,7 +267,8 @@ fn info_reports_what_the_file_is() {
     assert!(messages.contains("records:     10\n"), "{messages}");
     let lcores: Vec<Vec<_>> =
         messages.lines().filter(|l| l.contains("reactor_")).map(|l| l.split_whitespace().collect()).collect();
-    // Lcore, thread, slots, slots written (a string of 16 bytes behind a pointer takes one more), records, wrapped, late.
+    // Lcore, thread, slots, slots written (a string of 16 bytes after a pointer takes one more),
+    // records, wrapped, late.
     assert_eq!(lcores[0], ["0", "reactor_0", "64", "6", "5", "no", "0", "0.000", "5.000"]);
     assert_eq!(lcores[1], ["2", "reactor_2", "64", "5", "5", "no", "0", "0.500", "13.000"]);
     assert!(OWNERS.iter().all(|owner| messages.contains(owner)), "{messages}");

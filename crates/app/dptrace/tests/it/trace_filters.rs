@@ -1,14 +1,14 @@
-//! `dptrace trace`: which records the filters let pass.
+//! `dptrace trace`: the records that pass its filters.
 
 use crate::common::small::Small;
 use crate::common::{dptrace, printed};
 
-/// The times of the records that are listed, in the order of the listing.
+/// Returns the times of the listed records, in listing order.
 fn times(listing: &str) -> Vec<&str> {
     listing.lines().map(|line| line[4..20].trim()).collect()
 }
 
-/// Checks which records pass: by their times.
+/// Checks which records pass, by their times.
 #[track_caller]
 fn check(args: &[&str], expected: &[&str]) {
     let small = Small::new();
@@ -48,11 +48,11 @@ fn a_tracepoint_that_does_not_exist_is_reported_with_the_nearest() {
     assert!(messages.contains("TCP_REQ_NEW") && messages.contains("--list-tpoints"), "{messages}");
 }
 
-/// Times and addresses are the same each time a trace is read, also while it is written.
+/// Times and addresses stay the same in each reading of a trace, even while it is written.
 #[test]
 fn records_are_found_by_time_and_address() {
     check(&["--where", "tsc>=1001500", "--where", "tsc<=1002000"], &["1.500", "2.000"]);
-    // An address is that of an object's records, and of those that point to it.
+    // An address matches the object's records, and those that point to it.
     check(&["--object", "0xa0"], &["0.000", "1.000", "1.500", "4.500", "5.000"]);
     check(&["--object", "0xb0,r1"], &["0.500", "1.500", "2.000", "4.500", "10.500"]);
     for wrong in ["0x", "0xg", "0x10000000000000000"] {
@@ -60,7 +60,7 @@ fn records_are_found_by_time_and_address() {
     }
 }
 
-/// What users call a field.
+/// Fields can be named by their usual synonyms.
 #[test]
 fn fields_have_other_names() {
     for name in ["qpair", "connection", "conn", "queue"] {
@@ -78,7 +78,7 @@ fn fields_have_other_names() {
     check(&["--where", "subnqn=*cnode1", "--where", "cpu=0", "--where", "tracepoint=TCP_*"], &R0);
 }
 
-/// A condition that can't hold is no mistake, and yet worth a word.
+/// A condition that can't hold is no error, but gets a note.
 #[test]
 fn a_property_that_no_record_can_have_is_reported_with_what_there_is() {
     let messages = |small: &Small, args: &[&str]| {
@@ -121,7 +121,7 @@ fn times_read_off_the_listing_are_inclusive() {
     check(&["--since", "13.001"], &[]);
 }
 
-/// At a rate where no record falls on a whole nanosecond, every time of the listing still finds its record.
+/// At a rate where no record falls on a whole nanosecond, every listed time still finds its record.
 #[test]
 fn times_of_any_rate_find_their_record() {
     let generated = testkit::Workload { requests: 40, ..testkit::Workload::new(testkit::Era::F) }.generate();
@@ -165,7 +165,7 @@ fn conditions_on_arguments() {
     check(&["--where", "arg.nothing=*"], &[]);
 }
 
-/// A record that has no such field passes `!=`, and nothing else.
+/// A record without such a field passes `!=`, and nothing else.
 #[test]
 fn conditions_on_fields_that_a_record_does_not_have() {
     let others = ["1.500", "4.500", "11.000", "13.000"];
@@ -201,8 +201,8 @@ fn head_and_tail_count_what_passes() {
     check(&["--tail", "100", "--lcore", "0"], &["0.000", "1.000", "1.500", "4.500", "5.000"]);
 }
 
-/// What is older than the oldest record of the lcore that begins last is only left out if a ring wrapped, and numbers
-/// of objects go on counting it.
+/// Records older than the first of the latest-starting lcore are left out only if a ring wrapped,
+/// and object numbers still count them.
 #[test]
 fn common_leaves_out_what_not_all_lcores_have() {
     check(&["--common", "--head", "1"], &["0.000"]);

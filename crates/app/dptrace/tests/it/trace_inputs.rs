@@ -1,4 +1,4 @@
-//! `dptrace trace`: where a trace is read from.
+//! `dptrace trace`: the sources of a trace.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use std::time::{Duration, SystemTime};
 use crate::common::small::Small;
 use crate::common::{dptrace, printed};
 
-/// A trace file in shared memory that goes when the test does.
+/// Trace file in shared memory, removed when dropped.
 struct Shared {
     app: String,
     path: PathBuf,
 }
 
 impl Shared {
-    /// `APP_trace.NAME`, of an application that nobody else has.
+    /// Creates `APP_trace.NAME`, of an application with a unique name.
     fn new(app: &str, name: &str) -> Self {
         let app = format!("dptrace_test_{app}_{}", std::process::id());
         let path = PathBuf::from(format!("/dev/shm/{app}_trace.{name}"));
@@ -26,7 +26,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Where it is gone already, that is what is wanted.
+        // It may have been removed already.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -35,7 +35,7 @@ fn expected() -> String {
     printed(Small::new().args("trace", &[]))
 }
 
-/// The same from JSON, which leaves out the time of the record that creates an object.
+/// Returns the same from JSON, which leaves out the time of the record that creates an object.
 fn expected_of_json() -> String {
     expected().replace("time: 0.000    ", "")
 }
@@ -70,7 +70,8 @@ fn an_application_is_one_process_or_one_id() {
     dptrace().args(["trace", "-s", "nvmf", "-p", "1", "-i", "x"]).assert().code(2);
 }
 
-/// The newest by its time of modification, which this test's file has in the future: others may be there.
+/// The newest file has the latest modification time; this test's file has one in the future, since
+/// there may be others.
 #[test]
 fn without_any_input_the_newest_in_shared_memory_is_read() {
     let shared = Shared::new("newest", "pid1");
@@ -112,7 +113,7 @@ fn standard_input_may_be_a_file() {
     }
 }
 
-/// `spdk_trace -j` prints lines of its own before the document, or behind it.
+/// `spdk_trace -j` prints lines of its own before or after the document.
 #[test]
 fn text_around_the_document_does_not_matter() {
     let small = Small::new();
@@ -123,7 +124,7 @@ fn text_around_the_document_does_not_matter() {
     assert!(done.get_output().stderr.is_empty());
 }
 
-/// Raw or JSON is messages by content, whatever the name.
+/// Raw files and JSON are recognized by content, under any name.
 #[test]
 fn a_file_is_known_by_its_content() {
     let small = Small::new();
@@ -135,7 +136,7 @@ fn a_file_is_known_by_its_content() {
     }
 }
 
-/// Every era's file tells the same load with the same stages.
+/// The file of every era yields the same load with the same stages.
 #[test]
 fn files_of_every_era_are_read() {
     for era in testkit::Era::ALL {
@@ -151,7 +152,8 @@ fn files_of_every_era_are_read() {
     }
 }
 
-/// SPDK's annotation script prints the name that is there, also where it is empty; and no blanks at a line's end.
+/// SPDK's annotation script prints an object's name even if it is empty, and no blanks at the end
+/// of a line.
 #[test]
 fn an_objects_empty_name_is_printed_as_the_annotation_script_does() {
     let text = r#"{"tsc_rate":1000000,"tpoints":[{"name":"NEW","id":1,"new_object":true,"args":[]},

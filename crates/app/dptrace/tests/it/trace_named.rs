@@ -1,10 +1,10 @@
-//! With a recording, one note says what is named, or why nothing is.
+//! With a recording, one note states what was named, or why nothing was.
 
 use crate::common::dptrace;
 use crate::common::shared::Sample;
 use testkit::{Era, Record, Tpoint, TraceBuilder};
 
-/// The notes about names when this trace is listed with this recording.
+/// Returns the notes about names when this trace is listed with this recording.
 fn notes(trace: &std::path::Path, recording: &std::path::Path) -> Vec<String> {
     let done = dptrace().arg("trace").arg("-i").arg(trace).arg("-b").arg(recording).assert().success();
     let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
@@ -15,7 +15,7 @@ fn notes(trace: &std::path::Path, recording: &std::path::Path) -> Vec<String> {
         .collect()
 }
 
-/// Records of v24.05 and later have no pointer to their connection, and are named nevertheless.
+/// Records of v24.05 and later have no pointer to their connection, but still get names.
 #[test]
 fn connections_named_by_their_owners_are_one_note() {
     for sample in Sample::with(&["v24.09", "v26.09-pre"], &["trace", "bpftraces"]) {

@@ -1,4 +1,5 @@
-//! `dptrace watch` of the demo target: each line has a capture, which has the request of the line; and nothing else is touched.
+//! `dptrace watch` of the demo target: each line has a capture with the line's request, and no
+//! other file is touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +9,15 @@ use std::time::{Duration, Instant};
 use crate::common::kernel::{PROGRAM, Process, kernel, needs, until};
 use serde_json::Value;
 
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 const KEEP: usize = 2;
 
-/// A demo target that runs.
+/// Starts a demo target.
 fn target(args: &[&str]) -> Process {
     let mut command = testkit::command(PROGRAM);
     command.args(["demo-target", "--for", "2m", "--app", "watch"]).args(args).stdout(Stdio::null());
-    // The others are for whoever watches, and for the machine.
+    // The other CPUs are for the watcher, and for the machine.
     let mut process = testkit::on_last_cpu(|| Process::start(&mut command));
     process.wait_for("demo-target: pid");
     process
@@ -29,7 +30,7 @@ fn watch(pid: u32, dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The captures in a folder, the oldest first.
+/// Returns the captures in a folder, the oldest first.
 fn captures(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -47,7 +48,7 @@ fn bytes_of(dir: &Path) -> u64 {
     files.map(|file| file.metadata().expect("a file").len()).sum()
 }
 
-/// What `timeline` says of a capture, a request a line.
+/// Returns the output of `timeline` on a capture, one request a line.
 #[track_caller]
 fn timeline(dir: &Path) -> Vec<Value> {
     let mut command = testkit::command(PROGRAM);
@@ -58,24 +59,27 @@ fn timeline(dir: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// The capture of a line can be read, and has its request, with the same time and length.
+/// Asserts that the capture of a line can be read, and has its request with the same time and
+/// length.
 #[track_caller]
 fn check_line(line: &Value) {
     let dir = Path::new(line["capture"].as_str().expect("a capture"));
     let requests = timeline(dir);
-    // A timeline lists the requests that ended in the capture. A line without a kind is about a thread that was away.
+    // A timeline lists the requests that ended in the capture. A line without a kind is about a
+    // thread that was away.
     if line["still_open"] == true || line["kind"].is_null() {
         return;
     }
     let same = |it: &&Value| ["object", "boot_ns", "length_ns"].iter().all(|member| it[member] == line[*member]);
     let found = requests.iter().find(same);
-    // Without its beginning, if that was overwritten or is too long ago, it has no name.
+    // If its start was overwritten, or is too long ago, the request has no name.
     let is_whole = line["slots_lost"] == 0 && line["before_ns"].is_null();
     assert!(found.is_some() || !is_whole && line["object"].is_null(), "{line}: {requests:#?}");
     let Some(found) = found else { return };
     let bounds = |of: &Value| ["kernel_at_least_ns", "kernel_at_most_ns"].map(|member| of[member].as_u64());
     let ([least, most], [_, known]) = (bounds(line), bounds(found));
-    // What is usual is that of all that was seen: it shows more than one capture does.
+    // Usual times come from all requests that the watcher saw, so `least` may differ from the
+    // capture's.
     assert!(most == known && least <= most && most.is_some(), "{line}: {found}");
 }
 
@@ -85,7 +89,7 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
     let target = target(&["--inject", "preempt", "--inject-every", "50ms", "--inject-for", "3ms", "--rate", "4000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
-    // What others have there: a folder that is called nearly so, and a link that is called exactly so.
+    // Other people's files: a folder with nearly such a name, and a link with exactly such a name.
     fs::create_dir_all(dir.join("slow-mine.capture")).expect("made");
     fs::write(dir.join("slow-mine.capture/meta.json"), "mine").expect("written");
     let (link, kept) = (dir.join("slow-20200101-000000.000-1.capture"), temp.path().join("kept"));
@@ -99,7 +103,7 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
     while seen.len() < 2 * KEEP {
         assert!(begin.elapsed() < PATIENCE, "{} captures", seen.len());
         let captures = captures(&dir);
-        // One that is being removed, and the new one.
+        // One capture that is being removed, and the new one.
         assert!(captures.len() <= KEEP + 1, "{captures:?}");
         seen.extend(captures);
         std::thread::sleep(Duration::from_millis(20));
@@ -120,12 +124,12 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
     let text = |path: &Path| fs::read_to_string(path.join("meta.json")).ok();
     assert_eq!((text(&kept).as_deref(), text(&link).as_deref()), (Some("kept"), Some("kept")));
     assert_eq!(text(&dir.join("slow-mine.capture")).as_deref(), Some("mine"));
-    // Nothing is left unfinished.
+    // No partial file is left.
     assert_eq!(fs::read_dir(&dir).expect("a folder").count(), KEEP + 2);
     target.signal("TERM");
 }
 
-/// Until there are this many captures.
+/// Waits until there are this many captures.
 #[track_caller]
 fn wait_for_captures(dir: &Path, count: usize) {
     let begin = Instant::now();
@@ -135,7 +139,7 @@ fn wait_for_captures(dir: &Path, count: usize) {
     }
 }
 
-/// The lines of a watch that is stopped.
+/// Stops a watch; returns its lines and its messages.
 #[track_caller]
 fn stopped(tracer: Process) -> (Vec<Value>, Vec<String>) {
     tracer.signal("INT");
@@ -172,7 +176,7 @@ fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
             injections.filter(|it| number(&it["begin"]["boottime"]) < end && number(&it["end"]["boottime"]) > begin);
         let taken: u128 = of_it.map(|it| nanos(number(&it["taken"]))).sum();
         let least = u128::from(number(&line["who_at_least_ns"]));
-        // It notes gaps of 2 us and more.
+        // The target notes gaps of 2 us and more.
         assert!(least <= taken + taken / 20 + 50_000, "{taken} ns: {line}");
         proven += usize::from(least > 0);
     }
@@ -195,7 +199,8 @@ fn a_request_that_does_not_end_gets_a_line_once() {
         let lines = whole.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         lines.filter(|line| line["still_open"] == true).collect()
     };
-    // It may be stopped between two requests, or after slots were lost, so that nobody knows whether one is open.
+    // The target may be stopped between two requests, or after slots were lost, so that an open
+    // request can't be seen.
     let stopped_for_a_while = || {
         std::thread::sleep(Duration::from_millis(200));
         target.signal("STOP");
@@ -203,7 +208,7 @@ fn a_request_that_does_not_end_gets_a_line_once() {
         while open_ones().is_empty() && begin.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        // It is looked for several times a second: there is nothing new.
+        // The watcher looks for it several times a second, but reports it once.
         std::thread::sleep(Duration::from_millis(700));
         target.signal("CONT");
         open_ones()
@@ -222,7 +227,8 @@ fn a_request_that_does_not_end_gets_a_line_once() {
     target.signal("TERM");
 }
 
-/// Requests that come while a reactor is stopped wait unread: none of them is slow by its records, and the black box says it.
+/// Requests that come while a reactor is stopped wait unread. By its records none of them is slow;
+/// the watcher reports the thread instead.
 #[test]
 fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     let Some(_guard) = kernel() else { return };
@@ -254,7 +260,7 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     assert!(line["length_ns"].as_u64() >= Some(40_000_000), "{line}");
     let expected = "threads that write rings were away ";
     assert!(!line["kind"].is_null() || messages.iter().any(|line| line.contains(expected)), "{messages:#?}");
-    // The capture says the same.
+    // The capture agrees.
     let of_capture = timeline(Path::new(line["capture"].as_str().expect("a capture")));
     assert!(of_capture.iter().any(|line| line["times"].is_array() && is_of_stop(line)), "{of_capture:#?}");
 }

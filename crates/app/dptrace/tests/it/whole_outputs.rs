@@ -1,4 +1,5 @@
-//! Files that commands write are whole or absent: a command that fails or is killed leaves an old file as it was, and nothing beside it.
+//! Output files are complete or absent: a command that fails or is killed leaves an old file as it
+//! was, and nothing beside it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,14 +14,14 @@ use crate::common::kernel::{PROGRAM, kernel, until};
 use crate::common::live::{Application, Follow};
 use crate::common::scenes::{add_rings, sample, write_absences};
 
-/// What an old file has.
+/// Contents of an old file.
 const OLD: &str = "an old file\n";
-/// Somebody who is not root.
+/// User id other than root's.
 const OTHER_USER: u32 = 65_534;
 /// Mode of a new file under the umask of these tests.
 const BY_UMASK: u32 = 0o640;
 
-/// The commands that write one file, `OUT`, of the demo's trace or of nothing.
+/// Commands that write one file, `OUT`, from the demo's trace or without input.
 const COMMANDS: &[&[&str]] = &[
     &["trace", "-i", "demo.trace", "-o", "OUT"],
     &["trace", "-i", "demo.trace", "--format", "csv", "-o", "OUT"],
@@ -43,7 +44,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run", "--emit-object", "OUT", "-e", "begin { exit(); }"],
 ];
 
-/// The commands that write one file of a capture.
+/// Commands that write one file from a capture.
 const OF_CAPTURES: &[&[&str]] = &[
     &["timeline", "x.capture", "-o", "OUT"],
     &["timeline", "x.capture", "--ndjson", "-o", "OUT"],
@@ -54,20 +55,21 @@ const OF_CAPTURES: &[&[&str]] = &[
     &["report", "x.capture", "--png", "OUT"],
 ];
 
-/// The commands that write several files into a folder, `OUT`, and one of these.
+/// Commands that write several files into a folder, `OUT`, and the name of one of the files.
 const FOLDERS: &[(&[&str], &str)] = &[
     (&["demo", "--write", "OUT"], "demo.trace"),
     (&["man", "OUT"], "dptrace.1"),
     (&["export", "demo.trace", "--parquet", "OUT", "--host", "h", "--at", "2026-11-23T06:32:00Z"], "*.parquet"),
 ];
 
-/// The commands of programs that need the kernel.
+/// Commands that need the kernel.
 const AS_ROOT: &[&[&str]] = &[
     &["run", "-q", "-e", "begin { printf(\"new\\n\"); exit(); }", "-o", "OUT"],
     &["run", "-l", "tracepoint:sched:*", "-o", "OUT"],
 ];
 
-/// Ends for a command that writes: a disk that takes nothing, and a kill in the middle (the signal SIGXFSZ lets it finish nothing).
+/// Two ends for a command that writes: a disk that accepts nothing, and a kill in the middle (the
+/// signal SIGXFSZ lets it finish nothing).
 const ENDS: [&str; 2] = ["trap '' XFSZ; ulimit -f 0", "ulimit -c 0; ulimit -f 0"];
 
 /// Runs a command in that folder after some lines of shell.
@@ -78,7 +80,7 @@ fn run(dir: &Path, first: &str, words: &[&str], out: &str) -> Output {
     command.current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap()
 }
 
-/// All files below a folder, with what they have; hidden ones, too.
+/// Returns all files below a folder, including hidden ones, with their contents.
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -96,7 +98,8 @@ fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
 }
 
-/// Checks a command that writes one file: when it fails, when it is killed, and when it works; the mode of a new file.
+/// Checks a command that writes one file: when it fails, when it is killed, and when it succeeds;
+/// also the mode of a new file.
 #[track_caller]
 fn check(dir: &Path, words: &[&str], new_mode: u32) {
     let out = dir.join("out");
@@ -194,7 +197,7 @@ fn files_that_belong_together_appear_together() {
     }
 }
 
-/// If a file of several can't be put in its place, the error says which others are new.
+/// If one of several files can't be replaced, the error names the others that are new.
 #[test]
 fn an_error_says_which_files_were_replaced() {
     let Some(_turn) = kernel() else { return };
@@ -204,7 +207,8 @@ fn an_error_says_which_files_were_replaced() {
     for name in ["demo.trace", "demo.recording"] {
         fs::write(out.join(name), OLD).unwrap();
     }
-    // Somebody else's file in a folder with the sticky bit may be written, but not replaced (unlink(2)).
+    // In a folder with the sticky bit, another user's file may be written, but not replaced
+    // (unlink(2)).
     fs::set_permissions(&out, fs::Permissions::from_mode(0o1777)).unwrap();
     fs::set_permissions(out.join("demo.recording"), fs::Permissions::from_mode(0o666)).unwrap();
     for path in [out.clone(), out.join("demo.recording")] {
@@ -246,7 +250,7 @@ fn links_are_followed_and_what_is_no_file_is_written_directly() {
     let expected = run(dir.path(), "true", words, "-").stdout;
     for out in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         assert_eq!(run(dir.path(), "true", words, out).stdout, expected, "{out}");
-        // A descriptor is a file that the shell has opened: it is not replaced by another one.
+        // A descriptor is a file that the shell has opened: it is not replaced.
         run(dir.path(), "exec > real; ln real twin", words, out);
         assert!(
             fs::read(dir.path().join("twin")).unwrap() == expected && fs::read(&real).unwrap() == expected,
@@ -259,8 +263,8 @@ fn links_are_followed_and_what_is_no_file_is_written_directly() {
     assert_eq!(run(dir.path(), "cat fifo & true", words, "fifo").stdout, expected);
 }
 
-/// A file without a name can't get one where there is no /proc (and some file systems have no such files): it has a hidden name then,
-/// which goes with a failure, too.
+/// Without /proc, and on some file systems, an unnamed file can't be given a name. The file then
+/// has a hidden name from the start, and is removed after a failure too.
 #[test]
 fn without_files_that_have_no_name_nothing_hidden_is_left_either() {
     let Some(_turn) = kernel() else { return };
@@ -280,14 +284,14 @@ fn without_files_that_have_no_name_nothing_hidden_is_left_either() {
     assert!(!failed.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{failed:?}");
     let done = without_proc("true");
     assert!(done.status.success() && fs::read_to_string(&out).unwrap() != OLD, "{done:?}");
-    // What is left of a kill here, a later run does not trip over.
+    // Leftovers of a kill do not disturb a later run.
     let killed = without_proc(ENDS[1]);
     let left = fs::read_dir(dir.path()).unwrap().count();
     assert!(!killed.status.success() && left == 2, "{killed:?}: {left}");
     assert!(without_proc("true").status.success() && fs::read_dir(dir.path()).unwrap().count() == 2);
 }
 
-/// What one may not write, one does not replace either.
+/// A file that may not be written is not replaced either.
 #[test]
 fn a_file_that_may_not_be_written_is_not_replaced() {
     let dir = tempfile::tempdir().unwrap();
@@ -301,7 +305,8 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     assert!(!done.status.success() && fs::read_to_string(&out).unwrap() == OLD, "{done:?}");
 }
 
-/// A file that is mounted by itself (`docker run -v FILE:FILE`) is found before the work: renaming over it failed after all of it.
+/// A file that is a mount point (`docker run -v FILE:FILE`) is refused before the work: renaming
+/// over it failed only afterwards.
 #[test]
 fn a_file_that_is_a_mount_is_refused_at_once() {
     let Some(_alone) = kernel() else { return };
@@ -317,7 +322,8 @@ fn a_file_that_is_a_mount_is_refused_at_once() {
     assert_eq!((done.status.code(), fs::read_to_string(dir.join("out")).unwrap().as_str()), (Some(1), OLD));
 }
 
-/// A stream replaces an old file with its first bytes, and can be read from then on, also if it is killed.
+/// A stream replaces an old file with its first bytes, and can be read from then on, even if the
+/// command is killed.
 #[test]
 fn a_stream_replaces_an_old_file_once_it_has_begun() {
     let dir = tempfile::tempdir().unwrap();

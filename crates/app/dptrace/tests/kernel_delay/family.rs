@@ -1,5 +1,5 @@
-//! A process with children: many of them, and one whose number another process has later. The program is in C: Rust starts
-//! no process with a number of ours.
+//! A process with children: many of them, and one whose number is reused by another process. The
+//! program is in C, since Rust cannot start a process with a chosen number.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::shown::text_until;
 use super::target::{Sampling, Target, adds_up, build, call, in_some_window, number};
 
-/// The program, built and started, and the process to measure; none where there is no compiler, which is reported.
+/// Builds and starts the program; returns it and the process to measure. `None` without a compiler,
+/// which is reported.
 fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
     let program = build(folder, "family")?;
     let mut target = Target::of(testkit::command(program).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -41,7 +42,8 @@ fn a_number_that_is_used_again_is_another_process() {
     assert!(named(&sample, "stranger").is_empty(), "{sample:#}");
 }
 
-/// Checks that the stack of each sleep has been walked to its end, by the tables of its files; returns the number of processes.
+/// Checks that the stack of each sleep was unwound to its end with the tables of its files; returns
+/// the number of processes.
 fn sleepers(sample: &Value) -> usize {
     let stacks = sample["syscall_events"]["stacks"].as_array().unwrap().iter();
     let sleeps: Vec<&Value> = stacks.filter(|stack| stack["syscall"] == "clock_nanosleep").collect();
@@ -53,7 +55,7 @@ fn sleepers(sample: &Value) -> usize {
     sleeps.iter().map(|stack| number(&stack["pid"])).collect::<BTreeSet<u64>>().len()
 }
 
-/// The functions of each of the 40 are at other addresses, but by their names they are the same.
+/// The functions of the 40 processes have different addresses but equal names.
 #[test]
 fn equal_stacks_of_many_processes_are_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A process whose first thread is gone, and what becomes of its number. The program is in C: Rust's tests have no first
-//! thread of their own.
+//! A process whose first thread has ended, and what becomes of its number. The program is in C,
+//! since a Rust test does not run on the first thread.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ fn start(program: &Path) -> Target {
     target
 }
 
-/// Has the first thread end, and waits until nothing but its number is left.
+/// Makes the first thread end, and waits until it is only a zombie.
 fn end_first(target: &mut Target) {
     target.go();
     target.wait_for("alone");
@@ -64,10 +64,10 @@ fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() 
 
 /// Number of processes whose other thread takes the first one's number.
 const PROCESSES: usize = 60;
-/// Number of threads that sleep for a moment all the time.
+/// Number of threads that sleep briefly, over and over.
 const SLEEPERS: usize = 4;
 
-/// Has timers expire on this thread's CPU while `body` runs.
+/// Runs `body` while timers expire on this thread's CPU.
 fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     let sleep = || {
@@ -84,8 +84,8 @@ fn beside_timers<T>(body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// An interrupt at the moment at which a number becomes another thread's: where the times of the thread were not there yet, all since
-/// the window's begin was counted as its waiting, in one case of twenty of these.
+/// An interrupt while a number passes to another thread. If the thread's times were not there yet,
+/// all time since the start of the window counted as waiting: in one of twenty runs.
 #[test]
 fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     let (samples, notes) = beside_timers(|| {
         for target in &mut targets {
             target.go();
-            // Not all at once: who sleeps would wait for a CPU instead of for a timer.
+            // Not all at once: a sleeper would wait for a CPU instead of for a timer.
             std::thread::sleep(Duration::from_millis(2));
         }
         sampling.samples()
@@ -109,8 +109,9 @@ fn an_interrupt_while_a_number_is_given_again_counts_from_then() {
     assert_eq!(threads.iter().filter(|thread| thread["name"] == "sleep").count(), PROCESSES, "{notes}");
 }
 
-/// Takes a window in which a number is the first thread's, then nobody's, then the other's. Returns the window, the part of the other
-/// thread, and how long the number was nobody's at least by the test's clock, in nanoseconds.
+/// Takes a window in which a number belongs to the first thread, then to nobody, then to the other
+/// thread. Returns the window, the other thread's part, and the least time for which nobody had the
+/// number by the test's clock, in nanoseconds.
 fn two_owners() -> Option<(u64, u64, u64)> {
     let folder = tempfile::tempdir().unwrap();
     let mut target = start(&build(folder.path(), "leaderless")?);

@@ -1,4 +1,4 @@
-//! A process that has used up its CPU limit: it waits for a CPU, and why is reported.
+//! A process that has used up its CPU limit waits for a CPU, and the reason is reported.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, in_some_window, number, thread};
 
-/// A control group with a limit of a tenth of a CPU, which is there for the test only.
+/// Control group with a limit of a tenth of a CPU, removed when the test ends.
 pub(super) struct Group {
     pub(super) folder: PathBuf,
 }
 
 impl Group {
-    /// None where there is no controller for us, which is reported.
+    /// Makes a group for a process. `None` if no controller is available to us, which is reported.
     pub(super) fn new(pid: u32) -> Option<Self> {
         let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
         let hierarchies = host::cgroups::hierarchies();
@@ -40,7 +40,7 @@ impl Group {
 }
 
 impl Group {
-    /// Puts another process into it.
+    /// Moves another process into the group.
     pub(super) fn add(&self, pid: u32) {
         std::fs::write(self.folder.join("cgroup.procs"), pid.to_string()).unwrap();
     }
@@ -48,7 +48,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // It can go once the process is gone, which may take a moment.
+        // It can be removed once its process is gone, which may take a moment.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;
@@ -58,7 +58,8 @@ impl Drop for Group {
     }
 }
 
-/// Returns a window in which the limit was used up: on a busy machine the group may get less than that in one.
+/// Returns a window in which the limit was used up. On a busy machine the group may get less than
+/// its limit.
 fn used_up() -> Option<Value> {
     let target = Target::start("spin");
     let pid = target.child.id();
@@ -68,12 +69,12 @@ fn used_up() -> Option<Value> {
         let Some(sampling) = Sampling::start(&arguments) else { return Some(None) };
         let sample = sampling.samples().0.remove(0);
         let limits = sample["cpu_limits"].as_array().unwrap();
-        // It may be missing, or not be used up yet.
+        // The limit may be missing, or not yet be used up.
         let ours = limits.iter().find(|limit| limit["cgroup"].as_str().unwrap().contains("dptrace-test"))?;
         assert!(number(&ours["used_up"]) <= number(&ours["periods"]), "{ours}");
         (number(&ours["used_up"]) > 0).then_some(Some(sample))
     });
-    // The group can go when its process has.
+    // The group can be removed once its process is gone.
     drop(target);
     drop(group);
     sample
@@ -85,7 +86,8 @@ fn a_limit_that_is_used_up_is_reported() {
     adds_up(&sample);
     let limits = sample["cpu_limits"].as_array().unwrap();
     let throttled: u64 = limits.iter().map(|limit| number(&limit["throttled_ns"])).sum();
-    // A spinner has nothing else to wait for: what the limit took is no less than the others have.
+    // A spinner waits for nothing but a CPU: the limit took at least the time that other threads
+    // did not.
     let spinner = thread(&sample, "spinner");
     let most = number(&spinner["budget"]["throttled_at_most_ns"]);
     assert!(most > 0 && most <= throttled && most <= budget(spinner, "ready_ns"), "{throttled}: {spinner:#}");
@@ -95,7 +97,7 @@ fn a_limit_that_is_used_up_is_reported() {
 #[ignore = "deep truth: the spinner must wait for more than half of the window of 1 s"]
 fn who_waits_for_a_limit_waits_for_a_cpu() {
     let Some(sample) = used_up() else { return };
-    // Three threads with nothing to do but to run have a tenth of a CPU: most of the time they wait.
+    // Three busy threads share a tenth of a CPU, so they wait most of the time.
     let spinner = thread(&sample, "spinner");
     assert!(budget(spinner, "ready_ns") > budget(spinner, "window_ns") / 2, "{spinner:#}");
 }

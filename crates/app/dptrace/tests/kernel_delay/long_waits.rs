@@ -1,4 +1,4 @@
-//! Waits over more switches than any log holds: who ran meanwhile has a name nevertheless.
+//! Waits over more switches than a log holds: the threads that ran meanwhile still have names.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use super::truth::{named, say, wait_for_go};
 /// Number of threads that take turns while another one waits.
 const RIVALS: usize = 64;
 
-/// Starts rivals that give the CPU to one another as often as they can, each with a name of its own.
+/// Starts rivals that yield the CPU to each other as often as they can, each with a name of its
+/// own.
 pub(super) fn rivals() {
     be_nice(5);
     for number in 0..RIVALS {
@@ -36,7 +37,7 @@ pub(super) fn patient() {
     wait_for_go();
 }
 
-/// Makes all threads that are started from now on give way to others, on the last CPU.
+/// Makes all threads started from now on yield to others, on the last CPU.
 fn be_nice(by: i32) {
     testkit::stay_on_last_cpu();
     nice(by).unwrap();
@@ -50,7 +51,8 @@ fn who_ran_has_a_name_whatever_the_number_of_switches() {
         let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.2", "--sample-count", "4"]) else {
             return Some(());
         };
-        // The wait in which the programs are attached is known from its end on: what comes after a run is whole.
+        // The wait during which the programs are attached is known only from its end: accounts
+        // after a run are complete.
         let samples = sampling.samples().0;
         let has_run = |sample: &Value| budget(thread(sample, "patient"), "user_ns") > 0;
         let first = samples.iter().position(has_run)?;
@@ -58,7 +60,8 @@ fn who_ran_has_a_name_whatever_the_number_of_switches() {
     });
 }
 
-/// Returns whether the rivals had a turn in this sample; checks that nearly all of the wait has names then.
+/// Returns whether the rivals had a turn in this sample; if so, checks that they account for nearly
+/// all of the wait by name.
 fn is_named(sample: &Value) -> bool {
     adds_up(sample);
     assert_eq!(number(&sample["lost"]["rivals"]), 0);
@@ -67,7 +70,7 @@ fn is_named(sample: &Value) -> bool {
     let (all, wait) = (ran.iter().map(|ran| number(&ran["ns"])).sum::<u64>(), budget(waiter, "ready_ns"));
     assert!(all <= wait, "{all} of {wait} ns: {waiter:#}");
     let rivals = ran.iter().filter(|ran| ran["name"].as_str().unwrap().starts_with("rival")).count();
-    // A wait of a log's 127 switches would have names for these only.
+    // A log of 127 switches alone would name only these.
     if rivals < RIVALS / 2 {
         return false;
     }

@@ -1,7 +1,7 @@
 //! `kernel-delay` against programs of known truth, on this kernel.
 //!
-//! The program is this very test, started again ([`truth`]). Nothing here is held against a clock: what is compared is two
-//! accounts of the same time.
+//! The program is this very test, started again ([`truth`]). No value is compared with a clock:
+//! each test compares two accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod family;
@@ -26,7 +26,8 @@ use serde_json::Value;
 use target::{Sampling, Target, adds_up, budget, call, eventually, in_some_window, number, thread};
 use truth::{CALLS, CROWD, CROWD_CALLS, ERRORS, OTHER_CALLS, SLEEP, SLEEPS};
 
-/// Takes a sample of the part `calls`. Returns it, how long its sleeper took by its own clock, in nanoseconds, and the notes beside it.
+/// Takes a sample of the part `calls`. Returns it, the time its sleeper measured with its own
+/// clock, in nanoseconds, and the notes printed with it.
 fn sample_of_calls() -> Option<(Value, u64, String)> {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
@@ -40,7 +41,7 @@ fn sample_of_calls() -> Option<(Value, u64, String)> {
     Some((sample, slept, notes))
 }
 
-/// Time that all the sleeps take at least, in nanoseconds.
+/// Least time that all the sleeps take, in nanoseconds.
 const ALL_SLEEPS_NS: u64 = SLEEP.as_nanos() as u64 * SLEEPS as u64;
 
 #[test]
@@ -60,7 +61,7 @@ fn calls_are_counted_exactly() {
     assert!(number(&sleeps["max_ns"]) >= SLEEP.as_nanos() as u64);
     let times = ["mean_ns", "p50_ns", "p99_ns", "max_ns"].map(|name| number(&sleeps[name]));
     assert_eq!(times[0], total / u64::from(SLEEPS));
-    // A percentile is right within half a power of two.
+    // A percentile is accurate to half a power of two.
     assert!(SLEEP.as_nanos() as u64 * 4 / 5 <= times[1] && times[1..].is_sorted(), "{sleeps}");
     assert_eq!(sleeps["errors"], 0);
     let failing = thread(&sample, "failing");
@@ -70,7 +71,7 @@ fn calls_are_counted_exactly() {
     let failed: Vec<(u64, u64)> = failed.map(|call| (number(&call["count"]), number(&call["errors"]))).collect();
     assert_eq!(failed, [(ERRORS, ERRORS)], "{failing:#}");
     assert_eq!(call(failing, &failing["syscalls"], "getppid")["errors"], 0);
-    // It was there before, and did nothing: no event tells of it.
+    // It was blocked before the window and stayed so: no event mentions it.
     let still = thread(&sample, "blocked");
     let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
     assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
@@ -79,7 +80,7 @@ fn calls_are_counted_exactly() {
 
 #[test]
 fn threads_that_end_in_the_window_have_ended() {
-    // Whoever joins a thread goes on before that has left its CPU for the last time.
+    // A join returns before the joined thread has left its CPU for the last time.
     in_some_window(|| {
         let Some((sample, ..)) = sample_of_calls() else { return Some(()) };
         let ended = |name| thread(&sample, name)["ended"] == true;
@@ -102,7 +103,8 @@ fn calls_take_as_long_as_they_took() {
     assert!(blocked <= total && total - blocked <= rest, "{sleeper:#}");
 }
 
-/// On a CPU, and waiting for one, as the scheduler's own books have it (Documentation/scheduler/sched-stats.rst).
+/// Returns the time on a CPU and the time spent waiting for one, as the scheduler accounts them
+/// (Documentation/scheduler/sched-stats.rst).
 fn books(pid: u32, tid: u64) -> (u64, u64) {
     let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap();
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().unwrap());
@@ -116,8 +118,10 @@ fn tid_of(pid: u32, name: &str) -> u64 {
     path.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// The scheduler's clock is read when it decides, ours some instructions later; it may leave interrupts out. Some kernels do not
-/// report that a thread got a CPU now and then: it is known at the next tick, 10 ms later at most.
+/// Allowed difference between the two clocks. The scheduler reads its clock when it decides, we
+/// read ours some instructions later, and its clock may leave interrupts out. Some kernels
+/// sometimes do not report that a thread got a CPU; we then learn it at the next tick, at most 10
+/// ms later.
 const CLOCKS_DIFFER_NS: u64 = 20_000_000;
 
 #[test]
@@ -131,7 +135,7 @@ fn spinners_have_a_whole_budget_and_rivals() {
     let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
     std::thread::sleep(Duration::from_millis(500));
     let (sample, _) = sampling.end();
-    // What runs and what waits is in the books when it ends: at the latest when all have stopped.
+    // Runs and waits are booked when they end: at the latest when all threads have stopped.
     target.stop();
     let after = names.map(|name| books(pid, tid_of(pid, name)));
     let stolen = stolen_ticks() - stolen_before;
@@ -142,11 +146,12 @@ fn spinners_have_a_whole_budget_and_rivals() {
         assert_eq!((budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")), (0, 0), "{thread:#}");
         let (waited, booked) = (budget(thread, "ready_ns"), after.1 - before.1);
         assert!(waited <= booked + CLOCKS_DIFFER_NS, "{name} waited {waited}, booked {booked}; {stolen} ticks stolen");
-        // A wait is booked when it ends: the one at the beginning may have begun before we first read the books.
+        // A wait is booked when it ends: the one at the start may have begun before we first read
+        // the books.
         let open = number(&thread["longest_wait_ns"]).max(50_000_000);
         assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
         let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
-        // By our own clock: a run that is listed was no wait.
+        // By our own clock: no listed run was a wait.
         let runs = number(&thread["run"]["total_ns"]);
         assert!(runs <= ran, "{name} was listed to run {runs}, and ran {ran}: {thread:#}");
         assert!(ran <= after.0 - before.0 + CLOCKS_DIFFER_NS, "{name} ran {ran}, booked {}", after.0 - before.0);
@@ -162,14 +167,15 @@ fn spinners_have_a_whole_budget_and_rivals() {
     });
 }
 
-/// Time that the hypervisor gave to others, in ticks of 10 ms (proc_stat(5)): between the scheduler's reading of its clock and
-/// ours, too.
+/// Returns the time that the hypervisor gave to others, in ticks of 10 ms (proc_stat(5)). Some of
+/// it may fall between the scheduler's reading of its clock and ours.
 fn stolen_ticks() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     text.lines().next().unwrap().split_ascii_whitespace().nth(8).map_or(0, |ticks| ticks.parse().unwrap())
 }
 
-/// All at once, so that the maps get many entries where the kernel can't wait for memory.
+/// The threads come at once, so that the maps gain many entries in places where the kernel can't
+/// wait for memory.
 #[test]
 #[ignore = "deep truth: the kernel must have memory at once for 200 threads, so that none is lost"]
 fn threads_that_come_all_at_once_find_room() {
@@ -190,7 +196,8 @@ fn threads_that_come_all_at_once_find_room() {
     assert!(["threads", "rivals", "interrupts"].iter().all(|what| sample["lost"][what] == 0), "{}", sample["lost"]);
 }
 
-/// The hard and soft interrupts of the one thread of `storm`: what is listed of them, and what its budget has, in nanoseconds.
+/// Returns the hard and soft interrupt time of the one thread of `storm`, as listed and as in its
+/// budget, in nanoseconds.
 fn interrupts(sample: &Value) -> ([u64; 2], [u64; 2]) {
     let thread = thread(sample, "truth::truth");
     let listed = |lists: &[&str]| -> u64 {
@@ -210,7 +217,8 @@ fn interrupts_are_a_part_of_the_budget() {
     eventually(&target.child.id().to_string(), |sample| interrupts(sample).0[0] > 0);
 }
 
-/// What is listed of interrupts is what the budget has of them, but for one that an edge of the sample cuts.
+/// The listed interrupts add up to the budget, except for an interrupt that an edge of the sample
+/// cuts.
 #[test]
 #[ignore = "deep truth: one of a hundred samples must have no interrupt at its edge"]
 fn interrupts_add_up_to_the_budget() {
@@ -223,7 +231,8 @@ fn interrupts_add_up_to_the_budget() {
     });
 }
 
-/// The total of the one stop of a process that was stopped, and the least and the most that it can have been, in nanoseconds.
+/// Returns the total of a process's one stop, and the least and the most that it can have been, in
+/// nanoseconds.
 fn sample_of_a_stop() -> Option<(u64, u64, u64)> {
     let target = Target::start("idle");
     let sampling = Sampling::start(&["-p", &target.child.id().to_string(), "--sample-time", "60"])?;

@@ -1,4 +1,4 @@
-//! Page faults, groups that are frozen, and threads that are stuck in the kernel.
+//! Page faults, frozen groups, and threads that are stuck in the kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, build, in_some_window, number};
 
-/// Starts the program in one of its parts, with what that one asks for; none where there is no compiler.
+/// Starts the program with a part and its arguments. `None` without a compiler, which is reported.
 fn start(folder: &Path, part: &[&str]) -> Option<Target> {
     let program = build(folder, "memory")?;
     let mut target = Target::of(testkit::command(program).args(part).stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -16,7 +16,7 @@ fn start(folder: &Path, part: &[&str]) -> Option<Target> {
     Some(target)
 }
 
-/// Returns the one thread of a sample.
+/// Returns the only thread of a sample.
 fn only(sample: &Value) -> &Value {
     adds_up(sample);
     let threads = sample["threads"].as_array().unwrap();
@@ -36,11 +36,12 @@ fn page_faults_have_a_time_and_are_as_many_as_the_kernel_counts() {
     let numbers: Vec<u64> = said.split(' ').skip(1).map(|number| number.parse().unwrap()).collect();
     let thread = only(&sample);
     let count = number(&thread["page_faults"]["count"]);
-    // The second number has those before the window, too, and those in calls.
+    // The second number also counts faults before the window and in calls.
     assert!((numbers[0]..=numbers[1]).contains(&count), "{count} of {said}");
     let (total, on_cpu) = (number(&thread["page_faults"]["total_ns"]), budget(thread, "page_faults_ns"));
     assert!(count <= total, "each takes more than a nanosecond: {thread:#}");
-    // The sum has waits and interrupts that came in between; the part of the budget has faults that the window cuts.
+    // The sum includes waits and interrupts in between; the budget's part includes faults that the
+    // window cuts.
     assert!(on_cpu > 0 && on_cpu <= budget(thread, "window_ns"), "{thread:#}");
     assert!(budget(thread, "syscalls_ns") < budget(thread, "window_ns"), "{thread:#}");
 }
@@ -54,20 +55,20 @@ fn what_a_thread_is_stuck_in_is_shown() {
         let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.2"]) else { return Some(()) };
         let sample = sampling.samples().0.remove(0);
         let stuck_in = only(&sample)["stuck_in"].as_array().unwrap();
-        // It may have got there in this window.
+        // The thread may have got there during this window.
         stuck_in.iter().any(|function| function.as_str().unwrap().contains("vfork")).then_some(())
     });
 }
 
-/// A control group with a switch: one that can be frozen, or has a limit.
+/// Control group with a switch: it can be frozen, or has a limit.
 struct Group {
     folder: PathBuf,
-    /// The file, and what is written to it to switch it on and off.
+    /// The switch's file, and the values that switch it on and off.
     switch: (&'static str, [&'static str; 2]),
 }
 
 impl Group {
-    /// Makes one for a process; none where that is not permitted, which is reported.
+    /// Makes one for a process. `None` if that is not permitted, which is reported.
     fn new(root: &Path, switch: (&'static str, [&'static str; 2]), pid: u32) -> Option<Self> {
         let folder = root.join(format!("dptrace-test-{pid}"));
         let group = Self { folder, switch };
@@ -92,7 +93,7 @@ impl Drop for Group {
         let (file, [_, off]) = self.switch;
         let _ = std::fs::write(self.folder.join(file), off);
         let above = self.folder.parent().unwrap();
-        // Its processes leave it, so that it can go.
+        // Its processes leave it, so that it can be removed.
         for pid in std::fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default().lines() {
             let _ = std::fs::write(above.join("cgroup.procs"), pid);
         }
@@ -100,7 +101,7 @@ impl Drop for Group {
     }
 }
 
-/// Freezes a group in one window, and looks at the next one, in which nothing happens.
+/// Freezes a group in one window, and looks at the next, in which nothing happens.
 fn frozen(root: &Path, switch: (&'static str, [&'static str; 2])) {
     let target = Target::start("storm_at_once");
     let pid = target.child.id();
@@ -119,7 +120,7 @@ fn frozen(root: &Path, switch: (&'static str, [&'static str; 2])) {
     let (first, second) = (frozen_in(&samples[0]), frozen_in(&samples[1]));
     assert!(first.0 > 0 && first.0 < first.1, "{first:?}");
     assert_eq!(second.0, second.1);
-    // A thread that was frozen before it was seen.
+    // A thread that was frozen before dptrace first saw it.
     let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "0.1"]) else { return };
     let whole = frozen_in(&sampling.samples().0[0]);
     assert_eq!(whole.0, whole.1);
@@ -132,13 +133,14 @@ fn a_frozen_group_is_frozen_and_in_no_call() {
     if let Some(root) = of("unified") {
         frozen(&root, ("cgroup.freeze", ["1", "0"]));
     }
-    // Of version 1 the state is one of its own since Linux 6.1.
+    // In version 1, frozen is a state of its own since Linux 6.1.
     if let Some(root) = of("freezer").filter(|_| host::system::kernel_version() >= Some((6, 1))) {
         frozen(&root, ("freezer.state", ["FROZEN", "THAWED"]));
     }
 }
 
-/// A group of 16 MiB reads a file of 64 MiB again and again: it reclaims pages for each that it reads.
+/// A group limited to 16 MiB reads a file of 64 MiB over and over: it reclaims a page for each that
+/// it reads.
 #[test]
 #[ignore = "deep truth: it reads a file for seconds, and needs a limit on memory"]
 fn reclaim_at_a_limit_has_a_time_of_its_own() {
@@ -149,13 +151,13 @@ fn reclaim_at_a_limit_has_a_time_of_its_own() {
         (None, Some(root)) => (root, "memory.max", "max"),
         (None, None) => panic!("no control groups here"),
     };
-    // On a disk: pages of a file system in memory have nowhere to go.
+    // On a disk: pages of an in-memory file system can't be evicted.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let big = folder.path().join("big");
     std::fs::write(&big, vec![7; 64 << 20]).unwrap();
     let written = std::fs::File::open(&big).unwrap();
     written.sync_all().unwrap();
-    // Pages that are there are the test's own.
+    // Cached pages are charged to the test.
     rustix::fs::fadvise(&written, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let Some(mut target) = start(folder.path(), &["read", big.to_str().unwrap()]) else { return };
     let pid = target.child.id();

@@ -1,10 +1,10 @@
-//! What can't be done is said, with what could be.
+//! Errors name what can't be done, and what can.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::target::{Sampling, Target, adds_up, number};
 
-/// Status and words.
+/// Returns the status and the messages.
 fn refused(arguments: &[&str]) -> (i32, String) {
     let output = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
@@ -30,7 +30,8 @@ fn triggers_need_one_process() {
     assert_eq!((status, notes.contains("there is no cgroup /no/such/group")), (1, true), "{notes}");
 }
 
-/// Without a name the busiest processes are listed, unless the one is there that people mean who name none.
+/// Without a process argument the busiest processes are listed, unless the process is there that
+/// users mean by default.
 #[test]
 fn who_names_no_process_gets_the_busiest() {
     let mut target = Target::start("storm");
@@ -60,7 +61,7 @@ fn triggers_that_do_not_exist_have_near_names() {
     }
 }
 
-/// A function that the kernel's symbols have and its types have not, where only its type would do.
+/// A kernel function with a symbol but no type, where only its type would do.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_function_without_a_type_is_not_said_to_be_missing() {
@@ -80,7 +81,7 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
     assert_eq!((status, words.iter().all(|words| notes.contains(words))), (3, true), "{notes}");
 }
 
-/// It is the right to use BPF that is missing, and not something of the kernel's, whatever the trigger.
+/// The missing right to use BPF is named, not a missing kernel feature, for any trigger.
 #[test]
 fn a_right_that_is_missing_is_named_with_a_trigger_too() {
     let folder = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
@@ -138,7 +139,8 @@ fn threads_without_room_are_reported() {
     let (sample, notes) = sampling.end();
     adds_up(&sample);
     assert!(sample["threads"].as_array().unwrap().len() <= 2, "{sample:#}");
-    // Beside the main thread and the harness's: `old`, `blocked`; and `born` and `sleeper`, which come later.
+    // The threads besides the main thread and the harness's: `old` and `blocked`; `born` and
+    // `sleeper` come later.
     assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
     assert!(notes.contains("threads found no room (--max-threads"), "{notes}");
 }

@@ -1,22 +1,23 @@
-//! Calls of the 32-bit interface, which are counted apart. The program of known truth makes them by hand; those of x86-64
-//! can, programs of aarch64 can't.
+//! Calls of the 32-bit interface, which are counted separately. The program of known truth makes
+//! them by hand: x86-64 programs can, aarch64 programs can't.
 #![cfg(target_arch = "x86_64")]
 
 use super::target::{Sampling, Target, adds_up, call, number, thread};
 use super::truth::{named, say, wait_for_go};
 
-/// How many 32-bit calls there are, and how many others beside them.
+/// Number of 32-bit calls.
 const NARROW: u64 = 500;
+/// Number of other calls of the same thread.
 const WIDE: u64 = 123;
 
-/// `getppid` of `arch/x86/entry/syscalls/syscall_32.tbl`.
+/// Number of `getppid` in `arch/x86/entry/syscalls/syscall_32.tbl`.
 const GETPPID_32: u32 = 64;
 
-/// A call by the 32-bit interface, which 64-bit programs can make as well.
+/// Makes a call through the 32-bit interface, which 64-bit programs may use too.
 fn narrow_call(number: u32) -> u32 {
     let result: u32;
-    // SAFETY: the kernel keeps all registers but the result's, and clears r8 to r11 on some versions; getppid touches no
-    // memory.
+    // SAFETY: the kernel keeps all registers but the result's, and clears r8 to r11 on some
+    // versions; getppid touches no memory.
     unsafe {
         std::arch::asm!(
             "int 0x80", inlateout("eax") number => result,
@@ -26,7 +27,7 @@ fn narrow_call(number: u32) -> u32 {
     result
 }
 
-/// The part: 32-bit calls between others.
+/// The part: 32-bit calls between 64-bit ones.
 pub(super) fn narrow() {
     wait_for_go();
     let thread = named("narrow", || {
@@ -59,7 +60,7 @@ fn calls_of_the_32_bit_interface_are_counted_apart() {
     let thread = thread(&sample, "narrow");
     let counted = |name: &str| &call(thread, &thread["syscalls"], name)["count"];
     assert_eq!((counted("32-bit calls"), counted("getppid")), (&NARROW.into(), &WIDE.into()), "{notes}");
-    // Their numbers are others' in the 64-bit table: 64 is semget.
+    // In the 64-bit table the number means another call: 64 is semget.
     let others = thread["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "semget");
     assert!(!others && call(thread, &thread["syscalls"], "32-bit calls")["number"].is_null(), "{thread:#}");
     assert!(number(&call(thread, &thread["budget"]["calls"], "32-bit calls")["cpu_ns"]) > 0, "{thread:#}");

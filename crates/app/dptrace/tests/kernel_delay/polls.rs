@@ -1,4 +1,5 @@
-//! `poll`, which is counted apart: the time between two of them. The program of known truth makes them by hand.
+//! `poll`, which is counted separately: the time between two calls. The program of known truth
+//! makes them by hand.
 
 use std::time::Instant;
 
@@ -8,21 +9,23 @@ use syscalls::{Sysno, syscall};
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 use super::truth::{SLEEP, named, say, wait_for_go};
 
-/// How often it is called.
+/// Number of polls.
 const POLLS: u32 = 15;
-/// aarch64 has no `poll`: C's library asks `ppoll` there.
+/// aarch64 has no `poll`: the C library calls `ppoll` there.
 #[cfg(target_arch = "x86_64")]
 const POLL: Sysno = Sysno::poll;
 #[cfg(target_arch = "aarch64")]
 const POLL: Sysno = Sysno::ppoll;
 
-/// The part: `poll` that does not wait, and a sleep after each. It says how long it was between them, and for the whole.
+/// The part: non-blocking `poll`s with a sleep after each. It prints the time between them, and the
+/// whole time.
 pub(super) fn polls() {
     wait_for_go();
     let poller = named("poller", || {
         let poll = || {
             let no_time = [0u64; 2];
-            // SAFETY: it is given no descriptors, and no time: 0 milliseconds, or an empty `timespec` that outlives it.
+            // SAFETY: it is given no descriptors, and no time: 0 milliseconds, or an empty
+            // `timespec` that outlives it.
             let polled = unsafe {
                 match POLL {
                     Sysno::ppoll => syscall!(POLL, 0, 0, no_time.as_ptr(), 0, 8),
@@ -46,7 +49,8 @@ pub(super) fn polls() {
     say("done");
 }
 
-/// A sample of the part, and the times that the poller says: those between two polls, and of all, in nanoseconds.
+/// Returns a sample of the part, and the poller's own times in nanoseconds: between two polls, and
+/// for all.
 fn sample_of_polls() -> Option<(Value, u64, u64)> {
     let mut target = Target::start("polls");
     let pid = target.child.id().to_string();
@@ -81,7 +85,7 @@ fn long_polls_are_the_times_between_two_polls() {
     let [total, min, max] = ["total_ns", "min_ns", "max_ns"].map(|name| number(&polls[name]));
     assert!(SLEEP.as_nanos() as u64 <= min && min <= total / 14 && total / 14 <= max, "{polls}");
     assert!(max <= total && total <= budget(poller, "window_ns"), "{poller:#}");
-    // Threads that do not poll have none.
+    // Threads that do not poll have no such times.
     let threads = sample["threads"].as_array().unwrap();
     let others = threads.iter().filter(|thread| thread["name"] != "poller");
     assert!(others.clone().count() > 0 && others.into_iter().all(|thread| thread["long_poll"]["count"] == 0));

@@ -1,4 +1,4 @@
-//! Several processes at once: by number, by name, with what they start, by control group.
+//! Several processes at once: by number, by name, with their children, by control group.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::limits::Group;
 use super::target::{Sampling, Target, adds_up, budget, call, eventually, in_some_window, number};
 
-/// The sums of a sample, by process; the one of all has none.
+/// Returns the sums of a sample by process; the sum of all processes has no pid.
 fn sums(sample: &Value) -> Vec<(Option<u64>, u64)> {
     let sums = sample["processes"].as_array().unwrap().iter();
     sums.map(|sum| (sum["pid"].as_u64(), number(&sum["user_ns"]) + number(&sum["ready_ns"]))).collect()
 }
 
-/// What the threads of a process make of it.
+/// Returns the same sum over the threads of a process.
 fn of_threads(sample: &Value, pid: u64) -> u64 {
     let threads = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["pid"] == pid);
     threads.map(|thread| budget(thread, "user_ns") + budget(thread, "ready_ns")).sum()
@@ -67,7 +67,7 @@ fn a_command_is_measured_with_what_it_starts() {
     }
 }
 
-/// Who measures a parent that only waits is shown its children, which do the work.
+/// A parent that only waits is shown with its children, which do the work.
 #[test]
 fn a_parent_whose_child_works_is_not_just_idle() {
     let target = Target::start("parent");
@@ -107,11 +107,11 @@ fn a_control_group_is_measured_as_a_whole() {
         let pid = Some(u64::from(target.child.id()));
         assert!(sums(&samples[0]).iter().any(|(sum, _)| *sum == pid), "{:#}", samples[0]["processes"]);
     }
-    // The group can go when its processes have.
+    // The group can be removed once its processes are gone.
     drop(targets);
 }
 
-/// Threads of the same process are no strangers, and strangers have a number.
+/// Threads of the same process count as its own; strangers have a pid.
 #[test]
 fn who_ran_instead_is_known_by_its_process() {
     let targets = [Target::start("spin"), Target::start("spin")];
@@ -127,8 +127,8 @@ fn who_ran_instead_is_known_by_its_process() {
     });
 }
 
-/// A worker of the kernel has the function of the work that it did. Reading this file queues `refresh_vm_stats` on each CPU
-/// (`vmstat_refresh` of mm/vmstat.c).
+/// A kernel worker is shown with the function of its work. Reading this file queues
+/// `refresh_vm_stats` on each CPU (`vmstat_refresh` of mm/vmstat.c).
 #[test]
 fn a_worker_has_the_function_of_its_work() {
     let target = Target::start("spin");
@@ -140,7 +140,7 @@ fn a_worker_has_the_function_of_its_work() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        // It ends also if the test fails.
+        // The loop ends even if the test fails.
         let _over = Over(&over);
         eventually(&target.child.id().to_string(), |sample| {
             let threads = sample["threads"].as_array().unwrap().iter();
@@ -150,7 +150,7 @@ fn a_worker_has_the_function_of_its_work() {
     });
 }
 
-/// Sets what it holds when it goes.
+/// Sets its flag when dropped.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

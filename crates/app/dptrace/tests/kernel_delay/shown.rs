@@ -1,8 +1,8 @@
-//! The text: what is shown of which threads, and in which order.
+//! The text output: which threads it shows, with which sections, in which order.
 
 use super::target::{Target, in_some_window};
 
-/// The text of a run that ends by itself; none where the kernel is not for us, or too old.
+/// Returns the text of a run that ends by itself. `None` if the kernel is too old or not permitted.
 fn text(arguments: &[&str]) -> Option<String> {
     let output = testkit::command(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
     let messages = String::from_utf8(output.stderr).unwrap();
@@ -15,13 +15,13 @@ fn text(arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The names of the threads that have a budget, in order.
+/// Returns the names of the threads that have a budget, in order.
 fn sections(text: &str) -> Vec<&str> {
     let heads = text.lines().filter(|line| line.contains("[TIME BUDGET]"));
     heads.map(|line| line.split_whitespace().nth(1).unwrap()).collect()
 }
 
-/// Takes windows until the text of one is as it should be.
+/// Takes windows until the text of one satisfies the predicate.
 #[track_caller]
 pub(super) fn text_until(arguments: &[&str], is_so: impl Fn(&str) -> bool) -> Option<String> {
     in_some_window(|| match text(arguments) {
@@ -38,7 +38,7 @@ fn idle_threads_are_one_line_and_the_worst_is_first() {
     let Some(folded) = text_until(&["-p", &pid, "--sample-time", "0.3"], has_all) else { return };
     let shown = sections(&folded);
     assert!(["left", "right", "spinner"].contains(&shown[0]), "{folded}");
-    // The first thread and the harness's wait for the end.
+    // The first thread and the harness's only wait for the end.
     assert!(folded.contains(" idle: ") && folded.contains("(--all shows each)"), "{folded}");
     let all = text(&["-p", &pid, "--sample-time", "0.3", "--all"]).unwrap();
     assert!(sections(&all).len() > shown.len() && !all.contains("--all shows"), "{all}");

@@ -1,4 +1,4 @@
-//! The program of known truth, running, and `kernel-delay` looking at it.
+//! The running program of known truth, and `kernel-delay` measuring it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::truth::PART;
 
-/// The program, running.
+/// The running program.
 pub(super) struct Target {
     pub(super) child: Child,
     input: ChildStdin,
@@ -25,19 +25,19 @@ impl Target {
         target
     }
 
-    /// Another program, whose input and output are pipes.
+    /// Starts another program, with pipes for its input and output.
     pub(super) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         Self { child, input, output: BufReader::new(output) }
     }
 
-    /// The line that begins like this.
+    /// Returns the next line with this beginning.
     pub(super) fn wait_for(&mut self, beginning: &str) -> String {
         self.line(beginning).unwrap_or_else(|| panic!("it ended before it said {beginning}"))
     }
 
-    /// Whether it says a line that begins like this before it ends.
+    /// Returns whether it prints a line with this beginning before it ends.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn says(&mut self, beginning: &str) -> bool {
         self.line(beginning).is_some()
@@ -74,7 +74,7 @@ impl Target {
     }
 }
 
-/// Builds a program in C that is beside this file; none where there is no compiler, which is reported.
+/// Builds a C program from a source beside this file. `None` without a compiler, which is reported.
 pub(super) fn build(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(name);
     let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay");
@@ -97,14 +97,14 @@ impl Drop for Target {
     }
 }
 
-/// `dptrace kernel-delay --json`, whose window is open.
+/// A running `dptrace kernel-delay --json`, whose window is open.
 pub(super) struct Sampling {
     pub(super) child: Child,
     messages: BufReader<std::process::ChildStderr>,
 }
 
 impl Sampling {
-    /// None where the kernel is not for us, or too old, which is reported.
+    /// Starts it. `None` if the kernel is too old or not permitted, which is reported.
     #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         if !testkit::kernel::is_permitted("kernel-delay") {
@@ -141,7 +141,7 @@ impl Sampling {
         }
     }
 
-    /// Waits for its end, and gives its samples and the notes beside them.
+    /// Waits for its end; returns its samples and notes.
     pub(super) fn samples(mut self) -> (Vec<Value>, String) {
         let (mut text, mut notes) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -150,7 +150,7 @@ impl Sampling {
         (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), notes)
     }
 
-    /// Ends the window now, and gives the sample and the notes beside it.
+    /// Ends the window now; returns the sample and the notes.
     pub(super) fn end(self) -> (Value, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         let (mut samples, notes) = self.samples();
@@ -162,13 +162,14 @@ impl Sampling {
 /// Largest number of windows that [`in_some_window`] takes.
 const MAX_WINDOWS: usize = 100;
 
-/// Takes windows until one has what is looked for, and returns that: on a busy machine a thread may not get a CPU in one.
+/// Takes windows until `look` finds a value in one, and returns it. On a busy machine a thread may
+/// get no CPU in a window.
 #[track_caller]
 pub(super) fn in_some_window<T>(mut look: impl FnMut() -> Option<T>) -> T {
     (0..MAX_WINDOWS).find_map(|_| look()).unwrap_or_else(|| panic!("it is in none of {MAX_WINDOWS} windows"))
 }
 
-/// Takes samples of half a second until something is so.
+/// Takes samples of half a second until one satisfies the predicate.
 #[track_caller]
 pub(super) fn eventually(pid: &str, is_so: impl Fn(&Value) -> bool) {
     let sample = || Some(Sampling::start(&["-p", pid, "--sample-time", "0.5"])?.samples().0.remove(0));
@@ -194,7 +195,8 @@ pub(super) fn budget(thread: &Value, part: &str) -> u64 {
     number(&thread["budget"][part])
 }
 
-/// Asserts that every thread's budget is its window, within a thousandth and the reported bound of its edges.
+/// Asserts that every thread's budget equals its window, within a thousandth plus the reported
+/// bound of its edges.
 pub(super) fn adds_up(sample: &Value) {
     let edge = number(&sample["edge_ns"]);
     for thread in sample["threads"].as_array().unwrap() {

@@ -13,7 +13,7 @@ use super::truth::{CALLS, SLEEP};
 const START: &str = "t:syscalls:sys_enter_getuid";
 const STOP: &str = "t:syscalls:sys_exit_getgid";
 
-/// Three rounds, each from its begin to its end.
+/// Takes three rounds, each from its start to its end.
 fn three_rounds(start: &str, stop: &str) -> Option<Vec<Value>> {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
@@ -39,15 +39,15 @@ fn tracepoints_of_calls_are_triggers() {
     let Some(samples) = three_rounds(START, STOP) else { return };
     for sample in &samples {
         let thread = thread(sample, "truth::truth");
-        // The calls that start and stop it lie in it.
+        // The calls that start and stop the window lie inside it.
         for name in ["getuid", "getgid"] {
             assert_eq!(call(thread, &thread["syscalls"], name)["count"], 1, "{thread:#}");
         }
     }
 }
 
-/// A stop trigger that comes all the time: a window begins before it ends, its times are reported when it has begun, and
-/// what lies between two windows is in neither.
+/// A stop trigger that fires all the time: a window begins before it ends, reports only times after
+/// its begin, and time between two windows is in neither.
 #[test]
 fn a_window_ends_after_it_began() {
     let Some(samples) = short_windows() else { return };
@@ -57,7 +57,7 @@ fn a_window_ends_after_it_began() {
     assert!(samples.windows(2).all(|pair| number(&pair[0]["stop_ns"]) <= number(&pair[1]["start_ns"])));
 }
 
-/// A hundred windows of a target that calls without end.
+/// Takes a hundred windows of a target that calls without end.
 fn short_windows() -> Option<Vec<Value>> {
     let mut target = Target::start("storm");
     let pid = target.child.id().to_string();
@@ -69,8 +69,8 @@ fn short_windows() -> Option<Vec<Value>> {
     Some(samples)
 }
 
-/// Windows of 30 us: an interrupt at an edge is more than the thousandth that budgets may differ by, and is part of what is reported
-/// of the edge.
+/// Windows of 30 us: an interrupt at an edge exceeds the thousandth that budgets may differ by, and
+/// counts in the reported edge.
 #[test]
 fn a_short_window_has_a_whole_budget() {
     let Some(samples) = short_windows() else { return };
@@ -88,7 +88,7 @@ fn static_probes_are_triggers() {
     three_rounds("u:rounds:begins", "u:rounds:ends");
 }
 
-/// Where the kernel has no kprobes and no fentry, that is said.
+/// On a kernel without kprobes and fentry, dptrace reports that.
 #[test]
 fn kernel_functions_are_triggers() {
     let prefix = if cfg!(target_arch = "aarch64") { "__arm64" } else { "__x64" };
@@ -116,7 +116,7 @@ fn a_window_lies_between_two_hits_of_one_trigger() {
 fn short_windows_are_skipped_and_do_not_count() {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
-    // Longer than any round: nothing is left but to be interrupted.
+    // Longer than any round: the run can only be interrupted.
     let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP, "--trigger-delta", "60000000000"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
@@ -126,7 +126,8 @@ fn short_windows_are_skipped_and_do_not_count() {
     assert!(samples.is_empty(), "{samples:?}");
 }
 
-/// Each window with events has a thread that takes them out: it ends with the window, also with one that is skipped.
+/// Each window with events has a thread that drains them; it ends with the window, even if that is
+/// skipped.
 #[test]
 fn nothing_is_left_of_windows_that_are_skipped() {
     // On a busy machine the target may not end four rounds in 0.6 s.
@@ -134,7 +135,7 @@ fn nothing_is_left_of_windows_that_are_skipped() {
     assert!(skipped.is_some() || !testkit::kernel::is_permitted("kernel-delay"));
 }
 
-/// Returns the number of windows that were skipped in a time, after which no more threads are there than before.
+/// Returns the number of windows skipped in `time`; asserts that they leave no threads behind.
 fn windows_skipped(time: Duration) -> Option<usize> {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
@@ -143,14 +144,14 @@ fn windows_skipped(time: Duration) -> Option<usize> {
     arguments.extend(["--trigger-delta", "60000000000", "-s", "100000000", "--stack-copy", "0"]);
     let sampling = Sampling::start(&arguments)?;
     target.go();
-    // dptrace reports its windows at its end.
+    // dptrace reports the windows when it ends.
     std::thread::sleep(time);
     let threads = std::fs::read_dir(format!("/proc/{}/task", sampling.child.id())).unwrap().count();
     kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
     let (_, notes) = sampling.samples();
     let skipped = notes.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
     let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
-    // The first thread, up to two that wait for signals, and the one of the present window.
+    // The first thread, up to two that wait for signals, and the thread of the current window.
     assert!(threads <= 4, "{threads} threads after {skipped} windows");
     Some(skipped)
 }
@@ -172,7 +173,7 @@ fn a_start_trigger_opens_a_window_of_the_sample_time() {
 fn every_call_is_an_event_with_its_stacks() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
-    // A ring with room for all of them, even if nobody reads it.
+    // A ring with room for all events, even if nobody reads it.
     let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "[bs]*", "--buffer-page-count", "16384"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
@@ -193,36 +194,39 @@ fn every_call_is_an_event_with_its_stacks() {
     assert!(number(&cost["events"]) >= CALLS && number(&cost["ns"]) <= number(&cost["on_cpu_ns"]), "{cost}");
     assert!(budget(thread(&sample, "born"), "tracing_ns") > 0);
     let lines = |event: &serde_json::Value| event["stack"].to_string();
-    // A call that blocked has the kernel's stack of where it did. A slow machine's timer may come before it can.
+    // A blocked call has the kernel stack of where it blocked. On a slow machine the timer may
+    // expire before the call blocks.
     let sleeps: Vec<String> = events.iter().filter(|event| event["syscall"] == "clock_nanosleep").map(lines).collect();
     let blocked: Vec<&String> = sleeps.iter().filter(|stack| stack.contains("\"schedule+")).collect();
     assert!(!blocked.is_empty() && blocked.iter().all(|stack| stack.contains("do_nanosleep+")), "{sleeps:#?}");
     let stack: Vec<&str> = calls[0]["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
-    // `do_syscall_64` of Linux 5.10 ends with a jump, and is in no stack then.
+    // `do_syscall_64` of Linux 5.10 ends in a tail call, and is then missing from the stack.
     let entries = ["do_syscall_64+", "entry_SYSCALL_64", "el0_svc"];
     assert!(stack.iter().any(|line| entries.iter().any(|entry| line.starts_with(entry))), "{stack:?}");
-    // Down to the thread's begin, through code that has no frame pointers; what was inlined stands before its function.
+    // Down to the thread's start, through code without frame pointers; an inlined function precedes
+    // the one that contains it.
     assert!(
         ["::make_calls+", "thread_start+"].iter().all(|name| stack.iter().any(|line| line.contains(name))),
         "{stack:?}"
     );
-    // On a busy machine the time for it may be up; virtual machines get programs without it.
+    // On a busy machine the time for line lookups may run out; virtual machines get programs
+    // without debug information.
     if sample["syscall_events"]["lines_cut"] == true || !has_debug_info() {
         return;
     }
-    // Line tables have its name without its path.
+    // Line tables have the function's name without its path.
     let inlined = stack.iter().position(|line| line.contains("inlined_call (inlined)"));
     let inlined = inlined.unwrap_or_else(|| panic!("no inlined function in {stack:#?}"));
     assert!(stack[inlined].contains("truth.rs:") && stack[inlined + 1].contains("::make_calls+"), "{stack:?}");
 }
 
-/// Whether this program was built with it.
+/// Returns whether this program was built with debug information.
 fn has_debug_info() -> bool {
     let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     object::File::parse(&*bytes).unwrap().section_by_name(".debug_info").is_some()
 }
 
-/// The stack of the one call of a thread, its user part.
+/// Returns the user part of the stack of a thread's one call.
 fn stack_of(arguments: &[&str]) -> Option<Vec<String>> {
     let mut target = Target::start("deep");
     let pid = target.child.id().to_string();
@@ -236,7 +240,7 @@ fn stack_of(arguments: &[&str]) -> Option<Vec<String>> {
     Some(lines.skip_while(|line| line.contains("[kernel]")).collect())
 }
 
-/// A stack that is deeper than what is copied of it says so, and one that is copied as a whole is whole.
+/// A stack deeper than its copy is marked so, and a stack copied in full is complete.
 #[test]
 fn a_stack_that_was_not_copied_as_a_whole_says_so() {
     let Some(cut) = stack_of(&[]) else { return };
@@ -247,7 +251,7 @@ fn a_stack_that_was_not_copied_as_a_whole_says_so() {
     assert!(!whole.iter().any(|line| line.starts_with('[')), "{whole:#?}");
 }
 
-/// The window ends when it should, and what is kept is bounded, whatever comes.
+/// The window ends on time, and memory stays bounded, however many events come.
 #[test]
 fn events_beyond_all_measure_are_dropped_and_reported() {
     let mut target = Target::start("storm");
@@ -255,7 +259,7 @@ fn events_beyond_all_measure_are_dropped_and_reported() {
     let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     let tracer = Pid::from_child(&sampling.child);
-    // Nobody reads the ring until the target has had a CPU for 50 ms.
+    // Nobody reads the ring until the target has had 50 ms of CPU time.
     kill_process(tracer, Signal::STOP).unwrap();
     target.go();
     let folder = host::proc::folder(host::Pid(target.child.id()));
@@ -279,7 +283,7 @@ fn events_beyond_all_measure_are_dropped_and_reported() {
     assert!(lost > 0, "{notes}");
 }
 
-/// A function of a library that the command is going to load.
+/// Triggers on a function of a library that the command has yet to load.
 #[test]
 fn triggers_of_a_command_are_found_in_its_libraries() {
     let ends = ["--start-trigger", "up:nanosleep", "--stop-trigger", "ur:nanosleep"];
@@ -302,11 +306,12 @@ fn triggers_of_a_command_are_found_in_its_libraries() {
     assert!(!sleep["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "execve"), "{sleep:#}");
 }
 
-/// Functions and USDT probes of a process, one of them with a semaphore that must be raised.
+/// Functions and USDT probes of a process as triggers; one probe has a semaphore that must be
+/// raised.
 #[test]
 fn probes_and_functions_of_a_process_are_triggers() {
     let program = env!("CARGO_BIN_EXE_dptrace");
-    // It is ended below: an emulated processor needs a minute to find what to attach to.
+    // It is killed below: an emulated processor needs a minute to find the functions to attach to.
     let run = testkit::command(program).args(["demo-target", "--for", "10m"]).stdout(Stdio::null()).spawn();
     let mut child = run.unwrap();
     let pid = child.id().to_string();
@@ -319,7 +324,7 @@ fn probes_and_functions_of_a_process_are_triggers() {
         .filter_map(|ends| Sampling::start(&[&["-p", &pid, "--sample-count", "2"], ends.as_slice()].concat()))
         .map(Sampling::samples)
         .collect();
-    // Asked to, it takes its trace file away.
+    // On SIGTERM it removes its trace file.
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     child.wait().unwrap();
     for (samples, notes) in samples {

@@ -1,4 +1,4 @@
-//! The program of known truth: it does its part, and says what it did.
+//! The program of known truth: it plays a part, and prints what it did.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
@@ -7,18 +7,19 @@ use std::time::{Duration, Instant};
 use probe::probe;
 use rustix::process::{Resource, getgid, getppid, getpriority_process, getrlimit, getuid};
 
-/// Which part the program has, in its environment.
+/// Environment variable that selects the program's part.
 pub(super) const PART: &str = "DPTRACE_DELAY_TRUTH";
 
-/// Calls that are made in the window.
+/// Number of calls in the window.
 pub(super) const CALLS: u64 = 1000;
 pub(super) const OTHER_CALLS: u64 = 321;
 pub(super) const SLEEPS: u32 = 20;
-/// Calls that return an error.
+/// Number of calls that return an error.
 pub(super) const ERRORS: u64 = 17;
 pub(super) const SLEEP: Duration = Duration::from_millis(3);
 
-/// The program: it says that it is ready, waits for a line, does its part, says that it is done, and waits for its end.
+/// The program: it prints that it is ready, waits for a line, plays its part, prints that it is
+/// done, and waits for its end.
 #[test]
 #[ignore = "it is the program that the other tests look at"]
 fn truth() {
@@ -45,7 +46,7 @@ fn truth() {
 }
 
 pub(super) fn say(text: &str) {
-    // The harness has written something in front.
+    // The harness has printed something on this line.
     println!("\n{text}");
     std::io::stdout().flush().unwrap();
 }
@@ -55,7 +56,7 @@ pub(super) fn wait_for_go() {
     std::io::stdin().lock().read_line(&mut String::new()).unwrap();
 }
 
-/// A thread that has its name when this returns: it gives it to itself.
+/// Starts a thread that has its name when this returns: the thread sets the name itself.
 pub(super) fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
     let (started, wait) = std::sync::mpsc::channel();
     let thread = move || {
@@ -67,7 +68,7 @@ pub(super) fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thr
     thread
 }
 
-/// Part of its caller, whatever the compiler's optimization.
+/// Makes a call from within its caller's code, at any optimization level.
 #[expect(clippy::inline_always, reason = "it is what is tested")]
 #[inline(always)]
 fn inlined_call() {
@@ -83,7 +84,8 @@ fn make_calls() {
     }
 }
 
-/// Counted calls, known sleeps, a thread that was there before and ends, and one that is born and ends.
+/// Makes counted calls and known sleeps. One thread exists before the window and ends; another
+/// starts and ends in it.
 fn calls() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let old = named("old", move || {
@@ -116,7 +118,7 @@ fn calls() {
     say("done");
 }
 
-/// One thread that makes no call at all, and two that share a CPU.
+/// Runs one thread that makes no call at all, and two that share a CPU.
 fn spin() {
     let pinned = || {
         testkit::stay_on_last_cpu();
@@ -134,7 +136,8 @@ fn spin() {
     wait_for_go();
 }
 
-/// One round after the other until it is killed: a call that begins it, counted calls and a sleep, a call that ends it.
+/// Plays round after round until it is killed: a call that begins the round, counted calls and a
+/// sleep, a call that ends it.
 fn rounds() {
     wait_for_go();
     loop {
@@ -148,21 +151,21 @@ fn rounds() {
     }
 }
 
-/// A function to put a trigger on; likewise its probe and its call.
+/// Carries the triggers that begin a round: this function, its probe and its call.
 #[inline(never)]
 fn round_begins() {
     probe!(rounds, begins);
     let _ = (getuid(), getpriority_process(None));
 }
 
-/// See [`round_begins`].
+/// Ends a round; see [`round_begins`].
 #[inline(never)]
 fn round_ends() {
     let _ = (getgid(), getrlimit(Resource::Nofile));
     probe!(rounds, ends);
 }
 
-/// A thread that is not the first runs another program.
+/// Runs another program from a thread that is not the first.
 fn exec() {
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
@@ -171,7 +174,7 @@ fn exec() {
     panic!("no sleep: {error}");
 }
 
-/// Calls without end.
+/// Makes calls without end.
 fn storm() {
     wait_for_go();
     loop {
@@ -179,7 +182,7 @@ fn storm() {
     }
 }
 
-/// Calls without end from the beginning, in a thread of that name.
+/// Makes calls without end from the start, in a thread named `storm`.
 fn storm_at_once() {
     named("storm", || {
         loop {
@@ -189,11 +192,12 @@ fn storm_at_once() {
     say("ready");
 }
 
-/// How many threads there are at once, and what each of them calls.
+/// Number of threads that exist at once.
 pub(super) const CROWD: u64 = 200;
+/// Number of calls that each of them makes.
 pub(super) const CROWD_CALLS: u64 = 10;
 
-/// Many threads that come at once, each with a name of its own.
+/// Starts many threads at once, each with a name of its own.
 fn crowd() {
     wait_for_go();
     let member = |number: u64| {
@@ -212,10 +216,10 @@ fn crowd() {
     say("done");
 }
 
-/// How many functions, of more than a KiB of stack each, are above the deepest one.
+/// Number of functions above the deepest one, with more than a KiB of stack each.
 const DEPTH: u32 = 12;
 
-/// Calls a function that calls itself, and at last the kernel.
+/// Calls a function that recurses, and finally the kernel.
 fn deep() {
     #[inline(never)]
     fn deeper(left: u32) -> u8 {
@@ -236,7 +240,7 @@ fn deep() {
     say("done");
 }
 
-/// A process that waits while another one, which it has started, does not. That one ends when its input does.
+/// Starts a busy child and waits for it. The child ends when its input does.
 fn parent() {
     let mut command = testkit::command(std::env::current_exe().unwrap());
     command.args(std::env::args_os().skip(1)).env(PART, "spin").stderr(Stdio::null());
@@ -249,7 +253,7 @@ fn parent() {
     child.wait().unwrap();
 }
 
-/// Threads that wait.
+/// Has only threads that wait.
 fn idle() {
     wait_for_go();
 }

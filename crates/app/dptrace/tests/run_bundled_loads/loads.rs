@@ -1,4 +1,4 @@
-//! The loads: the test program, started again. They begin with a line on standard input.
+//! The loads: the test program, started again. A line on standard input starts them.
 #![expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
 
 use std::ffi::{CStr, c_char};
@@ -20,7 +20,7 @@ extern "C" fn BecomeLockGroupMember(leader: u64, pid: i32) -> bool {
     black_box((leader, pid)).1 > 0
 }
 
-/// The beginning of `LOCALLOCK`.
+/// First fields of `LOCALLOCK`.
 #[repr(C)]
 struct AwaitedLock {
     fields: [u32; 3],
@@ -36,8 +36,8 @@ const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
 
 static STUCK: AwaitedLock = lock(10, [5, 0, 78], 7);
 
-/// Ends as `ProcSleep` does: 0 if it has the lock, 2 after a deadlock; negative if it does not return, since the
-/// query was cancelled.
+/// Returns as `ProcSleep` does: 0 if it has the lock, 2 after a deadlock. A negative result stands
+/// for a cancelled query, after which the real one does not return.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn ProcSleep(lock: *const AwaitedLock, result: i32, milliseconds: u64) -> i32 {
@@ -70,7 +70,7 @@ extern "C" fn SSL_free(ssl: u64) {
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn spin_here() {
-    // Of CPU time, in which the timer of a profile comes, however busy the machine is.
+    // A second of CPU time, so that a profile's timer fires however busy the machine is.
     let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_sec;
     while used() < 1 {
         let mut n = 0;
@@ -81,7 +81,7 @@ extern "C" fn spin_here() {
     }
 }
 
-/// A slow query, a fast one, one with a long text, one of a worker, and one that does not end.
+/// Runs a slow query, a fast one, one with a long text, one of a worker, and one that does not end.
 fn queries() {
     let query = |text: &CStr, time| {
         pgstat_report_activity(2, text.as_ptr());
@@ -98,7 +98,7 @@ fn queries() {
         std::thread::sleep(SLOW);
     });
     assert!(worker.join().is_ok());
-    // The process ends without it.
+    // The process ends during this query.
     pgstat_report_activity(2, c"SELECT last FROM load".as_ptr());
     std::thread::sleep(SLOW);
 }
@@ -119,7 +119,7 @@ fn waits() {
     std::thread::sleep(SLOW);
 }
 
-/// Two handshakes, one of them in two steps, and one that is given up.
+/// Makes two handshakes, one of them in two steps, and one that is given up.
 fn handshakes() {
     for (ssl, result) in [(1, 1), (2, -1), (2, 1), (3, -1)] {
         SSL_do_handshake(ssl, result);
@@ -178,7 +178,7 @@ fn signals() {
     rustix::process::kill_process(own, rustix::process::Signal::URG).expect("it is ours");
 }
 
-/// Waits until this number of threads of this process is in a call to sleep (proc_pid_syscall(5)).
+/// Waits until `count` threads of this process are in a call to sleep (proc_pid_syscall(5)).
 fn wait_for_sleepers(count: usize) {
     let call = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("syscall")).ok();
     let is_asleep = |call: &String| call.starts_with(&format!("{CLOCK_NANOSLEEP} "));
@@ -188,10 +188,10 @@ fn wait_for_sleepers(count: usize) {
     }
 }
 
-/// `__NR_clock_nanosleep`.
+/// System call number `__NR_clock_nanosleep`.
 const CLOCK_NANOSLEEP: u32 = if cfg!(target_arch = "aarch64") { 115 } else { 230 };
 
-/// A query and calls that do not end.
+/// Starts a query and calls that do not end.
 fn running() {
     std::thread::spawn(|| std::thread::sleep(Duration::from_mins(10)));
     std::thread::spawn(|| {
@@ -203,7 +203,7 @@ fn running() {
     std::thread::sleep(SLOW);
 }
 
-/// Longer than the 100 ms from which on a query or a wait is slow.
+/// Duration above the 100 ms from which a query or a wait is slow.
 const SLOW: Duration = Duration::from_millis(200);
 
 pub(super) fn run(name: &str) {

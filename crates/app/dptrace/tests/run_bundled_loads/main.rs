@@ -1,4 +1,4 @@
-//! The bundled scripts for any process, each with a load whose numbers are known.
+//! The bundled scripts for any process, each under a load with known numbers.
 
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
@@ -22,7 +22,7 @@ fn program() {
     std::io::stdin().read_line(&mut line).expect("a line");
     loads::run(&name);
     eprintln!("{DONE}");
-    // What has ended has no functions with names.
+    // The functions of an ended process have no names.
     std::io::stdin().read_line(&mut line).expect("its end");
 }
 
@@ -32,13 +32,13 @@ const DONE: &str = "the load is over";
 /// End of a load, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It is interrupted while the process is still there, whose functions have names.
+    /// Interrupted while the process is still there, so that its functions have names.
     Interrupt,
     /// The process ends.
     Process,
 }
 
-/// Time in which functions of the process get their names before it ends.
+/// Time for dptrace to look up the function names of the process before it ends.
 const NAMING: Duration = Duration::from_millis(500);
 
 /// Returns what a script prints of a load whose process ends.
@@ -47,7 +47,7 @@ fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
     output_until(End::Process, load, script, script_args)
 }
 
-/// Returns what a script prints of a load that ends in this way.
+/// Returns what a script prints of a load that ends in the given way.
 #[track_caller]
 fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> String {
     let own = std::env::current_exe().expect("this program");
@@ -69,7 +69,7 @@ fn output_until(end: End, load: &str, script: &str, script_args: &[&str]) -> Str
     }
     let (status, output, errors) = tracer.end();
     assert!(status.success(), "{script}: {status}: {errors:#?}");
-    // Closes its input, too.
+    // This closes its input, too.
     let (status, _, errors) = program.end();
     assert!(status.success(), "{load}: {status}: {errors:#?}");
     output
@@ -83,7 +83,7 @@ fn assert_parts(load: &str, script: &str, script_args: &[&str], parts: &[&str]) 
     }
 }
 
-/// All names that the list has.
+/// Returns all names in the list of scripts.
 fn names() -> Vec<String> {
     let list = testkit::command(PROGRAM).arg("scripts").output().expect("it runs").stdout;
     let list = String::from_utf8(list).expect("it is UTF-8");
@@ -100,7 +100,7 @@ fn the_list_fits_a_terminal() {
     assert!(names().len() >= 30, "{list}");
 }
 
-/// What a script needs may not be here (status 3), but none has a mistake.
+/// A script may need something that this machine lacks (status 3), but none has a mistake.
 #[test]
 fn every_script_compiles() {
     let Some(_alone) = kernel() else { return };
@@ -181,7 +181,7 @@ fn files_and_errors() {
     assert!(opens.contains("@failed[program, /no-such-directory/load, No such file or directory]: 3\n"), "{opens}");
     assert!(opens.lines().any(|line| line.ends_with("/load.dat]: 1")), "{opens}");
     assert_parts("files", "syscall-errors", &[], &["@failed[program, read, Bad file descriptor]: 4\n"]);
-    // Requests of file systems in memory go to no disk.
+    // Requests of in-memory file systems reach no disk.
     output_of("files", "disk-latency", &[]);
 }
 
@@ -197,8 +197,8 @@ fn network() {
     assert_parts("connections", "tcp-resets", &[], &[" <- 127.0.0.1:1\n", "@resets[127.0.0.1, 1]: "]);
 }
 
-/// A server that accepts nothing: from the second connection on, the kernel does not answer, and they are asked for again
-/// after a second.
+/// A server that accepts no connection: from the second on, the kernel does not answer, and the
+/// client retransmits after a second.
 #[test]
 #[ignore = "deep truth: the kernel must retransmit within the 3 s that the load waits"]
 fn retransmits() {
@@ -240,14 +240,14 @@ fn stacks() {
     }
 }
 
-/// A time of the tables, in nanoseconds: a number and its unit.
+/// Parses a time of the tables, a number and its unit, to nanoseconds.
 fn nanos(number: &str, unit: &str) -> u64 {
     let units = [("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000)];
     let (_, factor) = units.iter().find(|(name, _)| *name == unit).expect("a unit");
     number.parse::<u64>().expect("a number") * factor
 }
 
-/// A line for each call, with numbers that are known, the greatest total first.
+/// One line per call, with known numbers, the greatest total first.
 #[test]
 fn a_table_of_calls() {
     let Some(_alone) = kernel() else { return };
@@ -264,12 +264,12 @@ fn a_table_of_calls() {
     for row in &rows {
         let times: Vec<u64> = row[5..].chunks(2).map(|time| nanos(time[0], time[1])).collect();
         let [mean, p50, p99, max] = times.try_into().expect("four times");
-        // The mean is cut to whole units.
+        // The mean is truncated to whole units.
         assert!(p50 <= p99 && p99 <= max && mean <= max, "{row:?}");
     }
 }
 
-/// What has not ended when the run does is what somebody looks for who looks at a server that hangs.
+/// Queries and calls that have not ended are printed: they matter for a server that hangs.
 #[test]
 fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
@@ -304,7 +304,7 @@ fn processes() {
     assert!(status.success() && output.contains("/bin/true\n"), "{status}: {output}{errors:#?}");
 }
 
-/// The map that counts the processes to follow is none of the script's.
+/// The map that counts followed processes takes no number from the script's maps.
 #[test]
 fn maps_keep_their_numbers_with_forks() {
     let Some(_alone) = kernel() else { return };

@@ -1,5 +1,6 @@
-//! What goes on around dptrace while it is attached: targets that never rest, ends at every moment, outputs that take no
-//! more, many threads, many dptraces. Nothing hangs, nothing is left, and the target goes on as if nothing had been.
+//! Disturbances while dptrace is attached: restless targets, ends at every moment, outputs that
+//! accept no more, many threads, many tracers. Nothing hangs, nothing is left behind, and the
+//! target runs on undisturbed.
 
 mod outputs;
 mod restless;
@@ -13,10 +14,10 @@ use crate::common::code::assert_code_is_the_files;
 use crate::common::kernel::{Demo, PROGRAM, Process, attached, kernel_alone, needs};
 use restless::Restless;
 
-/// Far longer than anything here takes.
+/// Timeout, far longer than anything here takes.
 const FAR_TOO_LONG: Duration = Duration::from_mins(2);
 
-/// The end of a process, which must come.
+/// Waits for the end of a process, which must come.
 #[track_caller]
 fn end_of(child: &mut Child) -> ExitStatus {
     let since = Instant::now();
@@ -32,10 +33,11 @@ fn end_of(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// The programs and links that the kernel has: kind and number.
+/// Kind and id of each program and link in the kernel.
 type InKernel = BTreeSet<(&'static str, u64)>;
 
-/// Those that there are, but for what others hold: tests run beside this one, on this machine.
+/// Returns those in the kernel, except those that other processes hold: tests run at the same time
+/// on this machine.
 fn in_the_kernel() -> InKernel {
     let mut all = InKernel::new();
     for kind in ["prog", "link"] {
@@ -47,7 +49,8 @@ fn in_the_kernel() -> InKernel {
     all.difference(&others()).copied().collect()
 }
 
-/// What processes hold that are not of the dptrace that is tested. What no process holds may be ours.
+/// Returns those held by processes other than the tested dptrace. Those that no process holds may
+/// be ours.
 fn others() -> InKernel {
     let processes = std::fs::read_dir("/proc").expect("it is there").flatten().map(|entry| entry.path());
     let others = processes.filter(|it| std::fs::read_link(it.join("exe")).is_ok_and(|exe| exe != Path::new(PROGRAM)));
@@ -63,8 +66,8 @@ fn others() -> InKernel {
     held
 }
 
-/// The kernel frees programs and links a moment after their last user. Of those that others made meanwhile, and let go of,
-/// that is true as well.
+/// Waits until no programs or links are left beyond `before`. The kernel frees them a moment after
+/// their last user, including those that others made and released meanwhile.
 #[track_caller]
 fn assert_nothing_is_left(before: &InKernel) {
     let since = Instant::now();
@@ -77,7 +80,7 @@ fn assert_nothing_is_left(before: &InKernel) {
     }
 }
 
-/// Starts a command of dptrace; what it prints is not looked at.
+/// Starts a dptrace command; its output is ignored.
 #[track_caller]
 fn start(args: &[&str]) -> Child {
     let mut command = testkit::command(PROGRAM);
@@ -85,7 +88,7 @@ fn start(args: &[&str]) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// It must end, well or with an error that it tells.
+/// Asserts that it ends, successfully or with an error message.
 #[track_caller]
 fn ends_in_order(args: &[&str], mut tracer: Child) {
     let status = end_of(&mut tracer);
@@ -98,14 +101,14 @@ fn ends_in_order(args: &[&str], mut tracer: Child) {
     assert!(in_order, "{args:?}: {status}: {messages}");
 }
 
-/// Whether a test can run here, and what the kernel had before it.
+/// Returns the kernel's programs and links before a test, if the test can run here.
 #[track_caller]
 fn ready() -> Option<(testkit::kernel::Turn, InKernel)> {
     let guard = kernel_alone()?;
     (needs("/usr/sbin/bpftool") && needs("gcc")).then(|| (guard, in_the_kernel()))
 }
 
-/// The commands that attach to a process, each for a fifth of a second.
+/// Returns the commands that attach to a process, each for a fifth of a second.
 fn commands<'a>(pid: &'a str, spec: &'a str) -> [Vec<&'a str>; 4] {
     [
         vec!["record", "-p", pid, "--objects", spec, "--for", "200ms"],
@@ -115,7 +118,8 @@ fn commands<'a>(pid: &'a str, spec: &'a str) -> [Vec<&'a str>; 4] {
     ]
 }
 
-/// The target forks, runs programs, opens and closes the library that has the probe, and is stopped and continued.
+/// The target forks, execs programs, opens and closes the library with the probe, and is stopped
+/// and continued.
 #[test]
 #[ignore = "deep soak: twenty tracers come upon a target at random moments"]
 fn a_target_that_never_rests() {
@@ -131,7 +135,8 @@ fn a_target_that_never_rests() {
                 std::thread::sleep(Duration::from_millis(20 * round));
                 target.signal("CONT");
             }
-            // The library is closed at times, so that there is nothing to attach to: then it says so.
+            // The library is closed at times, so that there is nothing to attach to, which is
+            // reported.
             ends_in_order(&args, tracer);
         }
     }
@@ -139,7 +144,7 @@ fn a_target_that_never_rests() {
     assert_nothing_is_left(&before);
 }
 
-/// One that is killed with all of them attached.
+/// A target that is killed with all commands attached.
 #[test]
 #[ignore = "deep soak: sixteen tracers lose their target at random moments"]
 fn a_target_that_is_killed() {
@@ -164,7 +169,7 @@ fn a_target_that_is_killed() {
 #[ignore = "deep soak: 88 tracers are killed, each at another moment"]
 fn a_dptrace_that_is_killed() {
     let Some((_guard, before)) = ready() else { return };
-    // Not flat out: the truth names each connection, and is read at the end.
+    // Not flat out: the truth lists each connection, and is read at the end.
     let mut demo = Demo::start(&["--rate", "20000", "--for", "10m"]);
     demo.go();
     let pid = demo.process.pid().to_string();
@@ -176,7 +181,8 @@ fn a_dptrace_that_is_killed() {
         vec!["kernel-delay", "-p", &pid, "--sample-time", "0.06", "--start-trigger", "up:demo_request_start"],
     ];
     for args in &commands {
-        // 7 and 150 have no common factor with what the steps take, so that the moments differ from run to run.
+        // 7 and 150 have no common factor with the duration of the steps, so that the moments
+        // differ from run to run.
         for delay in (0..150).step_by(7) {
             let mut tracer = start(args);
             std::thread::sleep(Duration::from_millis(delay));
@@ -190,12 +196,14 @@ fn a_dptrace_that_is_killed() {
     demo.process.signal("TERM");
     let truth = demo.truth();
     assert!(truth.requests_completed > 0, "it went on all the time");
-    // Whoever is counted has been listening: a semaphore that had stayed up would let the probe be hit by every request.
+    // Counted hits had a listener: if a semaphore had stayed raised, every request would hit the
+    // probe.
     let lazy = truth.hits.get("demo:request_lazy").copied().unwrap_or(0);
     assert!(lazy < truth.requests_started, "{lazy} of {}", truth.requests_started);
 }
 
-/// More threads than most programs have, each asleep most of the time. Not thousands: these are more than a small machine bears.
+/// More threads than most programs have, each asleep most of the time. Thousands would be too many
+/// for a small machine.
 #[test]
 fn four_hundred_threads() {
     let Some((_guard, before)) = ready() else { return };
@@ -209,7 +217,7 @@ fn four_hundred_threads() {
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let threads = report["threads"].as_array().expect("a list").len();
     assert!(threads >= 403, "{threads} threads");
-    // With room for fewer it says how many it left out, and the report is there.
+    // With a lower limit it reports the number of omitted threads, and still prints the report.
     let mut delay = testkit::command(PROGRAM);
     let done = delay.args(["kernel-delay", "-p", &pid, "--max-threads", "100"]).output().expect("it runs");
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
@@ -218,7 +226,7 @@ fn four_hundred_threads() {
     assert_nothing_is_left(&before);
 }
 
-/// A hundred dptraces on one process, each of which sees all.
+/// A hundred tracers on one process, each of which sees all events.
 #[test]
 #[ignore = "deep soak: a hundred tracers are attached one after the other"]
 fn a_hundred_at_once() {
@@ -240,7 +248,7 @@ fn a_hundred_at_once() {
     assert_nothing_is_left(&before);
 }
 
-/// The smallest ring, under more load than it can take: what is shown and what is messages to be lost is all that was.
+/// The smallest ring, under more load than it can take: printed and lost events add up to all hits.
 #[test]
 fn the_smallest_ring() {
     let Some((_guard, before)) = ready() else { return };

@@ -1,4 +1,4 @@
-//! Outputs that take no more: a full disk, and a reader that has gone.
+//! Outputs that accept no more: a full disk, and a reader that has gone.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use super::{assert_nothing_is_left, end_of, ready};
 use crate::common::kernel::{Demo, PROGRAM};
 
-/// What prints while it is attached, without an end of its own.
+/// Returns commands that print while attached, and do not end by themselves.
 fn endless(pid: &str) -> [Vec<&str>; 4] {
     let script = "usdt:*:spdk:nvmf_ctrlr_add_qpair { printf(\"%s\\n\", str(arg3)); }";
     [

@@ -36,7 +36,7 @@ impl Restless {
         self.path("spec.toml").display().to_string()
     }
 
-    /// Starts it with so many threads that only sleep.
+    /// Starts it with `sleepers` threads that only sleep.
     pub(crate) fn start(&self, sleepers: u32) -> Process {
         let mut command = testkit::command(self.path("restless"));
         command.arg(self.path("librestless.so")).arg(sleepers.to_string()).stdout(Stdio::piped());
@@ -46,7 +46,7 @@ impl Restless {
     }
 }
 
-/// Ends it. It looks after itself, and says by its status whether anything was not as it should be.
+/// Ends the target, which checks itself, and reports any fault by its status.
 #[track_caller]
 pub(crate) fn ends_well(process: Process) {
     process.signal("TERM");

@@ -1,12 +1,15 @@
-//! Whether a process's code is as its file has it: a probe stands there as a breakpoint (`int3`).
+//! Checks that a process's code equals its file's: an attached probe is a breakpoint in it
+//! (`int3`).
 
-/// Panics if the code that a process has mapped from its program is not the file's: a probe's breakpoint was left.
+/// Panics if the code that a process has mapped from its program differs from the file: a
+/// breakpoint was left behind.
 #[track_caller]
 pub(crate) fn assert_code_is_the_files(pid: u32) {
     assert_eq!(changed(pid), None);
 }
 
-/// Where the code that a process has mapped from its program is not the file's.
+/// Returns the first place where the code that a process has mapped from its program differs from
+/// the file, if any.
 #[track_caller]
 pub(crate) fn changed(pid: u32) -> Option<String> {
     use std::os::unix::fs::FileExt as _;

@@ -1,8 +1,8 @@
-//! Programs in C that the program looks at.
+//! C programs for dptrace to look at.
 
 use std::path::Path;
 
-/// Compiles C in that folder, with these options. Returns the path of the program or the library.
+/// Compiles C in that folder, with these options. Returns the path of the program or library.
 #[track_caller]
 pub(crate) fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> String {
     let (from, to) = (folder.join(format!("{name}.c")), folder.join(name));

@@ -1,7 +1,7 @@
 //! Tests on the live kernel: the right to run one, and the processes that take part.
 //!
-//! Without root or BPF they say `SKIPPED (kernel): reason` and pass; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
-//! failure. They run one at a time.
+//! Without root or BPF they print `SKIPPED (kernel): reason` and pass; with
+//! `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a failure. They run one at a time.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,12 +16,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) use testkit::kernel::skip;
 
-/// Returns the turn of a kernel test that bears others beside it, if it may run.
+/// Returns the turn of a kernel test that tolerates others beside it, if it may run.
 #[track_caller]
 pub(crate) fn kernel() -> Option<testkit::kernel::Turn> {
     testkit::kernel::may_run("kernel").filter(|_| takes_bpf())
@@ -42,7 +42,7 @@ fn takes_bpf() -> bool {
     refused.is_none()
 }
 
-/// Whether a program is there that a test needs.
+/// Returns whether a program that a test needs is installed; reports if not.
 #[track_caller]
 pub(crate) fn needs(program: &str) -> bool {
     let found = testkit::command(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
@@ -52,7 +52,7 @@ pub(crate) fn needs(program: &str) -> bool {
     found
 }
 
-/// A process that was started for a test, and is killed if the test fails.
+/// Process that was started for a test, and is killed if the test fails.
 pub(crate) struct Process {
     pub(crate) child: Child,
     errors: Receiver<String>,
@@ -69,7 +69,7 @@ impl Process {
         let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         let (sender, errors) = channel();
         let reading = std::thread::spawn(move || {
-            // The end of the test ends the reading, too.
+            // Reading ends when the test does.
             stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
         });
         Self { child, errors, reading: Some(reading), messages: Vec::new() }
@@ -79,7 +79,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits for a line on standard error that has this in it.
+    /// Waits for a line on standard error that contains `part`, and returns it.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
         loop {
@@ -101,7 +101,7 @@ impl Process {
         self.child.stdin.as_mut().expect("it is piped").write_all(text.as_bytes()).expect("it reads");
     }
 
-    /// Sends a signal by itself: guests have no kill(1).
+    /// Sends a signal without kill(1), which guests lack.
     pub(crate) fn signal(&self, name: &str) {
         let signal = match name {
             "CONT" => Signal::CONT,
@@ -115,7 +115,7 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("it is ours");
     }
 
-    /// Waits for its end. Returns what it wrote, where that is piped, and all that it messages.
+    /// Waits for its end. Returns its status, its output if that is piped, and all its messages.
     #[track_caller]
     pub(crate) fn end(mut self) -> (ExitStatus, String, Vec<String>) {
         drop(self.child.stdin.take());
@@ -139,7 +139,7 @@ impl Drop for Process {
     }
 }
 
-/// What came of a recording.
+/// Outcome of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) lines: Vec<String>,
@@ -147,14 +147,14 @@ pub(crate) struct Recorded {
     pub(crate) last: String,
 }
 
-/// `dptrace record` with these arguments.
+/// Returns `dptrace record` with these arguments.
 pub(crate) fn record<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = testkit::command(PROGRAM);
     command.arg("record").args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
     command
 }
 
-/// `dptrace record -p PID` with these arguments, which is attached.
+/// Starts `dptrace record -p PID` with these arguments, and waits until it is attached.
 #[track_caller]
 pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item = S>) -> Process {
     let mut tracer = Process::start(record(["-p", &pid.to_string()]).args(args));
@@ -162,7 +162,7 @@ pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item =
     tracer
 }
 
-/// The end of a recording, which must be a good one.
+/// Waits for the end of a recording, which must succeed.
 #[track_caller]
 pub(crate) fn recorded(process: Process) -> Recorded {
     let (status, output, messages) = process.end();
@@ -170,7 +170,7 @@ pub(crate) fn recorded(process: Process) -> Recorded {
     Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
 }
 
-/// The end of a recording without a time limit, which is interrupted once a probe has left a line.
+/// Interrupts a recording without a time limit once a probe has printed a line; it must succeed.
 #[track_caller]
 pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
     let mut stdout = BufReader::new(process.child.stdout.take().expect("it is piped"));
@@ -186,12 +186,13 @@ pub(crate) fn recorded_until_hit(mut process: Process) -> Recorded {
     Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
 }
 
-/// Returns whether there is a CPU for a target, and another one for what looks at it.
+/// Returns whether there is a CPU for a target, and another for its tracer.
 pub(crate) fn has_two_cpus() -> bool {
     std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
 }
 
-/// Does something again and again, for a minute at most, until it gives what it should: in one short window a process may get no CPU.
+/// Repeats an attempt, for at most a minute, until its result is as expected. In one short window a
+/// process may get no CPU.
 #[track_caller]
 pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(&T) -> bool) -> T {
     let since = std::time::Instant::now();
@@ -205,7 +206,8 @@ pub(crate) fn until<T: std::fmt::Debug>(attempt: impl Fn() -> T, is_so: impl Fn(
     }
 }
 
-/// The lines of a recording that probes left: not those of what was found alive, of when that was read, and of the recording itself.
+/// Returns the lines that probes printed, without those on objects found in memory, the times of
+/// reading, and the recording itself.
 pub(crate) fn probe_lines(text: &str) -> Vec<String> {
     let others = [objects::ALIVE, objects::GONE, objects::READ, objects::RECORDING];
     let is_other = |line: &&str| others.iter().any(|start| line.starts_with(start));
@@ -213,7 +215,7 @@ pub(crate) fn probe_lines(text: &str) -> Vec<String> {
 }
 
 impl Recorded {
-    /// How many lines each probe has.
+    /// Returns the number of lines of each probe.
     pub(crate) fn counts(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::new();
         for line in &self.lines {
@@ -223,7 +225,7 @@ impl Recorded {
         counts
     }
 
-    /// The number in front of these words in the last line, or 0.
+    /// Returns the number before these words in the last line, or 0.
     pub(crate) fn total(&self, what: &str) -> u64 {
         let before = self.last.split(what).next().filter(|before| before.len() < self.last.len());
         let number = before.and_then(|before| before.split_whitespace().next_back());
@@ -231,14 +233,14 @@ impl Recorded {
     }
 }
 
-/// The demo target.
+/// Running demo target.
 pub(crate) struct Demo {
     pub(crate) process: Process,
     dir: TempDir,
 }
 
 impl Demo {
-    /// Starts it; it waits for [`Demo::go`].
+    /// Starts the target, which waits for [`Demo::go`].
     #[track_caller]
     pub(crate) fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
@@ -253,7 +255,7 @@ impl Demo {
         self.process.say("\n");
     }
 
-    /// Its end, and the truth about it.
+    /// Waits for its end; returns the truth about it.
     #[track_caller]
     pub(crate) fn truth(self) -> demo_target::Truth {
         let (status, _, messages) = self.process.end();

@@ -1,8 +1,9 @@
-//! A C program and its library, made of one source for a test: built with -DLIBRARY it is the library, else the program.
+//! A C program and its library, built from one source: with -DLIBRARY it is the library, otherwise
+//! the program.
 
 use tempfile::TempDir;
 
-/// Builds `NAME` and `libNAME.so` of `tests/SOURCE`, with `spec.toml` beside them.
+/// Builds `NAME` and `libNAME.so` from `tests/SOURCE`, with `spec.toml` beside them.
 #[track_caller]
 pub(crate) fn build(name: &str, source: &str, program_flags: &[&str], spec: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");

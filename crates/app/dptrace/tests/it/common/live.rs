@@ -1,4 +1,5 @@
-//! An application that traces, and a `dptrace trace --follow` that reads along, each a process of its own.
+//! An application that traces, and a `dptrace trace --follow` that reads along, each in its own
+//! process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,13 @@ use testkit::{LiveTrace, Record, Tpoint};
 
 use super::small;
 
-/// Tells the test program that it is the application.
+/// Environment variable that makes the test program the application.
 const APPLICATION: &str = "DPTRACE_TEST_APPLICATION";
-/// Longer than anything here takes.
+/// Timeout, longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The application: records on two lcores as many times as a line of its standard input says, and ends with it.
+/// Runs as the application: records on two lcores as often as each line of standard input says, and
+/// ends with it.
 pub(crate) fn application() {
     if std::env::var_os(APPLICATION).is_none() {
         return;
@@ -38,7 +40,7 @@ pub(crate) fn application() {
     }
 }
 
-/// The application's process; it ends, and its file goes, with this.
+/// Process of the application; dropped, it ends the process and removes its file.
 pub(crate) struct Application {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -47,7 +49,8 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// Starts this test program once more, as the application: `test` is the test that calls [`application`].
+    /// Starts this test program again as the application: `test` is the test that calls
+    /// [`application`].
     pub(crate) fn start(test: &str) -> Self {
         let mut command = testkit::command(std::env::current_exe().expect("this program"));
         command.args([test, "--exact", "--ignored", "--nocapture"]).env(APPLICATION, "1");
@@ -57,14 +60,14 @@ impl Application {
         Self { stdin: child.stdin.take(), child, lines, path: path.into() }
     }
 
-    /// Lets it record so many times.
+    /// Makes it record `more` times.
     pub(crate) fn record(&mut self, more: u64) {
         let stdin = self.stdin.as_mut().expect("it lives");
         writeln!(stdin, "{more}").expect("it listens");
         self.lines.wait_for("done ");
     }
 
-    /// Lets it end.
+    /// Ends it.
     pub(crate) fn end(&mut self) {
         self.stdin = None;
         wait(&mut self.child);
@@ -73,17 +76,17 @@ impl Application {
 
 impl Drop for Application {
     fn drop(&mut self) {
-        // It may have ended, and the file may be gone; then there is nothing to do.
+        // It may have ended, and its file may be gone; then there is nothing to do.
         testkit::end(&mut self.child);
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// `dptrace trace --follow`, under way.
+/// Running `dptrace trace --follow`.
 pub(crate) struct Follow {
     child: Child,
     lines: Lines,
-    /// What it has printed so far.
+    /// Lines printed so far.
     pub(crate) seen: Vec<String>,
 }
 
@@ -97,7 +100,7 @@ impl Follow {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits until it has printed so many lines.
+    /// Waits until it has printed `count` lines.
     pub(crate) fn wait_for(&mut self, count: usize) {
         while self.seen.len() < count {
             self.seen.push(self.lines.next().expect("it goes on"));
@@ -115,7 +118,7 @@ impl Follow {
         testkit::end(&mut self.child);
     }
 
-    /// Waits for its end: its status and what it messages on standard error.
+    /// Waits for its end; returns its status and its standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         while let Some(line) = self.lines.next() {
             self.seen.push(line);
@@ -133,7 +136,7 @@ impl Drop for Follow {
     }
 }
 
-/// The lines of a process, which can be waited for with an end.
+/// Lines of a process, which can be waited for up to a time limit.
 struct Lines(Receiver<String>);
 
 impl Lines {
@@ -141,7 +144,7 @@ impl Lines {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // A test that is over listens no more.
+                // A test that has ended no longer listens.
                 let _ = sender.send(line);
             }
         });
@@ -156,7 +159,8 @@ impl Lines {
         }
     }
 
-    /// What follows `word` in the first line that has it; the harness prints lines of its own, even in front of it.
+    /// Returns the text after `word` in the first line that contains it. The harness prints lines
+    /// of its own, even before it on the same line.
     fn wait_for(&self, word: &str) -> String {
         loop {
             let line = self.next().expect("the application goes on");

@@ -4,17 +4,17 @@ use std::ffi::OsStr;
 
 use assert_cmd::Command;
 
-/// Long enough for anything that ends at all.
+/// Timeout for anything that is sure to end.
 const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// The program, with an empty standard input.
+/// Returns a command for the program, with an empty standard input.
 pub(crate) fn dptrace() -> Command {
     let mut command = Command::from_std(testkit::command(env!("CARGO_BIN_EXE_dptrace")));
     command.timeout(PATIENCE).env("NO_COLOR", "1").write_stdin("");
     command
 }
 
-/// What it prints with these arguments, which it must be able to do.
+/// Returns its output with these arguments; it must succeed.
 #[track_caller]
 pub(crate) fn printed<I: IntoIterator<Item: AsRef<OsStr>>>(args: I) -> String {
     let done = dptrace().args(args).assert().success();

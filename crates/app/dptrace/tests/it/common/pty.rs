@@ -1,4 +1,4 @@
-//! The program on a terminal of some width.
+//! The program on a terminal of a given width.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Long enough for anything that ends at all.
+/// Timeout for anything that is sure to end.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A terminal of that many columns: our end, and the program's.
+/// Opens a terminal with this number of columns; returns our end and the program's.
 pub(crate) fn open(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("ours");
@@ -26,13 +26,13 @@ pub(crate) fn open(columns: u16) -> (File, File) {
     (File::from(terminal), other_end)
 }
 
-/// What the program prints on a terminal of that many columns, and whether it succeeded. Its standard error is a pipe that
-/// nobody reads.
+/// Returns what the program prints on a terminal of this width, and whether it succeeded. Nobody
+/// reads its standard error, a pipe.
 pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &str)], args: &[S]) -> (String, bool) {
     on_terminal_in(Path::new("."), columns, environment, args)
 }
 
-/// The same in this folder.
+/// Does the same in this folder.
 pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
     folder: &Path,
     columns: u16,
@@ -45,10 +45,11 @@ pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
     finish(terminal, command)
 }
 
-/// The program, with what depends on a terminal in its environment as on a user's.
+/// Returns a command for the program, with the environment variables that concern terminals set as
+/// for a user.
 pub(crate) fn command<S: AsRef<OsStr>>(environment: &[(&str, &str)], args: &[S]) -> Command {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
-    // `anstream` takes `CI` for a place that shows colours even where TERM is dumb.
+    // `anstream` assumes that `CI` shows colours even if TERM is dumb.
     for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(unset);
     }
@@ -57,10 +58,10 @@ pub(crate) fn command<S: AsRef<OsStr>>(environment: &[(&str, &str)], args: &[S])
     command
 }
 
-/// Runs the command; what comes to our end of the terminal, and whether it succeeded.
+/// Runs the command; returns what arrives at our end of the terminal, and whether it succeeded.
 pub(crate) fn finish(mut terminal: File, mut command: Command) -> (String, bool) {
     let mut child = command.spawn().expect("started");
-    // It holds the terminal's other end, and reading would never end.
+    // The command holds the terminal's other end: reading would never end.
     drop(command);
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
@@ -71,16 +72,16 @@ pub(crate) fn finish(mut terminal: File, mut command: Command) -> (String, bool)
     });
     let bytes = receive.recv_timeout(PATIENCE).inspect_err(|_| drop(child.kill())).expect("it ends");
     let succeeded = child.wait().expect("waited for").success();
-    // The terminal makes these of line ends (termios(3), ONLCR).
+    // The terminal turns line ends into these (termios(3), ONLCR).
     (String::from_utf8(bytes).expect("output is UTF-8").replace("\r\n", "\n"), succeeded)
 }
 
-/// The columns that the longest line takes. A character is a column in all that these tests print.
+/// Returns the width of the longest line. All characters in these tests are one column wide.
 pub(crate) fn widest(text: &str) -> usize {
     text.lines().map(|line| without_styles(line).chars().count()).max().unwrap_or(0)
 }
 
-/// The text without styles (ECMA-48, SGR).
+/// Returns the text without styles (ECMA-48, SGR).
 pub(crate) fn without_styles(text: &str) -> String {
     let mut pieces = text.split('\u{1b}');
     let first = pieces.next().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! A server of JSON-RPC on a Unix socket that answers as SPDK does (`lib/jsonrpc`): one object for each request, indented, in
-//! pieces.
+//! A JSON-RPC server on a Unix socket that answers as SPDK does (`lib/jsonrpc`): one object per
+//! request, indented, in pieces.
 
 use std::io::Write as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Deserializer, Value, json};
 
-/// The server. It answers until the test ends.
+/// Server that answers until the test ends.
 pub(crate) struct Server {
     path: PathBuf,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Answers with results, or with the messages of errors.
+    /// Starts a server that answers with results, or with error messages.
     pub(crate) fn start(
         path: PathBuf,
         answer: impl Fn(&str, &Value) -> Result<Value, &'static str> + Send + 'static,
@@ -34,14 +34,15 @@ impl Server {
                 }
                 let text = serde_json::to_vec_pretty(&response).expect("it is JSON");
                 let (first, rest) = text.split_at(text.len() / 2);
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _ = stream.write_all(first).and_then(|()| stream.write_all(rest));
             }
         };
         Self::listen(path, asked, serve)
     }
 
-    /// Says the same to everybody; with nothing to say, the beginning of an answer that does not end.
+    /// Starts a server that sends everybody the same text; if that is empty, the start of an answer
+    /// that never ends.
     pub(crate) fn that_says(path: PathBuf, text: Vec<u8>) -> Self {
         let serve = move |mut stream: UnixStream| {
             let request =
@@ -52,7 +53,7 @@ impl Server {
             }
             let begun = stream.write_all(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": [0");
             let more = b", 0".repeat(10_000);
-            // Until the other side has enough.
+            // Until the client gives up.
             let _ = begun.and_then(|()| (0..).try_for_each(|_: u64| stream.write_all(&more)));
         };
         Self::listen(path, Arc::default(), serve)
@@ -68,7 +69,7 @@ impl Server {
         &self.path
     }
 
-    /// The methods that were asked for.
+    /// Returns the methods that were called.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("nobody fails").clone()
     }

@@ -1,6 +1,6 @@
 //! `dptrace run`, to its end.
 
-/// Standard output and standard error of a run, which must succeed.
+/// Returns standard output and standard error of a run, which must succeed.
 #[track_caller]
 pub(crate) fn run(words: &[&str]) -> (String, String) {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));

@@ -1,4 +1,4 @@
-//! What commands that join a trace with the kernel's events are tested with, and what they print of it.
+//! Scenes for tests of commands that join a trace with kernel events, and their output.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use super::small;
 
-/// What comes of a command that is given in that folder.
+/// Runs a command in that folder.
 pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
     let mut command = testkit::command(env!("CARGO_BIN_EXE_dptrace"));
     command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
     command.output().unwrap()
 }
 
-/// The same of one that must succeed: its output and its messages.
+/// Does the same, asserts success, and returns its output and its messages.
 #[track_caller]
 pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
     let done = dptrace(args, dir);
@@ -27,15 +27,16 @@ pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
     (out, messages)
 }
 
-/// A folder with the demo's sample.
+/// Returns a folder with the demo's sample.
 pub(crate) fn sample() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     printed(&["demo", "--write", dir.path().to_str().unwrap()], dir.path());
     dir
 }
 
-/// Writes a capture of a thread alone: another one, with the name `other`, takes 3 ms of its time, and one of another process with
-/// its own name 0.3 ms. Returns what its `meta.json` says.
+/// Writes a capture without a trace, of one thread: a thread with the name `other` takes 3 ms of
+/// its time, and a thread of another process with the same name as its own 0.3 ms. Returns the
+/// contents of its `meta.json`.
 pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
     let mut meta = Meta { format: 1, ..Meta::default() };
     meta.captured = Captured { kernel: true, ..Captured::default() };

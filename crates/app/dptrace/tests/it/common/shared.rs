@@ -1,16 +1,16 @@
-//! The traces of real targets and what existing tools print of them: next to the repository, not in it.
+//! Traces of real targets and the output of existing tools for them: stored next to the repository.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// A trace and what was made of it, by the path without its extension.
+/// A trace and the files made from it, as the path without extension.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample(PathBuf);
 
 impl Sample {
-    /// Returns the samples, of all versions or of some, that have files with all of these extensions. None if the folder is
-    /// absent, which is reported.
+    /// Returns the samples, of all versions or of some, that have files with all of these
+    /// extensions. Empty if the folder is absent, which is reported.
     pub(crate) fn with(versions: &[&str], extensions: &[&str]) -> Vec<Self> {
         let traces = testkit::real_traces();
         let is_of =
@@ -22,19 +22,19 @@ impl Sample {
         samples
     }
 
-    /// The sample's file with that extension.
+    /// Returns the path of the sample's file with that extension.
     pub(crate) fn path(&self, extension: &str) -> PathBuf {
         self.0.with_extension(extension)
     }
 
-    /// The text of the sample's file with that extension.
+    /// Returns the text of the sample's file with that extension.
     pub(crate) fn text(&self, extension: &str) -> String {
         let path = self.path(extension);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 }
 
-/// Unpacks a capture with its truth; `None` if the shared data is absent, which is reported.
+/// Unpacks a capture with its truth. `None` if the shared data is absent, which is reported.
 pub(crate) fn unpacked(capture: &str) -> Option<TempDir> {
     let archive = testkit::shared_data("captures")?.join(capture);
     let dir = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ pub(crate) fn unpacked(capture: &str) -> Option<TempDir> {
     Some(dir)
 }
 
-/// Panics with the first line that differs: the whole texts are megabytes.
+/// Panics with the first line that differs: the full texts are megabytes.
 #[track_caller]
 pub(crate) fn assert_same(ours: &str, expected: &str, what: &Sample) {
     for (number, (line, wanted)) in (1..).zip(ours.lines().zip(expected.lines())) {

@@ -1,22 +1,23 @@
-//! A small trace in which everything is known: ten records on two lcores, three requests, one I/O, and a recording that
-//! names the RDMA connection. A tick is a nanosecond, and the first record is at [`START`].
+//! A small trace of known contents: ten records on two lcores, three requests, one I/O, and a
+//! recording that names the RDMA connection. A tick is a nanosecond, and the first record is at
+//! [`START`].
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 use testkit::{Era, Record, Tpoint, TraceBuilder};
 
-/// The first record's time, in ticks.
+/// Time of the first record, in ticks.
 pub(crate) const START: u64 = 1_000_000;
-/// The owners of lcore 0's requests and of lcore 2's.
+/// Owners of the requests of lcore 0 and of lcore 2.
 pub(crate) const OWNERS: [&str; 2] = [
     "10.0.0.1:1000 nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:1",
     "10.0.0.2:2000 nqn.2016-06.io.spdk:cnode2 10.0.0.9:4420 qid:2",
 ];
-/// A host NQN with what separates values.
+/// Host NQN that contains the separators of values.
 pub(crate) const HOST: &str = "nqn.2014-08.com.example:rack=7,slot=2";
 
-/// Tracepoints, owners and objects, without records.
+/// Returns a trace with tracepoints, owners and objects, but no records.
 pub(crate) fn declared() -> TraceBuilder {
     let mut t = TraceBuilder::new(Era::F).tsc_rate(1_000_000_000).slots(64).owner_count(300).tpoint_count(384);
     t.owner_type(0x30, b't').object_type(0x80, b'r').object_type(2, b'i');
@@ -34,7 +35,7 @@ pub(crate) fn declared() -> TraceBuilder {
     t
 }
 
-/// The trace.
+/// Returns the builder of the trace.
 pub(crate) fn builder() -> TraceBuilder {
     let mut t = declared();
     let record = |tpoint, nanos| Record::new(tpoint, START + nanos);
@@ -52,7 +53,7 @@ pub(crate) fn builder() -> TraceBuilder {
     t
 }
 
-/// What a recording of the probes holds.
+/// Returns the recording of the probes.
 pub(crate) fn recording() -> String {
     format!(
         "Attaching 3 probes...\n\
@@ -71,7 +72,7 @@ impl Small {
         Self::of(&builder())
     }
 
-    /// Another trace, with the same recording.
+    /// Writes another trace, with the same recording.
     pub(crate) fn of(trace: &TraceBuilder) -> Self {
         let this = Self { dir: tempfile::tempdir().expect("a directory") };
         std::fs::write(this.path("t.trace"), trace.build()).expect("written");
@@ -79,7 +80,7 @@ impl Small {
         this
     }
 
-    /// A file in the trace's directory.
+    /// Returns the path of a file in the trace's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

@@ -1,21 +1,21 @@
-//! The examples: commands in the documents and help texts, and what is shown of their output.
+//! The examples: commands in the documents and help texts, with the output shown for them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::common::kernel::PROGRAM;
 
-/// A command that a reader may type.
+/// Command that a reader may type.
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
-    /// Where it is: a file and a line, or the help of a command.
+    /// Place of the example: a file and a line, or a command whose help has it.
     place: String,
-    /// The heading above it.
+    /// Heading above it.
     pub(crate) section: String,
     pub(crate) command: String,
-    /// The output that is shown, without lines that stand for others.
+    /// Output shown for it, without lines that stand for omitted ones.
     pub(crate) shown: Vec<String>,
-    /// Whether the reader ends it.
+    /// Set if the reader ends the command.
     pub(crate) is_interrupted: bool,
 }
 
@@ -26,29 +26,29 @@ impl fmt::Display for Example {
 }
 
 impl Example {
-    /// Whether it is shown as on a terminal of 80 columns.
+    /// Returns whether its output is shown as on a terminal of 80 columns.
     pub(crate) fn is_on_terminal(&self) -> bool {
         !self.shown.is_empty() && (self.place.contains("README") || self.place.contains("tutorial"))
     }
 
-    /// The command without a remark behind it.
+    /// Returns the command without a trailing remark.
     pub(crate) fn without_remark(&self) -> &str {
         self.command.split("  # ").next().unwrap_or_default().trim_end()
     }
 
-    /// Whether it goes on while the reader types the next one.
+    /// Returns whether it keeps running while the reader types the next one.
     pub(crate) fn is_background(&self) -> bool {
         self.command.ends_with('&')
     }
 }
 
-/// What stands in a block of its own and looks like a command.
+/// Lines in blocks of their own that only look like commands, with the reasons.
 const NO_COMMANDS: &[(&str, &str)] = &[
     ("dptrace record and run can work here", "it is the verdict of `doctor`"),
     ("dptrace 0.", "it is what `--version` prints"),
 ];
 
-/// All of them.
+/// Returns all examples.
 pub(crate) fn all() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut files = vec![root.join("README.md")];
@@ -73,11 +73,13 @@ pub(crate) fn all() -> Vec<Example> {
     examples
 }
 
-/// The examples of a document: lines of indented blocks, with what follows them in the block.
+/// Returns the examples of a document: lines of indented blocks, with the lines after them in the
+/// block.
 fn of_document(name: &str, text: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut section = String::new();
-    // Whether the lines belong to an example, and whether it has a prompt: then lines without one are output.
+    // State of the scan: whether the lines belong to an example, and whether that has a prompt, so
+    // that lines without one are output.
     let mut open = false;
     let mut prompted = false;
     for (number, line) in (1..).zip(text.lines()) {
@@ -109,7 +111,7 @@ fn of_document(name: &str, text: &str) -> Vec<Example> {
     examples
 }
 
-/// The command in a line of an indented block, if it is one.
+/// Returns the command in a line of an indented block, if it is one.
 fn typed(line: &str, has_prompt: bool) -> Option<&str> {
     if let Some(command) = line.strip_prefix("$ ") {
         return Some(command);
@@ -119,7 +121,7 @@ fn typed(line: &str, has_prompt: bool) -> Option<&str> {
     (!NO_COMMANDS.iter().any(|(beginning, _)| command.starts_with(beginning))).then_some(command)
 }
 
-/// Whether one of these words of a shell is our program, or that one works with it.
+/// Returns whether the shell text runs dptrace, or a program used with it.
 fn is_command(text: &str) -> bool {
     let starts = |piece: &str| {
         let piece = piece.trim_start();
@@ -131,7 +133,8 @@ fn is_command(text: &str) -> bool {
     text.split(" | ").flat_map(|piece| piece.split(" && ")).any(starts)
 }
 
-/// The examples of a help text: below `Examples:`, with a word of explanation in front of them or behind.
+/// Returns the examples of a help text: the lines below `Examples:`, with an explanation before or
+/// after them.
 fn of_help(name: &str, text: &str) -> Vec<Example> {
     let below = text.lines().skip_while(|line| !line.to_ascii_lowercase().starts_with("examples:")).skip(1);
     let lines = below.take_while(|line| line.is_empty() || line.starts_with(' '));
@@ -152,7 +155,8 @@ fn help(command: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("help is UTF-8")
 }
 
-/// The commands that the overview lists: two spaces, the name, two spaces or more, and what it does.
+/// Returns the commands in the overview: two spaces, the name, two spaces or more, and a
+/// description.
 fn commands(overview: &str) -> Vec<&str> {
     let rows = overview.lines().skip_while(|line| !line.starts_with("Any process")).filter_map(|line| {
         let (name, about) = line.strip_prefix("  ")?.split_once("  ")?;

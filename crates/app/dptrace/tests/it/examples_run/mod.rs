@@ -1,8 +1,10 @@
-//! Every example of README, `docs/` and all `--help` texts is run as it is written, and must do what is shown.
+//! Every example of README, `docs/` and all `--help` texts is run as written, and must behave as
+//! shown.
 //!
-//! What is shown is compared in kind: the exit status, and the shape of the lines ([`shape`]), since numbers, names and times
-//! differ from run to run. An example that can't run here is named in [`NOT_RUN`], with the reason; nothing else is left out.
-//! `tests/it/docs.rs` compares the examples on the built-in sample letter by letter.
+//! Output is compared in kind: the exit status, and the shape of the lines ([`shape`]), since
+//! numbers, names and times differ from run to run. An example that can't run here is listed in
+//! [`NOT_RUN`], with the reason; no other is left out. `tests/it/docs.rs` compares the examples on
+//! the built-in sample letter by letter.
 
 mod extract;
 mod programs;
@@ -19,7 +21,7 @@ use crate::docs::shell_words;
 use extract::Example;
 use scene::{Scene, Stage};
 
-/// What can't run in a test, by a part of the command, and why.
+/// Examples that can't run in a test, by a part of the command, with the reasons.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "CI builds and tests this repository in steps of its own"),
     ("docker run ", "it needs a container engine and a network"),
@@ -42,21 +44,21 @@ const NOT_RUN: &[(&str, &str)] = &[
     (" sem", "docs/dev/usdt.md explains the program that it compiles"),
 ];
 
-/// Examples that need not end with status 0 here, and why.
+/// Exit statuses of examples that may fail here, with the reasons.
 const STATUS: &[(&str, &[i32], &str)] = &[
     ("dptrace kernel-delay", &[0, 2], "where ovs-vswitchd does not run, it lists the busiest processes"),
     ("dptrace kernel-delay -p ngnix", &[1], "nothing has that name"),
 ];
 
-/// Lines that are not printed here, and why.
+/// Lines that are not printed here, with the reasons.
 const NOT_PRINTED: &[(&str, &str)] = &[
     ("objects found alive", "the target for tests has SPDK's structures only if it is asked for them"),
     ("  nginx: ", "only a real nginx changes its command line"),
     ("loop [", "nobody stops the target for tests, and another program takes its CPU only on a loaded machine"),
 ];
 
-/// Checks that each example is understood: its command and its options are there, and their values can be. With `--help` behind the
-/// options nothing is done.
+/// Checks that dptrace accepts each example: its command, its options and their values. `--help`
+/// after the options prevents any work.
 #[test]
 fn every_example_is_understood() {
     let examples = extract::all();
@@ -65,13 +67,13 @@ fn every_example_is_understood() {
     assert!(failures.is_empty(), "{} examples:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// Returns what is wrong with each use of our program in an example.
+/// Returns the errors of each use of dptrace in an example.
 fn not_understood(example: &Example) -> Vec<String> {
     let words = shell_words(&without_substitutions(example.without_remark()));
     let uses = words.split(|word| ["|", "&&", ";", "&", "$", "sudo"].contains(&word.as_str()));
     let ours = uses.filter_map(|words| words.split_first().filter(|(program, _)| *program == "dptrace"));
     ours.filter_map(|(_, words)| {
-        // What goes to a file, and the command to be traced with its own options, are no concern of ours.
+        // Redirections, and the command to be traced with its own options, are not checked.
         let is_end = |word: &String| word == "--" || word.trim_start_matches('2').starts_with('>');
         let end = words.iter().position(is_end).unwrap_or(words.len());
         let words = words[..end].iter().map(|word| if word == "PID" { "1" } else { word });
@@ -93,9 +95,10 @@ fn without_substitutions(command: &str) -> String {
     text + rest
 }
 
-/// Examples wait more than they compute.
+/// Number of examples that run at a time; they wait more than they compute.
 const AT_A_TIME: usize = 4;
-/// What is shown may not happen on a loaded machine: a client that is to wait for another one has come too late, say.
+/// Number of tries. On a loaded machine an example may not show its effect: a client may come too
+/// late to wait for another, for instance.
 const TRIES: usize = 3;
 
 #[test]
@@ -127,14 +130,15 @@ fn every_example_runs() {
     println!("{} examples, {} of them not run", examples.len(), left_out.len());
 }
 
-/// Runs examples, some at a time; adds what is wrong with them.
+/// Runs examples, some at a time; adds their failures to `failures`.
 fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<String>>) {
     // The longest first.
     examples.sort_by_key(|example| example.shown.is_empty());
     let (stage, target) = (scene.stage(), scene.target());
     let commands: Vec<_> = examples.into_iter().map(|example| (example, scene.command(example))).collect();
     let queue = Mutex::new(commands.into_iter());
-    // `doctor` attaches to one place of the program with and without a semaphore, which the kernel does not allow two at once.
+    // `doctor` attaches to one place of the program with and without a semaphore, and the kernel
+    // refuses two at once.
     let doctor = Mutex::new(());
     let work = || {
         loop {
@@ -142,7 +146,7 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
             let Some((example, command)) = next else { break };
             let began = Instant::now();
             let _turn = command.contains("doctor").then(|| doctor.lock().expect("nobody panicked"));
-            // Another run of this test may have begun: then a name is that of two processes.
+            // Another run of this test may have begun: then a name stands for two processes.
             let again = scene::by_number(&command, target);
             let result = check(example, &command, &stage);
             let result = (1..TRIES).fold(result, |done, _| done.or_else(|_| check(example, &again, &stage)));
@@ -157,7 +161,7 @@ fn run_all(mut examples: Vec<&Example>, scene: &Scene, failures: &Mutex<Vec<Stri
     });
 }
 
-/// Runs an example; what is wrong with it.
+/// Runs an example; returns its failure.
 fn check(example: &Example, command: &str, stage: &Stage) -> Result<(), String> {
     let done = shell::run(example, command, stage);
     let wanted = STATUS.iter().find(|(command, ..)| *command == example.command);

@@ -1,4 +1,5 @@
-//! The programs that examples look at: a target, a database with two clients, a service with a neighbour.
+//! Programs that the examples trace: a target, a database with two clients, a service with a
+//! neighbour.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use crate::common::kernel::{Process, needs};
 use crate::examples_run::extract::Example;
 
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A command of an example that goes on, with all that it starts.
+/// Running command of an example, with all the processes that it starts.
 pub(crate) struct Background(Child);
 
 impl Background {
@@ -24,7 +25,7 @@ impl Background {
         Self(command.spawn().expect("it starts"))
     }
 
-    /// What a shell runs. It becomes the command, if that is one.
+    /// Starts an example's command in a shell, which execs it if it is a single command.
     pub(crate) fn of(example: &Example, folder: &Path, environment: &[(String, String)]) -> Self {
         let typed = example.command.trim_end_matches(['&', ' ']);
         let is_one = !typed.starts_with("while ") && !typed.contains(" | ");
@@ -49,16 +50,16 @@ impl Drop for Background {
     }
 }
 
-/// A PostgreSQL of its own, with a row that one client changes and another one locks.
+/// Private PostgreSQL server, with a row that one client changes and another locks.
 pub(crate) struct Database {
-    /// The connection that the example is about.
+    /// Process id of the connection that the example is about.
     pub(crate) backend: u32,
     _clients: Vec<Background>,
     _server: Process,
     _dir: TempDir,
 }
 
-/// A program of PostgreSQL's, run by its user.
+/// Returns the command for a program of PostgreSQL, run as its user.
 fn postgres(program: &str) -> Command {
     let mut command = testkit::command("setpriv");
     command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "env", "-i", "LC_ALL=C.UTF-8"]);
@@ -66,14 +67,14 @@ fn postgres(program: &str) -> Command {
     command
 }
 
-/// Where the server listens, for `psql`.
+/// Returns the variables that lead `psql` to the server's socket.
 pub(crate) fn environment(socket: &Path) -> Vec<(String, String)> {
     let variables = [("PGHOST", socket.display().to_string()), ("PGUSER", "postgres".to_owned())];
     variables.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 impl Database {
-    /// Starts it, and runs what the section of the tutorial does before it looks for the cause. None without PostgreSQL.
+    /// Starts the server, and runs the setup of the tutorial's section. `None` without PostgreSQL.
     pub(crate) fn start(story: &[&Example], folder: &Path) -> Option<(Self, PathBuf)> {
         if !needs(&format!("{POSTGRES}/postgres")) || !needs("psql") {
             return None;
@@ -85,7 +86,8 @@ impl Database {
         let made = postgres("initdb").args(["--no-sync", "--auth=trust", "-D"]).arg(&data).output().expect("it runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let mut server = postgres("postgres");
-        // Its shared memory is in files of its folder: those in /dev/shm stay when it is killed.
+        // Its shared memory is in files of its folder: files in /dev/shm would remain when it is
+        // killed.
         let in_folder = ["-c", "dynamic_shared_memory_type=mmap"];
         server
             .arg("-D")
@@ -122,7 +124,7 @@ fn sh(command: &str, environment: &[(String, String)]) -> Command {
     shell
 }
 
-/// The number that a command prints sooner or later.
+/// Repeats a command until it prints a number; returns that.
 fn wait_for_number(command: &str, environment: &[(String, String)]) -> u32 {
     let until = Instant::now() + PATIENCE;
     loop {

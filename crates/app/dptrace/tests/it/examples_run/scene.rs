@@ -1,4 +1,5 @@
-//! What the examples need: a folder with the files that they name, and the processes that stand for `PID`.
+//! The scene of the examples: a folder with the files that they name, and the processes that stand
+//! for `PID`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,25 +12,26 @@ use crate::common::kernel::{PROGRAM, Process};
 use crate::examples_run::extract::Example;
 use crate::examples_run::programs::{self, Background, Database};
 
-/// Sections of the tutorial that begin with commands that go on.
+/// Section of the tutorial whose first commands keep running.
 const SLOW_QUERY: &str = "A slow query";
+/// Section of the tutorial whose first commands keep running.
 const NEIGHBOUR: &str = "A neighbour takes the CPU";
 
 /// Folders that examples name.
 const FOLDERS: [&str; 6] =
     ["bin", "build/bin", "DIR", ".local/share/bash-completion/completions", ".config/fish/completions", ".zfunc"];
 
-/// Programs that examples name, of which nothing is wanted but that they run.
+/// Programs that examples name, which only have to run.
 const NAMED: [&str; 2] = ["nginx", "redis-server"];
 
-/// Where a shell runs them.
+/// Folder and environment in which a shell runs examples.
 pub(crate) struct Stage {
     folder: PathBuf,
     pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Stage {
-    /// A folder of an example's own, so that none reads what another one is writing.
+    /// Makes a folder for one example, so that none reads a file that another is writing.
     pub(crate) fn folder(&self) -> TempDir {
         let own = tempfile::tempdir().expect("a directory");
         for entry in fs::read_dir(&self.folder).expect("a folder").map(|entry| entry.expect("an entry")) {
@@ -44,24 +46,25 @@ impl Stage {
     }
 }
 
-/// All of it, which goes when the test ends.
+/// The whole scene, removed when the test ends.
 pub(crate) struct Scene {
     folder: TempDir,
     environment: Vec<(String, String)>,
     target: Process,
     _named: Vec<Background>,
     database: Option<Database>,
-    /// The service comes first, then what disturbs it.
+    /// Processes of the service section: first the service, then the one that disturbs it.
     services: Vec<Background>,
 }
 
-/// Whether it is about PostgreSQL's server that the tutorial starts.
+/// Returns whether an example is about the PostgreSQL server that the tutorial starts.
 pub(crate) fn of_database(example: &Example) -> bool {
     let asks = ["psql ", "pg-queries ", "-s 100ms"];
     asks.iter().any(|part| example.command.contains(part))
 }
 
-/// Whether it is a part of the scene: a command that makes a file, or that goes on while others look at it.
+/// Returns whether an example is part of the scene: its command makes a file, or keeps running
+/// while others trace it.
 pub(crate) fn is_set(example: &Example) -> bool {
     makes_a_file(example)
         || example.section == NEIGHBOUR && example.is_background()
@@ -73,14 +76,14 @@ fn makes_a_file(example: &Example) -> bool {
     !example.is_background() && (text.starts_with("echo ") && text.contains(" > ") || text.starts_with("head -c "))
 }
 
-/// Whether it looks at the service of the tutorial, which takes a CPU.
+/// Returns whether an example traces the tutorial's service, which takes a CPU.
 pub(crate) fn of_service(example: &Example) -> bool {
     ["kernel-delay -p PID --for 2s", "--functions", "tail -n "].iter().any(|part| example.command.contains(part))
 }
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // It removes its trace file then, which a killed one does not.
+        // On SIGTERM it removes its trace file; a killed process does not.
         self.target.signal("TERM");
         let _ = self.target.child.wait();
     }
@@ -120,12 +123,12 @@ impl Scene {
         self.database.is_some()
     }
 
-    /// The number of the target's process.
+    /// Returns the process id of the target.
     pub(crate) fn target(&self) -> u32 {
         self.target.pid()
     }
 
-    /// Ends the service and what takes its CPU.
+    /// Ends the service and the process that takes its CPU.
     pub(crate) fn end_services(&mut self) {
         self.services.clear();
     }
@@ -134,7 +137,7 @@ impl Scene {
         Stage { folder: self.folder.path().to_owned(), environment: self.environment.clone() }
     }
 
-    /// The command with process ids in the place of `PID`. Everything else is as it is written.
+    /// Returns the command with process ids in place of `PID`, and otherwise as written.
     pub(crate) fn command(&self, example: &Example) -> String {
         let backend = self.database.as_ref().filter(|_| of_database(example)).map(|database| database.backend);
         let service = self.services.first().filter(|_| of_service(example));
@@ -153,7 +156,7 @@ impl Scene {
     }
 }
 
-/// Waits until somebody has written to the file.
+/// Waits until the file is no longer empty.
 fn wait_for_text(path: &Path) {
     let until = Instant::now() + Duration::from_mins(1);
     while fs::metadata(path).is_ok_and(|data| data.len() == 0) {
@@ -162,7 +165,7 @@ fn wait_for_text(path: &Path) {
     }
 }
 
-/// A process of this name, which sleeps.
+/// Starts a sleeping process of this name.
 fn named(folder: &Path, name: &str) -> Background {
     let program = folder.join("bin").join(name);
     symlink("/bin/sleep", &program).expect("a link");
@@ -171,7 +174,8 @@ fn named(folder: &Path, name: &str) -> Background {
     Background::start(command)
 }
 
-/// The command with our target's number, if its name is that of other processes, too: of another run of this test.
+/// Returns the command with our target's number if other processes have its name too, as in another
+/// run of this test.
 fn alone(command: &str, target: u32) -> String {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
@@ -180,20 +184,20 @@ fn alone(command: &str, target: u32) -> String {
     if is_alone { command } else { by_number(&command, target) }
 }
 
-/// The command with our target's number in place of its name.
+/// Returns the command with our target's number in place of its name.
 pub(crate) fn by_number(command: &str, target: u32) -> String {
     let number = format!("-p {target}");
     command.replace("-p nvmf_tgt", &number).replace("-p redis-server", &number)
 }
 
-/// The files that examples name, and the target whose process stands for `PID`.
+/// Creates the files that examples name, and starts the target whose process stands for `PID`.
 fn files(folder: &Path) -> Process {
     for name in FOLDERS {
         fs::create_dir_all(folder.join(name)).expect("a folder");
     }
     let bin = folder.join("bin");
     symlink(PROGRAM, bin.join("dptrace")).expect("a link");
-    // A program as it is installed: without debug information, which takes long to read in a build for tests.
+    // A program as installed: without debug information, which takes long to read in a test build.
     let stripped = testkit::command("strip").arg("-o").arg(bin.join("nvmf_tgt")).arg(PROGRAM).status();
     assert!(stripped.expect("strip runs").success());
     symlink(PROGRAM, folder.join("PATH")).expect("a link");
@@ -213,7 +217,7 @@ fn files(folder: &Path) -> Process {
     let capture = ["capture", "-p", &target.pid().to_string(), "--for", "200ms", "-o", "CAPTURE"];
     let capture = testkit::command(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
     assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
-    // What is not on this machine, or would find other processes than ours.
+    // Programs that this machine lacks, or that would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));
     script(&bin.join("sudo"), "exec \"$@\"");
     script(&bin.join("spdk_trace"), "exec dptrace trace demo.trace --format json");

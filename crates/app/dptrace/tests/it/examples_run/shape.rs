@@ -1,7 +1,9 @@
-//! What is alike in two outputs of one command: words stay, numbers and what is between brackets do not.
+//! Comparison of two outputs of one command: words must match, numbers and text in brackets need
+//! not.
 
-/// Whether a line like the one that is shown was printed: the same words, or another row of a table, or two thirds of its words in
-/// the same order. A terminal may wrap a line elsewhere; hence two lines are also looked at as one.
+/// Returns whether a line like the shown one was printed: the same words, another row of a table,
+/// or two thirds of its words in the same order. A terminal may wrap a line elsewhere, so two lines
+/// are also compared as one.
 pub(crate) fn fits(shown: &str, printed: &[&str]) -> bool {
     let wanted = words(shown);
     let texts: Vec<&String> = wanted.iter().filter(|word| is_text(word)).collect();
@@ -16,7 +18,8 @@ pub(crate) fn fits(shown: &str, printed: &[&str]) -> bool {
     printed.iter().any(|line| alike(line)) || printed.windows(2).any(|two| alike(&two.join(" ")))
 }
 
-/// A name and three numbers or more: names differ from run to run.
+/// Returns whether the line is a row of a table: a name and three numbers or more. Names differ
+/// from run to run.
 fn is_row(words: &[String]) -> bool {
     words.len() > 3 && words.iter().skip(1).all(|word| word == "0")
 }
@@ -25,7 +28,8 @@ fn is_text(word: &str) -> bool {
     word.contains(char::is_alphabetic)
 }
 
-/// The words of a line. A word with a digit is `0`, units and bars go, and so does what is between brackets.
+/// Returns the words of a line. A word with a digit becomes `0`; units, bars and text in brackets
+/// are dropped.
 fn words(line: &str) -> Vec<String> {
     let mut text = String::new();
     let mut depth = 0_usize;
@@ -47,7 +51,8 @@ fn words(line: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// How many words two lines have in common, in one order: the longest common subsequence.
+/// Returns the number of words that two lines have in common in order: the length of the longest
+/// common subsequence.
 fn in_both(a: &[&String], b: &[&String]) -> usize {
     let mut best = vec![0; b.len() + 1];
     for word in a {

@@ -1,4 +1,4 @@
-//! Runs an example in a shell, as a reader does, and ends it as a reader does: by Ctrl-C.
+//! Runs an example in a shell, as a reader does, and ends it with Ctrl-C, as a reader does.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -15,25 +15,27 @@ use crate::common::pty;
 use crate::examples_run::extract::Example;
 use crate::examples_run::scene::Stage;
 
-/// What is shown comes by itself; anything else is interrupted so long after it has begun to work.
+/// Time from a command's first output to its interrupt, unless its output is shown, so that it ends
+/// by itself.
 const ENOUGH: Duration = Duration::from_millis(600);
-/// A command that prints nothing before its end is interrupted after this.
+/// Time until a command that prints nothing before its end is interrupted.
 const UNSEEN: Duration = Duration::from_millis(2_500);
-/// Something that hangs.
+/// Time after which a command counts as hung.
 const HANGS: Duration = Duration::from_mins(1);
-/// A loaded machine may need more time to attach; then Ctrl-C ends the command before it has begun.
+/// Limit on tries. A loaded machine may need longer to attach; Ctrl-C then ends the command before
+/// it has begun.
 const TRIES: u32 = 4;
 
-/// What came of a command.
+/// Outcome of a command.
 pub(crate) struct Done {
     pub(crate) command: String,
-    /// None if a signal ended it.
+    /// Exit status; `None` if a signal ended it.
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Runs it, with another try if it was interrupted too early.
+/// Runs a command, and again if it was interrupted too early.
 pub(crate) fn run(example: &Example, command: &str, stage: &Stage) -> Done {
     let command = command.trim_end_matches(['&', ' ']);
     for patience in 1..TRIES {
@@ -45,13 +47,13 @@ pub(crate) fn run(example: &Example, command: &str, stage: &Stage) -> Done {
     try_once(example, stage, command, TRIES).0
 }
 
-/// Runs it once; whether it was interrupted.
+/// Runs a command once; also returns whether it was interrupted.
 fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (Done, bool) {
     let is_simple = command.starts_with("dptrace ") && !["|", "&&", ">"].iter().any(|sign| command.contains(sign));
     let mut shell = testkit::command("sh");
     let typed = format!("{}{command}", if is_simple { "exec " } else { "" });
     if command.contains("--tracepoints") && !Path::new("/sys/kernel/tracing/events").exists() {
-        // Where nobody else sees it.
+        // In a mount namespace of its own.
         shell = testkit::command("unshare");
         shell.args(["-m", "sh"]).arg("-c").arg(format!("mount -t tracefs tracefs /sys/kernel/tracing; {typed}"));
     } else {
@@ -67,7 +69,7 @@ fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (
         ours
     });
     let mut child = shell.spawn().expect("sh starts");
-    // It holds the terminal's other end, and reading would never end.
+    // The command holds the terminal's other end: reading would never end.
     drop(shell);
     let stdout = match terminal {
         Some(ours) => Reader::start(ours),
@@ -84,7 +86,8 @@ fn try_once(example: &Example, stage: &Stage, command: &str, patience: u32) -> (
     (done, interrupted || status.signal().is_some())
 }
 
-/// Waits for its end, and brings that about if it does not come.
+/// Waits for its end, and forces it if it does not come. Returns the status, and whether it was
+/// interrupted.
 fn end(child: &mut Child, ends_itself: bool, patience: u32, seen: impl Fn() -> bool) -> (ExitStatus, bool) {
     let began = Instant::now();
     let mut first_seen = None;
@@ -115,7 +118,7 @@ fn signal(child: &Child, signal: Signal) {
     }
 }
 
-/// Reads an output as it comes.
+/// Reads an output as it arrives.
 struct Reader {
     has_text: Arc<AtomicBool>,
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -141,7 +144,7 @@ impl Reader {
     fn text(self) -> String {
         self.thread.join().expect("it reads");
         let bytes = std::mem::take(&mut *self.bytes.lock().expect("nobody panicked"));
-        // The terminal makes these of line ends (termios(3), ONLCR).
+        // The terminal turns line ends into these (termios(3), ONLCR).
         String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
     }
 }

@@ -1,11 +1,12 @@
-//! Engines of SQL as Python has them: the packages `duckdb`, which `.ci/run` installs, and `chdb`, which `cargo xtask deep peers` does.
+//! SQL engines as Python packages: `duckdb`, installed by `.ci/run`, and `chdb`, installed by
+//! `cargo xtask deep peers`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use testkit::kernel::skip_if_permitted;
 
-/// Packages that are installed for tests, beside what the machine has.
+/// Folder of packages installed for tests, in addition to the machine's.
 const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../target/python");
 
 fn command() -> Command {
@@ -17,14 +18,14 @@ fn command() -> Command {
     command
 }
 
-/// Runs a script of this folder with DuckDB; returns what it prints. `None` if the engine is not here: with
-/// `DPTRACE_REQUIRE_ENGINES`, that is a failure.
+/// Runs a script of this folder with DuckDB; returns its output. `None` if the engine is missing;
+/// with `DPTRACE_REQUIRE_ENGINES`, that is a failure.
 #[track_caller]
 pub(crate) fn python(script: &str, args: &[&str], dir: &Path) -> Option<String> {
     with_engines("duckdb", script, args, dir)
 }
 
-/// Runs a script with these packages, which are named as `import` names them.
+/// Runs a script with these packages, named as in `import`.
 #[track_caller]
 pub(crate) fn with_engines(engines: &str, script: &str, args: &[&str], dir: &Path) -> Option<String> {
     let import = format!("import {engines}");

@@ -1,4 +1,4 @@
-//! `dptrace export`: engines read its tables, and these are what dptrace prints of the same trace.
+//! `dptrace export`: engines can read its tables, which equal dptrace's output for the same trace.
 
 pub(crate) mod engines;
 
@@ -11,7 +11,7 @@ use capture::When;
 use engines::{python, with_engines};
 use serde_json::Value;
 
-/// All files below a folder, by their paths in it.
+/// Returns all files below a folder, by their paths in it.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![dir.to_owned()];
@@ -25,7 +25,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Compares the tables below `tables` with what dptrace prints of the same: how many of each kind were compared.
+/// Compares the tables below `tables` with dptrace's output for the same trace; returns the number
+/// of compared rows of each kind.
 #[track_caller]
 fn compared(dir: &Path, prints: &[(&str, &[&str])]) -> Option<Value> {
     fs::create_dir(dir.join("texts")).unwrap();
@@ -78,17 +79,17 @@ fn an_export_replaces_its_own_files_and_no_others() {
     assert_eq!(none.status.code(), Some(2));
     let message = String::from_utf8(none.stderr).unwrap();
     assert!(message.contains("reqests") && message.contains("requests"), "{message}");
-    // A folder that can't be made: nothing is left of a file that was begun.
+    // A folder that can't be made: no partial file is left.
     fs::write(dir.path().join("taken"), "").unwrap();
     let failed = dptrace(&["export", "demo.trace", "--parquet", "taken"], dir.path());
     assert_eq!(failed.status.code(), Some(1));
     assert!(String::from_utf8(failed.stderr).unwrap().contains("creating the folder taken/"), "the path is named");
 }
 
-/// A capture of threads alone, one with a name that is no name.
+/// Writes a capture of threads alone, one with an invalid name.
 fn threads(folder: &Path) {
     fs::create_dir(folder).unwrap();
-    // A minute ends 3 ms after the begin.
+    // A minute ends 3 ms after the start.
     let begin = When { utc: "2026-11-23T06:59:59.997000Z".into(), boot_nanos: 1_000_000 };
     write_absences(folder, begin, b"\x1b[31m\xff\"'|other");
 }
@@ -102,7 +103,7 @@ fn tables_of_threads_are_what_is_printed_of_them() {
     assert!(out.contains("kernel_intervals") && !out.contains("requests"), "{out}");
     let compared = compared(dir.path(), &[("intervals", &["timeline", "it", "--ndjson"])]);
     assert!(compared.is_none_or(|compared| compared["intervals"] == 5));
-    // The hour ended meanwhile.
+    // The hour ended during the capture.
     let found = files(&dir.path().join("tables/thread_budgets"));
     let hours = found.iter().map(|path| path.iter().nth(1).unwrap().to_str().unwrap().to_owned());
     assert_eq!(hours.collect::<Vec<_>>(), ["hour=06", "hour=07"]);
@@ -125,7 +126,7 @@ fn tables_and_reports_have_the_requests_that_latency_has() {
         let found: Value = serde_json::from_str(&found).unwrap();
         assert_eq!((&found["count"], &found["times"]), (&whole["count"], &whole["count"]), "{trace}");
         assert_eq!(found["longest_ns"], nanos, "{trace}");
-        // One population a page: figures, verdicts and the slowest requests.
+        // A page is about one population: figures, verdicts and the slowest requests.
         printed(&["report", trace, "-o", "report.html"], dir.path());
         let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
         let data = crate::report::data(&page);
@@ -137,7 +138,7 @@ fn tables_and_reports_have_the_requests_that_latency_has() {
     }
 }
 
-/// DuckDB and ClickHouse run the same files, and find the same.
+/// DuckDB and ClickHouse run the same files, with the same results.
 #[test]
 #[ignore = "deep peers: it needs ClickHouse as well as DuckDB"]
 fn queries_find_the_same_on_all_engines() {

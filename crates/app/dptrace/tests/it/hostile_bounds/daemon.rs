@@ -1,11 +1,12 @@
-//! A process that calls itself ovs-vswitchd and answers with as much as `pmd` takes.
+//! A process that calls itself ovs-vswitchd and answers with as much as `pmd` accepts.
 
 use std::process::Stdio;
 
 use super::{WITH_BPF, compiled, limited};
 use crate::common::kernel::{Process, kernel, needs};
 
-/// Values of 7 bytes that stay below the longest answer, and that are beyond it.
+/// Numbers of 7-byte values below and above the longest accepted answer, each with the expected
+/// message.
 const ANSWERS: [(&str, &str); 2] = [("4500000", "its answer can't be read"), ("9000000", "more than 32 MiB")];
 
 #[test]

@@ -1,14 +1,17 @@
-//! ELF files byte by byte: code, data, and sections of any content (System V gABI, chapter 4).
+//! ELF files built byte by byte: code, data, and sections of any content (System V gABI, chapter
+//! 4).
 
-/// `SHT_NOTE`.
+/// Section type `SHT_NOTE`.
 pub(crate) const NOTE: u32 = 7;
-/// Where the code is loaded, and how long it is.
+/// Address at which the code is loaded.
 pub(crate) const CODE: u64 = 0x1000;
+/// Size of the code in bytes.
 const CODE_BYTES: usize = 0x1000;
-/// Where the file's parts begin.
+/// File offset of the first part, after the ELF header and one program header.
 const PARTS: usize = 64 + 56;
 
-/// A section: its name, type and flags, and its bytes or what part it has of the section before it that has bytes.
+/// Section: its name, type and flags, and its bytes, or its share of the previous section that has
+/// bytes.
 pub(crate) struct Section {
     pub(crate) name: &'static str,
     pub(crate) kind: u32,
@@ -18,7 +21,7 @@ pub(crate) struct Section {
 
 pub(crate) enum Content {
     Bytes(Vec<u8>),
-    /// The first so many bytes of the last section that has its own.
+    /// This many leading bytes of the last section with bytes of its own.
     Shared(u64),
 }
 
@@ -28,7 +31,7 @@ impl Section {
     }
 }
 
-/// A shared object of code that does nothing, and these sections.
+/// Returns a shared object with code that does nothing, and these sections.
 pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
     let mut body = vec![0x90; CODE_BYTES];
     let mut names = vec![0];
@@ -80,7 +83,7 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
     file
 }
 
-/// A USDT note of the provider `p` (systemtap wiki, UserSpaceProbeImplementation).
+/// Returns a USDT note of the provider `p` (systemtap wiki, UserSpaceProbeImplementation).
 pub(crate) fn note(name: &str, args: &str) -> Vec<u8> {
     let mut text = Vec::new();
     for word in [CODE, 0, 0] {

@@ -1,5 +1,5 @@
-//! Members of folders that others made: a pipe in the place of a file is not waited for, holes are no content, and a large file is not
-//! taken into memory.
+//! Members of folders that others made: dptrace does not wait for a pipe in place of a file, does
+//! not take holes for content, and does not load a large file into memory.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use super::limited;
 use crate::common::scenes::{add_rings, write_absences};
 
-/// What dptrace may take of address space here, in MiB: the program, its stacks and its buffers.
+/// Limit on the address space of dptrace here, in MiB: the program, its stacks and its buffers.
 const SMALL: u64 = 150;
 
-/// The description of a trace of DPDK (Common Trace Format 1.8) whose events have 4096 bytes.
+/// Metadata of a DPDK trace (Common Trace Format 1.8) whose events have 4096 bytes.
 const DESCRIPTION: &str = r#"/* CTF 1.8 */
 typealias integer {size = 8; base = x;} := uint8_t;
 typealias integer {size = 16; base = x;} := uint16_t;
@@ -31,7 +31,7 @@ stream { packet.context := struct { uint32_t cpu_id; string_bounded_t name[32]; 
 event { id = 0; name = "large"; fields := struct { uint8_t blob[4088]; }; };
 "#;
 
-/// A folder with a capture of threads.
+/// Makes a folder with a capture of threads.
 fn capture() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("x.capture");
@@ -41,7 +41,7 @@ fn capture() -> (TempDir, PathBuf) {
     (dir, folder)
 }
 
-/// A folder with a trace of DPDK, and the file of its events, which has none yet.
+/// Makes a folder with a DPDK trace; also returns its file of events, which is still empty.
 fn ctf() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("metadata"), DESCRIPTION).unwrap();
@@ -53,7 +53,7 @@ fn ctf() -> (TempDir, PathBuf) {
     (dir, channel)
 }
 
-/// Runs a command, and returns what it printed and whether it succeeded.
+/// Runs a command; returns its output and whether it succeeded.
 #[track_caller]
 fn said(args: &[&str]) -> (String, bool) {
     let output = limited(SMALL, args);
@@ -84,7 +84,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
             assert!(!success && text.contains(member) && text.contains("no regular file"), "{args:?}: {text}");
         }
     }
-    // Without objects, there is the rest.
+    // Without objects, the rest is still printed.
     let (_dir, folder) = capture();
     to_fifo(&folder.join("objects.txt"));
     assert!(said(&["timeline", folder.to_str().unwrap()]).1);
@@ -119,10 +119,10 @@ fn holes_are_no_content() {
     assert!(!success && text.contains("channel0_0") && text.contains("the rest are holes"), "{text}");
 }
 
-/// A file of events that has more bytes than there is memory.
+/// A file of events that is larger than the available memory.
 #[test]
 fn events_of_dpdk_are_read_as_they_come() {
-    /// More than the program may take of address space, of which it needs some 50 MiB itself.
+    /// Size beyond the program's limit on address space, of which it needs some 50 MiB itself.
     const MIB: u64 = 100;
     let (dir, channel) = ctf();
     let mut file = fs::File::options().append(true).open(channel).unwrap();

@@ -1,5 +1,6 @@
-//! Files and processes that would have work done on them that is more than their size: each command ends, and takes no more
-//! memory than it may. No time is measured: what does not end at all is killed after half a minute, and has failed.
+//! Files and processes that demand more work than their size warrants: each command ends, and stays
+//! within its limit of memory. No time is measured; a command that does not end is killed after
+//! half a minute, and has failed.
 
 mod daemon;
 mod elf;
@@ -12,12 +13,12 @@ use std::time::Duration;
 use crate::common::kernel::{PROGRAM, needs, until};
 use tempfile::TempDir;
 
-/// Long enough for anything that ends at all.
+/// Timeout for anything that is sure to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What dptrace may take of address space where BPF's buffers and threads are in it, in MiB.
+/// Limit on the address space of dptrace with BPF's buffers and threads, in MiB.
 const WITH_BPF: u64 = 1500;
 
-/// Runs dptrace with this much address space at most. It must end by itself.
+/// Runs dptrace with at most this much address space. It must end by itself.
 #[track_caller]
 fn limited(mebibytes: u64, args: &[&str]) -> Output {
     let mut command = assert_cmd::Command::from_std(testkit::command("sh"));
@@ -28,7 +29,7 @@ fn limited(mebibytes: u64, args: &[&str]) -> Output {
     output
 }
 
-/// The output and the messages of `kernel-delay` with the stacks of a process.
+/// Returns the output and messages of `kernel-delay` with the stacks of a process.
 #[track_caller]
 fn stacks(pid: &str) -> String {
     let output = limited(WITH_BPF, &["kernel-delay", "-p", pid, "--sample-time", "0.2", "-s"]);
@@ -37,14 +38,14 @@ fn stacks(pid: &str) -> String {
     text
 }
 
-/// A program of the test's, compiled and running; it ends with the test.
+/// A compiled and running test program; it ends with the test.
 struct Running {
     child: Child,
     _dir: TempDir,
 }
 
 impl Running {
-    /// Nothing where there is no compiler.
+    /// Starts it. `None` without a compiler.
     #[track_caller]
     fn start(source: &str, options: &[&str]) -> Option<Self> {
         if !needs("gcc") {
@@ -75,7 +76,7 @@ fn compiled(dir: &Path, source: &str, options: &[&str]) -> PathBuf {
     program
 }
 
-/// A program that sleeps in a function with these bytes in its unwind table.
+/// Returns a program that sleeps in a function with these bytes in its unwind table.
 fn sleeper(cfi: &str) -> String {
     format!(
         "#include <time.h>
@@ -90,8 +91,8 @@ fn sleeper(cfi: &str) -> String {
 #[test]
 fn unwind_expressions_that_jump_are_not_followed() {
     let Some(_guard) = crate::common::kernel::kernel() else { return };
-    // DW_CFA_def_cfa_expression: DW_OP_skip to itself; DW_OP_lit1, DW_OP_bra to both. And the return address, register 16 on
-    // x86-64 and 30 on aarch64, by DW_CFA_val_expression.
+    // DW_CFA_def_cfa_expression: DW_OP_skip to itself; DW_OP_lit1, DW_OP_bra to both. And the
+    // return address, register 16 on x86-64 and 30 on aarch64, by DW_CFA_val_expression.
     let register = if cfg!(target_arch = "aarch64") { 30 } else { 16 };
     let value = format!("0x16,{register},0x03,0x2f,0xfd,0xff");
     for cfi in ["0x0f,0x03,0x2f,0xfd,0xff", "0x0f,0x04,0x31,0x28,0xfc,0xff", &value] {
@@ -103,7 +104,7 @@ fn unwind_expressions_that_jump_are_not_followed() {
     }
 }
 
-/// A function with 100,000 rows in its table, each of which would be looked up from the first one on.
+/// A function with 100,000 rows in its table; each lookup would start from the first.
 #[test]
 fn unwind_tables_of_endless_rows_are_not_followed() {
     let Some(_guard) = crate::common::kernel::kernel() else { return };
@@ -113,7 +114,8 @@ fn unwind_tables_of_endless_rows_are_not_followed() {
     assert!(text.contains("is too long to follow"), "{text}");
 }
 
-/// Debug information of a program whose function `trap` has 20,000 inlined functions, each within the one before it.
+/// Debug information of a program whose function `trap` has 20,000 inlined functions, each within
+/// the one before it.
 const NESTED: &str = r#"
     .pushsection .debug_abbrev,"",@progbits
     .uleb128 1, 0x11; .byte 1; .uleb128 0x11, 1, 0x12, 7, 0, 0
@@ -134,7 +136,7 @@ const NESTED: &str = r#"
     .popsection
 "#;
 
-/// Who looks for lines would go down into each of them, and overflow its stack.
+/// A lookup of lines would recurse into each of them, and overflow its stack.
 #[test]
 fn inlined_functions_without_end_are_not_followed() {
     let Some(_guard) = crate::common::kernel::kernel() else { return };
@@ -150,10 +152,10 @@ fn inlined_functions_without_end_are_not_followed() {
     assert!(stderr.contains("functions are shown without lines"), "{stdout}{stderr}");
 }
 
-/// What dptrace takes of address space besides what it reads, in MiB.
+/// Address space of dptrace besides its input, in MiB.
 const WITHOUT: u64 = 64;
 
-/// Lists a file's probes with eight times its size at most, and gives what it printed.
+/// Lists a file's probes with at most eight times its size of memory; returns the output.
 #[track_caller]
 fn listed(file: &[u8], options: &[&str]) -> (String, String) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -166,8 +168,8 @@ fn listed(file: &[u8], options: &[&str]) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Notes of one name, with arguments that are the same and with a name each: a small multiple of the file, however they are
-/// shown.
+/// Notes with one name and equal arguments, and notes with a name each: both take a small multiple
+/// of the file, in any form of output.
 #[test]
 fn many_notes_take_a_small_multiple_of_their_size() {
     const COUNT: usize = 20_000;
@@ -187,7 +189,8 @@ fn many_notes_take_a_small_multiple_of_their_size() {
     }
 }
 
-/// 65,000 sections that all have the same notes: each byte is read once, and what is left out is said.
+/// 65,000 sections that all share the same notes: each byte is read once, and the omission is
+/// reported.
 #[test]
 fn overlapping_notes_are_read_once() {
     let notes = elf::note("n", "").repeat(20_000);
@@ -207,7 +210,7 @@ fn overlapping_notes_are_read_once() {
     }
 }
 
-/// The text of a spec of objects that is too long to be one.
+/// A file of object specs that is too long to be one.
 #[test]
 fn endless_specs_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");

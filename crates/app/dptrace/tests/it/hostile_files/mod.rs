@@ -1,6 +1,7 @@
-//! Files that are reached through a process, which belong to whoever runs it: none of them stops, blows up or leads whoever
-//! looks at the process. Each trap against each command; a command that does not end in time has failed, and one that wants
-//! more than a small part of what a file claims has no room for it.
+//! Files that are reached through a process and belong to its user: none of them stops, overloads
+//! or misleads dptrace. Each trap is tried with each command. A command that does not end in time
+//! has failed, and one that needs more than a small part of the size that a file claims runs out of
+//! memory.
 
 mod named;
 mod target;
@@ -17,11 +18,11 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use crate::common::kernel::{PROGRAM, Process, kernel, needs, skip, until};
 use target::Trap;
 
-/// The function that only the debug file names.
+/// Name of the function that only the debug file has.
 const NAME: &str = "named_by_its_debug_file";
-/// What a command may take of addresses, in KiB: our own program, and little more.
+/// Limit on the address space of a command, in KiB: our own program, and little more.
 const ROOM: &str = "3000000";
-/// Long enough for any command on a busy machine.
+/// Timeout for any command on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Runs a command to its end, which must come in time and not by a signal.
@@ -34,12 +35,12 @@ fn run(words: &[&str]) -> Output {
     output
 }
 
-/// What a command wrote, with what it said.
+/// Returns the output and the messages of a command.
 fn text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
 
-/// All commands that look into a process, on this one: what they wrote, each with its name.
+/// Runs all commands that inspect a process on this one; returns their names and output.
 fn all_commands(number: u32) -> Vec<(&'static str, String)> {
     let pid = number.to_string();
     let stack = stack_of(number);
@@ -55,24 +56,24 @@ fn all_commands(number: u32) -> Vec<(&'static str, String)> {
     others.chain([functions_of(number)]).collect()
 }
 
-/// A script for all processes that shows a stack of this one, with lines of the source.
+/// Returns a script for all processes that prints a stack of this one, with source lines.
 fn stack_of(pid: u32) -> String {
     let probe = "tracepoint:syscalls:sys_enter_getppid";
     format!("config = {{ show_debug_info = true }} {probe} /pid == {pid}/ {{ printf(\"%s\", ustack()); exit(); }}")
 }
 
-/// The command that lists a process's functions, and what it wrote.
+/// Runs the command that lists a process's functions; returns its name and output.
 fn functions_of(pid: u32) -> (&'static str, String) {
     ("list --functions", text(&run(&["list", "--functions", "-p", &pid.to_string()])))
 }
 
-/// Whether a command found the debug file of [`Trap::build`].
+/// Returns whether a command found the debug file of [`Trap::build`].
 fn finds(command: &str, text: &str) -> bool {
-    // Its error has the name, too.
+    // Its error contains the name too.
     if command == "run -p" { text.contains("Attached 1 probe") } else { text.contains(NAME) }
 }
 
-/// Makes what stands at a path.
+/// Function that creates a trap at a path.
 type Bait = fn(&Path);
 
 #[test]
@@ -94,7 +95,7 @@ fn a_debug_file_that_is_none_ends_at_once() {
     for (full, name, bait) in baits {
         bait(&path);
         let process = trap.start();
-        // The way to the file is one for all commands, what they do with it is not.
+        // All commands find the file in the same way, but use it differently.
         let looks = if full { all_commands(process.pid()) } else { vec![functions_of(process.pid())] };
         for (command, text) in looks {
             assert!(!finds(command, &text), "{name}, {command}: {text}");
@@ -131,7 +132,7 @@ fn a_program_s_length_is_not_believed() {
     }
 }
 
-/// Does something again and again while the other is done.
+/// Repeats `disturb` while `work` runs.
 fn meanwhile(disturb: impl Fn() + Send + Sync, work: impl FnOnce()) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -140,14 +141,14 @@ fn meanwhile(disturb: impl Fn() + Send + Sync, work: impl FnOnce()) {
                 disturb();
             }
         });
-        // Set also where the work fails, so that the test ends.
+        // Also set if the work fails, so that the test ends.
         let end = scopeguard(&done);
         work();
         drop(end);
     });
 }
 
-/// Sets a flag when it is dropped.
+/// Returns a guard that sets a flag when it is dropped.
 fn scopeguard(flag: &AtomicBool) -> impl Drop + '_ {
     struct Set<'a>(&'a AtomicBool);
     impl Drop for Set<'_> {
@@ -196,7 +197,7 @@ fn links_in_a_container_lead_nowhere_outside() {
         return;
     }
     let (trap, debug) = Trap::build();
-    // In the host, what its checksum asks for: it must not be found there.
+    // A file on the host with the wanted checksum: it must not be found there.
     let outside = trap.path("outside");
     fs::write(&outside, &debug).unwrap();
     let root = trap.path("root");
@@ -219,7 +220,7 @@ fn links_in_a_container_lead_nowhere_outside() {
             fs::remove_file(path).unwrap();
         }
     }
-    // An absolute link means a place in the container.
+    // An absolute link refers to a place in the container.
     fs::write(root.join("deep/er/file"), &debug).unwrap();
     symlink("/deep/er/file", root.join("trap.debug")).unwrap();
     let Some((_outer, pid)) = enter(&root) else { return };
@@ -250,7 +251,8 @@ fn what_a_compiler_put_into_other_files_is_not_looked_for() {
     assert!(stack.contains(NAME) && stack.contains("trap.c:"), "its lines are its own: {stack}");
 }
 
-/// The program in namespaces and a root directory of its own: what holds it, and its number.
+/// Starts the program in namespaces and a root directory of its own; returns the process that holds
+/// it, and its number.
 fn enter(root: &Path) -> Option<(Process, u32)> {
     let program = root.join("trap");
     let mut outer = Process::start(testkit::command(&program).arg("enter").arg(root));

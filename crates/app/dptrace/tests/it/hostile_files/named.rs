@@ -1,4 +1,4 @@
-//! Files that the user names: what has no end is an error at once, and what is too long, too.
+//! Files that the user names: an endless file is an error at once, and so is one that is too long.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::hostile_files::{run, text};
 
-/// Commands with one word, `FILE`, for a file.
+/// Commands with a placeholder, `FILE`, for a file.
 const COMMANDS: [&[&str]; 12] = [
     &["list", "FILE"],
     &["list", "--functions", "FILE"],
@@ -31,7 +31,7 @@ fn what_has_no_end_is_refused() {
     let folder = small.dir.path().to_str().unwrap();
     for file in ["/dev/zero", "/dev/urandom", folder, hole.to_str().unwrap(), pipe.to_str().unwrap()] {
         for command in COMMANDS {
-            // A pipe is waited for where there can be one, as by other programs.
+            // Commands that accept a pipe wait for it, as other programs do.
             let takes_pipes =
                 !command.iter().any(|word| *word == "list" || word.contains("probe") || word.contains("usdt"));
             if file.ends_with("pipe") && takes_pipes {

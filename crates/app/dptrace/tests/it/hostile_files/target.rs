@@ -1,4 +1,4 @@
-//! Programs with traps for debug files, made for each test.
+//! Programs with traps for debug files, built for each test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 use crate::common::kernel::Process;
 
-/// What stands in the source for the debug file's checksum.
+/// Placeholder in the source for the debug file's checksum.
 const CHECKSUM: [u8; 4] = 0x5ec4_e7f1_u32.to_le_bytes();
 
-/// A stripped program, `trap`, whose function only its debug file names.
+/// A stripped program, `trap`; only its debug file names its function.
 pub(crate) struct Trap {
     pub(crate) dir: TempDir,
 }
@@ -25,17 +25,17 @@ pub(crate) fn compile(dir: &Path, name: &str, function: &str, flags: &[&str]) ->
     program
 }
 
-/// Writes bytes in place of as many others.
+/// Replaces bytes with others of the same length.
 fn exchange(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     let place = bytes.windows(old.len()).position(|window| window == old).unwrap();
     bytes[place..place + old.len()].copy_from_slice(new);
 }
 
 impl Trap {
-    /// Builds it. Its debug file is to be that of which the bytes are returned.
+    /// Builds the program; returns it and the bytes of its debug file.
     pub(crate) fn build() -> (Self, Vec<u8>) {
         let dir = tempfile::tempdir().unwrap();
-        // Whoever becomes nobody has to get in.
+        // User nobody has to be able to enter.
         fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let named = compile(dir.path(), "named", crate::hostile_files::NAME, &["-g"]);
         let debug = fs::read(&named).unwrap();
@@ -52,7 +52,7 @@ impl Trap {
         self.dir.path().join(name)
     }
 
-    /// Starts it.
+    /// Starts the program.
     pub(crate) fn start(&self) -> Process {
         let mut process = Process::start(&mut testkit::command(self.path("trap")));
         process.wait_for("ready");

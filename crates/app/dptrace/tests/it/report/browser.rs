@@ -1,4 +1,4 @@
-//! A browser without a window, driven over the DevTools protocol through a pipe.
+//! A headless browser, driven over the DevTools protocol through a pipe.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Long enough on any machine.
+/// Timeout for any machine.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Under which names browsers that know the protocol are installed.
+/// Program names of browsers that know the protocol.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-/// Raises a shell's limit of addresses: a browser reserves more than the gate lets a test have.
+/// Shell command that lifts the limit on address space: a browser reserves more than CI allows a
+/// test.
 const RAISE: &str = "ulimit -S -v unlimited";
 
 pub(crate) struct Browser {
@@ -22,14 +23,16 @@ pub(crate) struct Browser {
     answers: Receiver<Value>,
     session: Option<String>,
     last: u64,
-    /// What went wrong in the page, and all that it asked the network for.
+    /// Errors of the page.
     pub(crate) complaints: Vec<Value>,
+    /// URLs that the page requested from the network.
     pub(crate) requests: Vec<String>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts one, if one is installed. `DPTRACE_REQUIRE_BROWSER=1`: there must be one.
+    /// Starts a browser. `None` if none is installed; with `DPTRACE_REQUIRE_BROWSER=1` that is a
+    /// failure.
     pub(crate) fn start() -> Option<Self> {
         let is_there = |name: &&&str| {
             let mut version = testkit::command("sh");
@@ -86,7 +89,7 @@ impl Browser {
         self.medium("screen", "light");
     }
 
-    /// Calls a method, and gives its result.
+    /// Calls a method; returns its result.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
@@ -106,7 +109,7 @@ impl Browser {
         }
     }
 
-    /// The next message; what it says of the page is noted.
+    /// Returns the next message; records the page's errors and requests in it.
     fn next(&mut self) -> Value {
         let message = self.answers.recv_timeout(PATIENCE).expect("the browser answers");
         match message["method"].as_str() {
@@ -136,7 +139,7 @@ impl Browser {
         self.wait(&format!("document.readyState === 'complete' && location.pathname.endsWith('/{name}')"));
     }
 
-    /// What an expression gives in the page.
+    /// Returns the value of an expression in the page.
     #[track_caller]
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -145,7 +148,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Waits until it is true.
+    /// Waits until an expression is true.
     #[track_caller]
     pub(crate) fn wait(&mut self, expression: &str) {
         let began = Instant::now();
@@ -155,7 +158,7 @@ impl Browser {
         }
     }
 
-    /// Moves the pointer there, in the window, with or without its button pressed.
+    /// Moves the pointer to this point of the window, with or without its button pressed.
     pub(crate) fn pointer(&mut self, kind: &str, (x, y): (f64, f64), is_pressed: bool) {
         let (button, buttons) = if is_pressed || kind != "mouseMoved" { ("left", 1) } else { ("none", 0) };
         let event = json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1});
@@ -174,10 +177,10 @@ impl Browser {
         self.pointer("mouseReleased", at, false);
     }
 
-    /// Presses a key, as the keyboard's event names it.
+    /// Presses a key, named as in keyboard events.
     pub(crate) fn key(&mut self, key: &str) {
         let text = if key.len() == 1 { key } else { "" };
-        // What moves the focus is known by its code.
+        // The browser recognizes keys that move the focus by their codes.
         let code = if key == "Tab" { 9 } else { 0 };
         for (kind, text) in [("keyDown", text), ("keyUp", "")] {
             let event = json!({"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code});
@@ -185,7 +188,8 @@ impl Browser {
         }
     }
 
-    /// Light or dark, on a screen or on paper; nothing moves by itself, so that what was found stays where it is.
+    /// Selects light or dark, and screen or paper. Animations are off, so that elements stay where
+    /// they were found.
     pub(crate) fn medium(&mut self, medium: &str, scheme: &str) {
         let features = json!([
             {"name": "prefers-color-scheme", "value": scheme},

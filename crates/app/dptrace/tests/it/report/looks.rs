@@ -1,14 +1,16 @@
-//! What everybody can see and reach: contrast in the light and in the dark, paper, the keyboard, names for a screen reader.
+//! Accessibility: contrast in the light and dark schemes, paper, the keyboard, names for a screen
+//! reader.
 
 use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::{quiet, sample};
 
-/// The least contrast of text (WCAG 2.2, success criterion 1.4.3).
+/// Minimum contrast of text (WCAG 2.2, success criterion 1.4.3).
 const LEAST_CONTRAST: f64 = 4.5;
 
-/// All text that is seen, with its contrast to what is behind it: the relative luminance is that of WCAG 2.2.
+/// Script that returns all visible text, with its contrast to the background: the relative
+/// luminance is that of WCAG 2.2.
 const CONTRASTS: &str = "(() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
@@ -50,7 +52,7 @@ fn it_is_readable_in_the_light_in_the_dark_and_on_paper() {
         backs.push(browser.value("getComputedStyle(document.body).backgroundColor"));
     }
     assert_ne!(backs[0], backs[1]);
-    // Paper is white, whatever the screen is; what only works on a screen is not on it.
+    // Paper is white for any scheme; controls that only work on a screen are not printed.
     let asked = json!({"printBackground": false, "transferMode": "ReturnAsStream"});
     browser.value("addEventListener('beforeprint', () => { window.paper = document.documentElement.className; }), 0");
     assert!(browser.call("Page.printToPDF", &asked)["stream"].is_string());

@@ -27,7 +27,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The demo's sample, and the report of it.
+/// Makes a folder with the demo's sample, and a report of it.
 fn sample() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     printed(&["demo", "--write", dir.path().to_str().unwrap()], dir.path());
@@ -39,31 +39,32 @@ fn page(dir: &Path) -> String {
     std::fs::read_to_string(dir.join("report.html")).unwrap()
 }
 
-/// What the scripts of a page read.
+/// Returns the data that the scripts of a page read.
 pub(crate) fn data(page: &str) -> Value {
     let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
     serde_json::from_str(data).unwrap()
 }
 
-/// Nanoseconds of a number of microseconds with three digits after the point.
+/// Returns nanoseconds from microseconds with three decimals.
 fn nanos(micros: &Value) -> u64 {
     (micros.as_f64().unwrap() * 1e3).round() as u64
 }
 
-/// The figures of a line of `latency --json`, in the page's order.
+/// Returns the figures of a line of `latency --json`, in the page's order.
 fn figures(line: &Value) -> Vec<u64> {
     let of = ["mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us"];
     [line["count"].as_u64().unwrap()].into_iter().chain(of.iter().map(|name| nanos(&line[name]))).collect()
 }
 
-/// The same of the page.
+/// Returns the same figures from the page.
 fn shown(it: &Value) -> Vec<u64> {
     let number = |value: &Value| value.as_u64().unwrap();
     let quantiles = it["p"].as_array().unwrap().iter().map(number);
     [number(&it["n"]), number(&it["mean"])].into_iter().chain(quantiles).chain([number(&it["max"])]).collect()
 }
 
-/// Compares all figures of a page with what `dptrace latency` prints of the same file, from where the charts of the page begin.
+/// Compares all figures of a page with the output of `dptrace latency` for the same file, from the
+/// start of the page's charts.
 #[track_caller]
 fn compare(data: &Value, file: &str, dir: &Path) {
     let since = (data["offset"].as_u64().unwrap() as f64 / 1_000.0).to_string();
@@ -72,7 +73,7 @@ fn compare(data: &Value, file: &str, dir: &Path) {
     let groups = data["groups"].as_array().unwrap();
     let printed_lines = of(&[]);
     let mut compared = 0;
-    // What waits by design has tables of its own there.
+    // Requests that wait by design have tables of their own there.
     for line in printed_lines.iter().filter(|line| line["excluded"].is_null()) {
         let group = groups.iter().find(|group| group["first"] == line["first"]).unwrap();
         let found = if line["stage"] == "whole" {
@@ -120,7 +121,7 @@ fn figures_are_those_of_latency() {
     let page = page(dir.path());
     let data = data(&page);
     compare(&data, "demo.trace", dir.path());
-    // Each request that is whole, and no I/O of a block device, is in one cell.
+    // Each complete request that is no I/O of a block device is in one cell.
     let cells = data["heat"]["cells"].as_array().unwrap();
     let requests: u64 = cells.iter().skip(2).step_by(3).map(|count| count.as_u64().unwrap()).sum();
     let is_request = |group: &&Value| group["name"].as_str().unwrap().ends_with("_REQ");
@@ -151,7 +152,7 @@ fn a_page_goes_where_it_is_asked_to_go() {
     }
 }
 
-/// Texts of a column of a table.
+/// Returns the texts of a column of a table.
 fn column(browser: &mut Browser, rows: &str, column: usize) -> Vec<String> {
     let texts = browser.value(&format!(
         "[...document.querySelector('{rows}').rows].map(row => row.cells[{column}].textContent.trim())"
@@ -159,7 +160,7 @@ fn column(browser: &mut Browser, rows: &str, column: usize) -> Vec<String> {
     texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// What is drawn of the heat map: where a cell with a request is, in the window.
+/// Returns the position in the window of a heat-map cell with a request.
 fn cell_of_a_request(browser: &mut Browser) -> (f64, f64) {
     let at = browser.value(
         "(() => { const canvas = document.getElementById('heat'); canvas.scrollIntoView({behavior: 'instant', block: 'center'});
@@ -179,7 +180,7 @@ fn quiet(browser: &mut Browser) {
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
 }
 
-/// The table of stages and that of connections, by pointer and keyboard.
+/// Checks the tables of stages and of connections, by pointer and keyboard.
 fn tables(browser: &mut Browser, dir: &Path) {
     let first = browser.value("data.groups[0].first");
     let printed_lines = lines(&printed(&["latency", "demo.trace", "--json"], dir));
@@ -207,13 +208,13 @@ fn tables(browser: &mut Browser, dir: &Path) {
         !names.is_empty() && names.len() < all.len() && names.iter().all(|name| name.contains("cnode1")),
         "{names:?}"
     );
-    // A connection's own stages.
+    // The stages of a connection.
     browser.click("#connections-rows button");
     let chosen = browser.value("document.getElementById('curves-of').selectedOptions[0].textContent");
     assert!(chosen.as_str().unwrap().contains("cnode1"), "{chosen}");
 }
 
-/// The heat map, by pointer and keyboard.
+/// Checks the heat map, by pointer and keyboard.
 fn heat_map(browser: &mut Browser) {
     let at = cell_of_a_request(browser);
     browser.pointer("mouseMoved", at, false);
@@ -252,13 +253,13 @@ fn a_browser_shows_it() {
     tables(&mut browser, dir.path());
     heat_map(&mut browser);
     quiet(&mut browser);
-    // On a phone nothing is wider than the screen, but tables that scroll.
+    // On a phone nothing is wider than the screen, except tables that scroll.
     browser.open(&dir.path().join("report.html"), 390);
     assert_eq!(browser.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), true);
     quiet(&mut browser);
 }
 
-/// Names that would do something, in the places of the sample's: of the same length.
+/// Replaces the sample's names with malicious ones of the same length.
 fn hostile(dir: &Path) {
     let mut trace = std::fs::read(dir.join("demo.trace")).unwrap();
     let mut put = |name: &[u8], evil: &[u8]| {
@@ -294,14 +295,14 @@ fn hostile_names_do_nothing() {
     assert_eq!((scripts, images), (2.into(), 0.into()));
     browser.open(&dir.path().join("evil.svg"), 1400);
     assert_eq!(browser.value("document.documentElement.nodeName"), "svg");
-    // A program that is not ours reads the picture.
+    // A foreign program reads the picture.
     printed(&["report", "demo.trace", "--png", "chart.png"], dir.path());
     browser.open(&dir.path().join("chart.png"), 1400);
     assert_eq!(browser.value("document.images[0].naturalWidth"), 1680);
     quiet(&mut browser);
 }
 
-/// A target that is kept from its CPU by a thread of higher priority, captured and reported.
+/// A target that a thread of higher priority keeps off its CPU, captured and reported.
 #[test]
 #[ignore = "deep truth: the preemptor must take the CPU from a request within 1 s"]
 fn a_capture_shows_who_ran_instead() {
@@ -324,16 +325,17 @@ fn a_capture_shows_who_ran_instead() {
     assert!(who.split_once("</section>").unwrap().0.contains("preemptor_"), "{who}");
     let sentences = lines(&printed(&["timeline", "it", "--json"], dir.path()));
     let sentence = sentences.iter().find(|line| line["summary"] == 1).unwrap()["sentence"].as_str().unwrap();
-    // But for its first letter; before it stands when a reactor was away, if one was: others may take its CPU for that long.
+    // The first letter may differ. A sentence about an absent reactor may come first: other
+    // processes may take its CPU for that long.
     let verdict = page.split_once("id=\"verdict\"").unwrap().1.split_once("</section>").unwrap().0;
     assert!(verdict.contains(&format!("{}.</p>", &sentence.replace('>', "&gt;")[1..])), "{sentence}: {verdict}");
-    // Who took most of it is another matter on a machine where others run.
+    // The largest share may be another's on a machine where other processes run.
     let spent = page.split_once("class=\"causes\"").expect("what took the time").1.split_once("</table>").unwrap().0;
     assert!(spent.contains("class=\"preempted\""), "{spent}");
     let Some(mut browser) = Browser::start() else { return };
     browser.open(&dir.path().join("report.html"), 1400);
     heat_map(&mut browser);
-    // The strip of a thread, where it was away for the longest time.
+    // The strip of a thread, at its longest absence.
     let at = browser.value(
         "(() => { const box = document.getElementById('heat').getBoundingClientRect(); const { drawn } = heat.state();
          let at = 0, longest = [0, 0, 0]; for (const [lane, after, length] of data.lanes.taken) {

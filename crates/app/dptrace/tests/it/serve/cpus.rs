@@ -1,4 +1,4 @@
-//! What others take of the CPUs of pollers.
+//! CPU time that other processes take from pollers.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,13 +10,13 @@ use crate::serve::web::{Metrics, PATIENCE, Served};
 
 const INTRUSION: &str = "dptrace_cpu_intrusion_seconds_total";
 
-/// A command all of whose threads are on CPU 1.
+/// Starts a command with all threads on CPU 1.
 fn on_cpu_1(command: &[&str]) -> Process {
     let mut taskset = testkit::command("taskset");
     Process::start(taskset.args(["-c", "1"]).args(command).stdout(Stdio::null()))
 }
 
-/// How many programs and links of BPF a process has open.
+/// Returns the number of BPF programs and links that a process has open.
 fn open_programs(pid: u32) -> usize {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("its files").flatten();
     files
@@ -25,7 +25,8 @@ fn open_programs(pid: u32) -> usize {
         .count()
 }
 
-/// Who takes the CPU has a counter, the counters of a CPU grow no faster than the clock, and with the last poller nothing is attached.
+/// A process that takes the CPU has a counter, the counters of a CPU grow no faster than the clock,
+/// and after the last poller nothing is attached.
 #[test]
 #[ignore = "deep truth: the shell must be among the first seven that take the CPU"]
 fn who_takes_a_poller_s_cpu_is_counted() {
@@ -44,7 +45,7 @@ fn who_takes_a_poller_s_cpu_is_counted() {
     let first = served.wait_until("it has a counter", |metrics| of_hog(metrics) > 0.0);
     let all = |metrics: &Metrics| metrics.sum(INTRUSION, &[]);
     let second = served.wait_until("the counter grows", |metrics| of_hog(metrics) > of_hog(&first) + 0.5);
-    // Of one CPU, since it is audited.
+    // Only one CPU is audited.
     let (passed, taken) = (start.elapsed().as_secs_f64(), all(&second));
     assert!(taken <= passed, "{taken} s in {passed} s");
     assert!(taken - all(&first) + 1e-6 >= of_hog(&second) - of_hog(&first), "{second:#?}");

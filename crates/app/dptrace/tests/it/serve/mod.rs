@@ -1,4 +1,4 @@
-//! `dptrace serve`: what it exposes is valid and true, and nothing that a client or a target does ends it.
+//! `dptrace serve`: its output is valid and true, and no client or target can end it.
 #![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
 mod cpus;
@@ -17,10 +17,10 @@ use crate::common::kernel::{PROGRAM, Process, kernel};
 use serde_json::Value;
 use web::{Metrics, PATIENCE, Served, ask};
 
-/// A name that no process has.
+/// Name that no process has.
 const NOBODY: &str = "nobody-has-this-name";
 
-/// A demo target.
+/// Starts a demo target.
 fn target(args: &[&str]) -> Process {
     target_of(Path::new(PROGRAM), args)
 }
@@ -41,7 +41,7 @@ fn truth(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("a truth")).expect("JSON")
 }
 
-/// All that the target did is counted, once.
+/// All requests of the target are counted, once.
 #[test]
 fn every_request_is_counted() {
     let Some(_guard) = kernel() else { return };
@@ -65,10 +65,10 @@ fn every_request_is_counted() {
     let whole = metrics.sum("dptrace_stage_seconds_count", &[("stage", "whole")]);
     assert_eq!(whole, metrics.sum("dptrace_requests_total", &[]));
     assert!(metrics.exemplars > 0 && metrics.samples.len() < 5_000, "{}", metrics.samples.len());
-    // Names of all queue pairs that are known are true.
+    // All names of known queue pairs are true.
     let known: Vec<&str> = truth["qpairs"].as_array().unwrap().iter().filter_map(|it| it["subnqn"].as_str()).collect();
     for name in metrics.values("subnqn") {
-        // Descriptions of owners have only so much room.
+        // The space of owner descriptions is limited.
         let is_known = known.iter().any(|known| known.starts_with(name));
         assert!(name == "other" || is_known, "{name} is none of {known:?}");
     }
@@ -79,7 +79,8 @@ fn every_request_is_counted() {
     assert!(served.process.end().0.success());
 }
 
-/// Without probes, names are those that were found alive: they hold behind the last reading, and no request comes before the first.
+/// Without probes, names come from connections found in memory. They hold after the last reading,
+/// and no request comes before the first.
 #[test]
 fn requests_of_connections_that_are_alive_have_names() {
     let target = target(&["--app", "alive", "--no-probes", "--trace-era", "C", "--rate", "800", "--life", "1000000"]);
@@ -92,12 +93,12 @@ fn requests_of_connections_that_are_alive_have_names() {
     assert_eq!(named, of_rdma(&metrics, &[]), "{metrics:#?}");
 }
 
-/// The time of threads adds up to the wall clock, while the target works, and over a restart.
+/// Times of threads add up to the wall clock, while the target works, and across a restart.
 #[test]
 #[ignore = "deep truth: it compares sums with the test's clock within 0.11 s"]
 fn the_time_of_threads_adds_up() {
     let Some(_guard) = kernel() else { return };
-    // Other programs of this machine are called as ours is.
+    // Other processes of this machine have the same program name as the target.
     let temp = tempfile::tempdir().expect("a directory");
     let name = format!("adds-{}", std::process::id());
     let program = temp.path().join(&name);
@@ -107,7 +108,7 @@ fn the_time_of_threads_adds_up() {
     let one = start();
     let seconds = |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[]);
     served.wait_until("its threads are accounted for", |metrics| seconds(metrics) > 0.0);
-    // New threads are shown from the end of their first second on.
+    // New threads appear at the end of their first second.
     std::thread::sleep(Duration::from_millis(1500));
     let threads = fs::read_dir(format!("/proc/{}/task", one.pid())).expect("tasks").count() as f64;
     assert!(threads > 2.0);
@@ -121,13 +122,13 @@ fn the_time_of_threads_adds_up() {
         std::thread::sleep(Duration::from_millis(1500));
         let second = scrape();
         let passed = second.2 - first.2;
-        // What is shown is at most a tenth of a second old.
+        // The values shown are at most a tenth of a second old.
         let least = threads * ((second.0 - first.1).as_secs_f64() - 0.11);
         let most = threads * ((second.1 - first.0).as_secs_f64() + 0.11);
         assert!((least..=most).contains(&passed), "{passed} s in {least} to {most}");
     }
     let before = seconds(&served.metrics());
-    // In its own way, which takes its trace file away.
+    // A signal that it handles: it removes its trace file.
     one.signal("TERM");
     one.end();
     let two = start();
@@ -138,14 +139,14 @@ fn the_time_of_threads_adds_up() {
     two.end();
 }
 
-/// A reactor that was stopped is counted, with that time; other threads of its process are not.
+/// A stopped reactor is counted, with the time; other threads of its process are not.
 #[test]
 fn threads_that_write_traces_and_were_away_are_counted() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--app", "away", "--rate", "2000"]);
     let served = Served::start(&["-p", &target.pid().to_string()]);
     served.wait_until("both are followed", |metrics| follows(metrics, "trace") && follows(metrics, "threads"));
-    // Each has run since the programs are there.
+    // Each has run since the programs were attached.
     let ran =
         |metrics: &Metrics| metrics.sum("dptrace_thread_seconds_total", &[("where", "user"), ("thread", "reactor_0")]);
     let before = ran(&served.metrics());
@@ -167,7 +168,7 @@ fn threads_that_write_traces_and_were_away_are_counted() {
     target.signal("TERM");
 }
 
-/// Ten clients at once, one that says nothing, one that takes nothing, and nonsense.
+/// Ten clients at once, one that sends nothing, one that reads nothing, and nonsense.
 #[test]
 fn it_goes_on_whatever_clients_do() {
     let served = Served::start(&["--name", NOBODY, "--no-kernel"]);
@@ -195,14 +196,14 @@ fn it_goes_on_whatever_clients_do() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer:?}");
     }
     assert!(ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-    // Who is slow gets an answer in the end, and is let go.
+    // Slow clients eventually get an answer, and are disconnected.
     for mut stream in [silent, slow] {
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
     }
-    // More than there are places for: some are turned away, and the others are answered.
+    // More clients than the limit: some are turned away, and the others are answered.
     let waiting: Vec<TcpStream> = (0..40).map(|_| connect()).collect();
     std::thread::sleep(Duration::from_millis(200));
     drop(waiting);

@@ -1,4 +1,5 @@
-//! A real Prometheus scrapes it; and the files of `packaging/` that are about it are what these programs take.
+//! A real Prometheus scrapes it, and the files of `packaging/` for it are accepted by these
+//! programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +16,7 @@ use crate::common::kernel::{PROGRAM, Process, kernel, needs};
 use crate::serve::web::{Metrics, PATIENCE, Served, ask};
 use crate::serve::{NOBODY, target_of};
 
-/// A Prometheus that scrapes one address each second, on a port of its own.
+/// Prometheus that scrapes one address each second, on a port of its own.
 struct Prometheus {
     _process: Process,
     address: SocketAddr,
@@ -41,7 +42,7 @@ impl Prometheus {
         Self { _process: process, address: port, _dir: dir }
     }
 
-    /// The value of an expression, if it is one.
+    /// Returns the value of an expression, if it has one.
     fn value(&self, expression: &str) -> Option<f64> {
         let encoded = expression.bytes().fold(String::new(), |text, byte| format!("{text}%{byte:02X}"));
         let request = format!("GET /api/v1/query?query={encoded} HTTP/1.0\r\nHost: localhost\r\n\r\n");
@@ -52,7 +53,7 @@ impl Prometheus {
         json["data"]["result"][0]["value"][1].as_str()?.parse().ok()
     }
 
-    /// Waits until the value is one of these.
+    /// Waits until the value satisfies the predicate.
     #[track_caller]
     fn wait_until(&self, expression: &str, is_it: impl Fn(f64) -> bool) {
         let begin = Instant::now();
@@ -67,7 +68,7 @@ impl Prometheus {
     }
 }
 
-/// `promtool` finds nothing wrong with this text.
+/// Asserts that `promtool` accepts this text.
 #[track_caller]
 fn promtool(args: &[&str], text: &str) {
     let mut command = testkit::command("promtool");
@@ -78,7 +79,7 @@ fn promtool(args: &[&str], text: &str) {
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Rates are true, also after the target was started anew.
+/// Rates are true, even after a restart of the target.
 #[test]
 #[ignore = "deep peers: it needs prometheus and promtool, and judges a rate within 2 %"]
 fn prometheus_scrapes_it() {
@@ -95,7 +96,7 @@ fn prometheus_scrapes_it() {
     let served = Served::start(&["--name", &name]);
     let prometheus = Prometheus::start(served.address);
     prometheus.wait_until("rate(dptrace_requests_total{transport=\"TCP\"}[5s])", |rate| rate > 0.0);
-    // In its own way, which takes its trace file away.
+    // A signal that it handles: it removes its trace file.
     one.signal("TERM");
     one.end();
     let two = start();
@@ -118,13 +119,13 @@ fn packaging(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging").join(file)
 }
 
-/// The names of series in a text.
+/// Returns the names of series in a text.
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_:".contains(c)));
     words.filter(|word| word.starts_with("dptrace_") || word.starts_with("process_")).collect()
 }
 
-/// The names of all samples that it can have.
+/// Returns the names of all samples that the metrics can have.
 fn exposed(metrics: &Metrics) -> BTreeSet<String> {
     let samples = metrics.families.iter().flat_map(|(name, kind)| {
         let suffixes: &[&str] = match kind.as_str() {
@@ -138,7 +139,7 @@ fn exposed(metrics: &Metrics) -> BTreeSet<String> {
     samples.collect()
 }
 
-/// Rules, dashboard and page name what is exposed, and nothing else.
+/// Rules, dashboard and page name exposed metrics only.
 #[test]
 fn files_of_others_name_what_is_exposed() {
     let temp = tempfile::tempdir().expect("a directory");
@@ -172,7 +173,7 @@ fn rules_are_those_of_prometheus() {
     }
 }
 
-/// The page names histograms by their family.
+/// Returns whether the page refers to a histogram by its family name.
 fn is_family(name: &str, page: &str, text: &str) -> bool {
     std::ptr::eq(page, text) && name == "dptrace_stage_seconds"
 }

@@ -1,4 +1,4 @@
-//! Tables by the minute: DuckDB reads them, and finds what `/metrics` has.
+//! Tables by the minute: DuckDB reads them, and their sums match `/metrics`.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const HOST: &str = "node/1 \u{e4}";
 #[test]
 fn tables_have_what_is_exposed() {
     let Some((exposed, written)) = thread_seconds() else { return };
-    // The last second may have come after the page was asked for.
+    // The last second may have come after the page was fetched.
     assert!(exposed > 0.0 && exposed <= written * (1.0 + 1e-9), "{exposed} s of threads, not {written}");
 }
 
@@ -23,8 +23,8 @@ fn tables_have_no_more_of_threads_than_is_exposed() {
     assert!((exposed - written).abs() <= exposed * 1e-9, "{exposed} s of threads, not {written}");
 }
 
-/// Serves a target from its begin to its end, and compares the tables with the page. Returns the seconds of its threads: those of the
-/// page, and those of the tables.
+/// Serves a target from its start to its end, and compares the tables with the page. Returns the
+/// seconds of its threads on the page, and in the tables.
 fn thread_seconds() -> Option<(f64, f64)> {
     let _guard = kernel()?;
     let temp = tempfile::tempdir().expect("a directory");
@@ -62,7 +62,7 @@ fn thread_seconds() -> Option<(f64, f64)> {
         let label = name.replace(" > ", " -> ");
         let count = metrics.sum("dptrace_stage_seconds_count", &[("stage", &label)]);
         assert!(stage["count"].as_f64() >= Some(count), "{name}: {stage}, but {count} were exposed");
-        // All requests were counted when `/metrics` was asked; parts of them may have come after that.
+        // All requests were counted when `/metrics` was fetched; parts of them may have come later.
         if name != "whole" {
             continue;
         }

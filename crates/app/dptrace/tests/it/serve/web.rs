@@ -1,4 +1,4 @@
-//! A client of HTTP, and a strict reader of what is exposed.
+//! An HTTP client, and a strict parser of the metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::kernel::{PROGRAM, Process, until};
 
-/// Long enough for anything that comes at all.
+/// Timeout for anything that is sure to come.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A `dptrace serve` that answers.
+/// A running `dptrace serve` that answers.
 pub(crate) struct Served {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,
@@ -28,7 +28,7 @@ impl Served {
         Self { address: address.parse().expect("an address"), process }
     }
 
-    /// The body of a page.
+    /// Returns the body of a page.
     #[track_caller]
     pub(crate) fn page(&self, path: &str, accept: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
@@ -45,7 +45,7 @@ impl Served {
         Metrics::read(&self.page("/metrics", "application/openmetrics-text;version=1.0.0"))
     }
 
-    /// Scrapes until something is so.
+    /// Scrapes until the metrics satisfy the predicate.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&Metrics) -> bool) -> Metrics {
         let begin = Instant::now();
@@ -60,8 +60,8 @@ impl Served {
     }
 }
 
-/// Sends bytes, and reads until the end. Who is turned away asks again: a client that has got its answer keeps its place until the
-/// server's thread has ended.
+/// Sends bytes, and reads until the end. Asks again if it is turned away: a client that has its
+/// answer keeps its place until the server's thread has ended.
 #[track_caller]
 pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> String {
     until(|| ask_once(address, request), |answer| !answer.starts_with("HTTP/1.1 503 "))
@@ -70,27 +70,27 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> String {
 fn ask_once(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("somebody listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
-    // It may answer, and close, before all was sent.
+    // The server may answer and close before everything has been sent.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8(answer).expect("UTF-8")
 }
 
-/// A sample's name and its labels.
+/// Name and labels of a sample.
 pub(crate) type Series = (String, BTreeMap<String, String>);
 
-/// What was exposed.
+/// Parsed metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     pub(crate) samples: BTreeMap<Series, f64>,
-    /// Families, and their types.
+    /// Types of the families, by name.
     pub(crate) families: BTreeMap<String, String>,
     pub(crate) exemplars: usize,
 }
 
 impl Metrics {
-    /// Reads OpenMetrics text as its specification has it: panics at anything else.
+    /// Parses OpenMetrics text strictly by its specification; panics at anything else.
     #[track_caller]
     pub(crate) fn read(text: &str) -> Self {
         let (mut metrics, mut family) = (Self::default(), String::new());
@@ -148,7 +148,7 @@ impl Metrics {
         assert!(self.samples.insert((name.to_owned(), labels), value).is_none(), "twice: {line}");
     }
 
-    /// Buckets rise, the last one is for all, and there are as many as are counted.
+    /// Asserts that buckets increase, and that the last one equals the count.
     fn check_histograms(&self) {
         let mut series: BTreeMap<Series, Vec<(f64, f64)>> = BTreeMap::new();
         for ((name, labels), value) in &self.samples {
@@ -166,7 +166,7 @@ impl Metrics {
         }
     }
 
-    /// The sum of the samples of that name which have all these labels.
+    /// Returns the sum of the samples of that name which have all these labels.
     pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         self.matching(name, labels).map(|(_, value)| value).sum()
     }
@@ -183,7 +183,7 @@ impl Metrics {
         named.map(|((_, labels), value)| (labels, *value))
     }
 
-    /// All names that a label has.
+    /// Returns all values of a label.
     pub(crate) fn values(&self, label: &str) -> BTreeSet<&str> {
         self.samples.keys().filter_map(|(_, labels)| labels.get(label).map(String::as_str)).collect()
     }
@@ -196,7 +196,7 @@ fn bound(labels: &BTreeMap<String, String>) -> f64 {
     }
 }
 
-/// Reads labels behind the brace that opens them; what is behind the one that closes them.
+/// Parses labels after their opening brace; returns the text after the closing one.
 fn read_labels<'a>(text: &'a str, labels: &mut BTreeMap<String, String>) -> &'a str {
     let mut rest = text;
     loop {

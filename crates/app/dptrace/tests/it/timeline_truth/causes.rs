@@ -1,4 +1,4 @@
-//! Delays of known causes, times and lengths: who is blamed for what.
+//! Delays of known cause, time and length: who is blamed for what.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,18 +7,19 @@ use serde_json::Value;
 use crate::common::kernel;
 use crate::timeline_truth::story::{Stage, Story, Times, number};
 
-/// How long a delay is (`--inject-for`), in nanoseconds.
+/// Length of a delay (`--inject-for`), in nanoseconds.
 const LENGTH: u64 = 1_000_000;
-/// How far the target's clock and that of the events may be apart, with what lies between two readings of it.
+/// Largest difference between the target's clock and that of the events, including the gap between
+/// two readings, in nanoseconds.
 const APART: u64 = 2_000;
 
-/// A stage in which a request was while its reactor was delayed.
+/// Stage of a request during which its reactor was delayed.
 struct Delayed<'a> {
     injection: &'a Value,
     stage: Stage<'a>,
 }
 
-/// All of them, of those delays that were captured.
+/// Returns all delayed stages of the captured delays.
 fn delayed(story: &Story) -> Vec<Delayed<'_>> {
     let mut by_begin: Vec<Stage<'_>> = story.stages().collect();
     by_begin.sort_by_key(|stage| stage.begin);
@@ -30,7 +31,8 @@ fn delayed(story: &Story) -> Vec<Delayed<'_>> {
         let [begin_ticks, end_ticks] = ["begin", "end"].map(|at| number(&injection[at], "ticks"));
         for request in injection["requests"].as_array().unwrap() {
             let is_whole = |stage: &&Stage<'_>| stage.value["tid"] == injection["tid"] && stage.end + APART > end;
-            // What a block device recorded is no record of the request: the stage in which it lies ends with the next one.
+            // A block device's record is no record of the request: the stage that contains it ends
+            // with the next one.
             let its = if request["stage"].as_str().unwrap().starts_with("BDEV_") {
                 let Some(after) = request["until"].as_u64().and_then(|until| until.checked_sub(end_ticks)) else {
                     continue;
@@ -52,16 +54,17 @@ fn delayed(story: &Story) -> Vec<Delayed<'_>> {
 }
 
 impl Delayed<'_> {
-    /// How much the cause took, in nanoseconds, and what the timeline must say of it: at least, and at most.
+    /// Returns the nanoseconds that the cause took, and the timeline's bounds for it: at least, and
+    /// at most.
     fn counted(&self, story: &Story) -> (u64, [u64; 2]) {
         let by = &self.injection["by"];
         let is_by = |share: &Value| share["by"]["tid"] == by["tid"];
         let is = |share: &Value, activity: &str| share["activity"] == activity;
         let taken = story.nanos(number(self.injection, "taken"));
         match self.cause() {
-            // What it ran: a gap that the reactor saw may have others in it.
+            // The preemptor's own run time: a gap that the reactor saw may include others.
             "preempt" => (number(by, "ran"), self.stage.blamed(|share| is(share, "preempted") && is_by(share))),
-            // The one who stops it needs the CPU, too.
+            // The process that stops it needs the CPU too.
             "stop" => (LENGTH, self.stage.blamed(|share| is(share, "stopped") || is_by(share))),
             "syscall" => (LENGTH, self.stage.blamed(|share| share["call"] == "nanosleep")),
             "softirq" => (taken, self.stage.blamed(|share| share["interrupt"] == "softirq net_rx")),
@@ -85,12 +88,13 @@ fn each_cause_is_blamed_for_the_requests_that_it_delayed() {
     // Both reactors are on one CPU, of which delays may take a tenth.
     let story = Story::of("preempt,softirq,irq,stop,syscall,own", "20ms", "5s");
     let delayed = delayed(&story);
-    // A stop that another reactor ordered, and one that waits for its CPU beside, are longer or shorter than what was ordered.
+    // A stop ordered by another reactor, or one that also waits for its CPU, differs in length from
+    // the order.
     let is_sure = |it: &&Delayed<'_>| it.injection["elsewhere"] != true && it.injection["shielded"] == true;
     for cause in CAUSES {
         let its: Vec<_> = delayed.iter().filter(|it| it.cause() == cause).filter(is_sure).collect();
         if its.is_empty() && !story.injections().any(|it| it["cause"] == cause) {
-            // It can't be had here: without a loopback interface, for example.
+            // This cause is impossible here: without a loopback interface, for example.
             eprintln!("the target went without {cause}");
             continue;
         }
@@ -114,7 +118,7 @@ fn each_cause_is_blamed_for_the_requests_that_it_delayed() {
     summaries_are_sound(&story.lines);
 }
 
-/// What the reactors did in these stages, for messages.
+/// Returns what the reactors did in these stages, for messages.
 fn meanwhile(delayed: &[&Delayed<'_>]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for did in delayed.iter().flat_map(|it| it.stage.value["did"].as_array().unwrap()) {
@@ -124,7 +128,8 @@ fn meanwhile(delayed: &[&Delayed<'_>]) -> BTreeMap<String, u64> {
     sums
 }
 
-/// While a reactor computed, nobody took its time: others can have taken what is left of the stage.
+/// Asserts that nobody is blamed while a reactor computed: others can have taken only the rest of
+/// the stage.
 fn own_code_is_not_blamed(story: &Story, delayed: &[Delayed<'_>]) {
     let own: Vec<_> = delayed.iter().filter(|it| it.cause() == "own").collect();
     assert!(own.len() >= 3, "{} of {}", own.len(), story.injections().count());
@@ -137,21 +142,23 @@ fn own_code_is_not_blamed(story: &Story, delayed: &[Delayed<'_>]) {
     }
 }
 
-/// Preemptors took from requests no more than the time of their orders.
+/// Asserts that preemptors took from requests no more than the time of their orders.
 fn nobody_else_is_blamed(story: &Story) {
-    // Both reactors' own: other targets may have some of the same name.
+    // Preemptors of both reactors, by thread id: other targets may have some of the same name.
     let preempt: Vec<&Value> = story.injections().filter(|it| it["cause"] == "preempt").collect();
     let preemptors: HashSet<u64> = preempt.iter().map(|it| number(&it["by"], "tid")).collect();
     let ordered = Times::of(&preempt);
     for stage in story.stages() {
         let [_, most] = stage.blamed(|share| share["by"]["tid"].as_u64().is_some_and(|tid| preemptors.contains(&tid)));
-        // As long as the order was under way: a thread's own clock in a virtual machine stands still while its host runs others.
+        // Orders count in full: in a virtual machine a thread's own clock stands still while the
+        // host runs other work.
         let ordered = if most > 0 { ordered.within(&stage) } else { 0 };
         assert!(most <= ordered + 100_000, "{most} of {ordered} ns: {}", stage.value);
     }
 }
 
-/// Of no percentile the kernel took more than that, and each has as many requests as it stands for.
+/// Asserts that the kernel took no more of a percentile than its length, and that each percentile
+/// stands for the right number of requests.
 fn summaries_are_sound(lines: &[Value]) {
     for summary in lines.iter().filter(|line| line.get("summary").is_some()) {
         for stage in summary["stages"].as_array().unwrap() {
@@ -178,7 +185,7 @@ fn where_nothing_was_done_only_what_schedstat_counts_is_blamed() {
     let waited = story.captured.waited;
     assert!(waits <= waited + waited / 20 + 2_000_000, "{waits} of {waited} ns");
     assert_eq!(of_reactors.filter(|it| it["activity"] == "stopped" || it["activity"] == "blocked").count(), 0);
-    // What a request lost surely is a part of that: each wait delays at most the requests in flight.
+    // A request's certain loss is part of that: each wait delays at most the requests in flight.
     for request in story.requests() {
         assert!(number(request, "kernel_at_least_ns") <= number(request, "length_ns"), "{request}");
         let blames =
@@ -186,7 +193,7 @@ fn where_nothing_was_done_only_what_schedstat_counts_is_blamed() {
         assert!(Stage::all(request).all(|stage| blames(stage) == [0, 0]), "{request}");
     }
     assert!(story.requests().count() > 100);
-    // The first thread sleeps all the time, and has no event: it is known all the same.
+    // The first thread sleeps all the time, without an event, but its state is known.
     let first: Vec<&Value> = intervals.iter().filter(|it| number(it, "tid") == story.captured.first).collect();
     assert!(!first.is_empty() && first.iter().all(|it| it["activity"] != "unknown"), "{first:?}");
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::common::kernel;
 use crate::timeline_truth::story::{Story, Target, Times, number};
 
-/// All eras that SPDK's trace file had.
+/// All eras of SPDK's trace file.
 const ERAS: [&str; 7] = ["A", "B", "C", "D0", "D", "E", "F"];
-/// How records of their requests begin.
+/// Prefixes of the request records of each transport.
 const TRANSPORTS: [&str; 2] = ["TCP_REQ", "RDMA_REQ"];
-/// Captures of a target beyond the first one.
+/// Number of captures of a target beyond the first.
 const MORE_TRIES: usize = 8;
 
 #[test]
@@ -27,7 +27,7 @@ fn requests_of_every_era_and_transport_are_explained() {
     let capture = |(era, target): (&'static str, Target)| {
         let mut captured = target.captured("1s");
         let mut timeline = target.timeline();
-        // A busy machine may leave a target no time for requests of both transports.
+        // On a busy machine a target may have no time for requests of both transports.
         for _ in 0..MORE_TRIES {
             if TRANSPORTS.iter().all(|transport| timeline.contains(&first_record(transport))) {
                 break;
@@ -49,18 +49,18 @@ fn requests_of_every_era_and_transport_are_explained() {
         let woken: u64 = story.stages().map(|stage| stage.blamed(|share| share["activity"] == "woken")[1]).sum();
         assert!(woken > 0, "{era}: nobody waited after a wake-up");
     }
-    // Of all together: one hole, where the kernel left out a switch, is some stages of one request, and a busy machine's target
-    // may have only five of a transport.
+    // Over all eras together: one hole, where the kernel skipped a switch, affects some stages of
+    // one request, and on a busy machine a target may have only five requests of a transport.
     assert!(unknown.len() * 20 <= all, "of {all} stages not all is known of these: {unknown:#?}");
 }
 
-/// The first record of a transport's requests.
+/// Returns the name of the first record of a transport's requests.
 fn first_record(transport: &str) -> String {
     format!("{transport}_NEW")
 }
 
-/// Requests of a transport, from the first record to the last, with their threads: how many stages they have, and those of which
-/// not all is known.
+/// Checks the requests of a transport, from the first record to the last, with their threads.
+/// Returns the number of their stages; adds the incompletely known ones to `unknown`.
 fn of_transport(story: &Story, era: &str, transport: &str, unknown: &mut Vec<String>) -> usize {
     let first = first_record(transport);
     let requests: Vec<&Value> = story.requests().filter(|request| request["first"] == first.as_str()).collect();
@@ -91,7 +91,7 @@ fn of_transport(story: &Story, era: &str, transport: &str, unknown: &mut Vec<Str
 #[ignore = "deep truth: it compares waits with the orders of a rival within 50 us"]
 fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
     let Some(_alone) = kernel::kernel() else { return };
-    // The other one's preemptors have its CPU for 2 ms, every few milliseconds, at a higher priority.
+    // The rival's preemptors take its CPU for 2 ms, every few milliseconds, at a higher priority.
     let delays = ["--interrupt-mode", "--inject", "preempt", "--inject-every", "5ms", "--inject-for", "2ms"];
     let (rival, target) = testkit::on_last_cpu(|| {
         let target = Target::start("sleeps", &["--interrupt-mode", "--rate", "500", "--life", "1000"]);
@@ -110,10 +110,11 @@ fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
         assert!(least <= most, "{}", stage.value);
         let ordered = if most > 0 { ordered.within(&stage) } else { 0 };
         assert!(most <= ordered + 50_000, "{most} of {ordered} ns: {}", stage.value);
-        // By whomever: on a busy machine the preemptors may seldom be the ones.
+        // By any thread: on a busy machine the preemptors may seldom be the cause.
         let [_, most] = stage.blamed(|share| share["activity"] == "woken");
         woken += u64::from(most > 0);
-        // On its CPU in such a call is not asleep: on a busy machine that alone may be long enough to be blamed.
+        // A thread on its CPU in such a call is not asleep: on a busy machine that alone may be
+        // long enough to be blamed.
         let is_poll = |share: &Value| share["call"].as_str().is_some_and(|call| call.starts_with("epoll"));
         let slept = |share: &Value| share["activity"] == "blocked" && is_poll(share);
         assert_eq!(stage.blamed(slept), [0, 0], "{}", stage.value);
@@ -128,6 +129,6 @@ fn who_keeps_a_reactor_from_waking_up_is_blamed_and_sleep_is_not() {
     };
     let (waits, waited) = (sum(&["preempted", "woken"]), story.captured.waited);
     assert!(waits <= waited + waited / 20 + 2_000_000, "{waits} of {waited} ns");
-    // On a busy machine they may seldom have nothing to do.
+    // On a busy machine they may seldom be idle.
     assert!(sum(&["blocked"]) > 0, "they never slept");
 }

@@ -1,4 +1,4 @@
-//! What `dptrace timeline` says of a capture, against what a target knows of its own delays.
+//! Output of `dptrace timeline` for a capture, compared with a target's own record of its delays.
 
 mod causes;
 mod eras;
@@ -21,7 +21,7 @@ fn after_the_last_event_of_a_cut_capture_nobody_is_blamed() {
     let len = events.metadata().unwrap().len();
     std::fs::File::options().write(true).open(&events).unwrap().set_len(len * 2 / 5).unwrap();
     let source = || Some(std::sync::Arc::new(std::fs::read(&events).unwrap()) as capture::Source);
-    // Killed; and damaged later, so that the capture says that it ended well.
+    // Killed, and damaged later, with a description that states a good end.
     for description in [description, whole] {
         let description = serde_json::to_vec(&description).unwrap();
         std::fs::write(&meta, &description).unwrap();
@@ -46,7 +46,7 @@ fn after_the_last_event_of_a_cut_capture_nobody_is_blamed() {
             let intervals = lines(&out);
             let its: Vec<&Value> = intervals.iter().filter(|it| it["tid"] == *tid).collect();
             let (it, before) = its.split_last().unwrap();
-            // It begins earlier if the last events before the cut were lost.
+            // The gap begins earlier if the last events before the cut were lost.
             assert!(it["activity"] == "unknown" && it["from_ns"].as_u64().unwrap() <= last, "{it}");
             assert!(before.iter().all(|it| it["to_ns"].as_u64().unwrap() <= last));
         }

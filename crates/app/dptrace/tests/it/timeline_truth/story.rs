@@ -1,4 +1,4 @@
-//! Targets that know what delayed them, captured; and what the timeline makes of that.
+//! Captures of targets that know what delayed them, and the timeline's account of that.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A demo target under way.
+/// Running demo target.
 pub(crate) struct Target {
     pub(crate) dir: TempDir,
     process: Process,
@@ -33,7 +33,7 @@ impl Target {
         Self::start_until(name, args, "trace file")
     }
 
-    /// One that writes no trace.
+    /// Starts one that writes no trace.
     pub(crate) fn start_without_trace(name: &str, args: &[&str]) -> Self {
         Self::start_until(name, &[args, &["--no-trace-file"]].concat(), "demo-target: pid")
     }
@@ -47,7 +47,7 @@ impl Target {
         Self { dir, process }
     }
 
-    /// Its reactors' threads, once they have their names.
+    /// Returns the thread ids of its reactors, once they have their names.
     fn reactors(&self) -> Vec<u64> {
         loop {
             let found = self.named_reactors();
@@ -68,33 +68,34 @@ impl Target {
         std::fs::read_to_string(format!("/proc/{}/task/{tid}/{file}", self.process.pid())).unwrap()
     }
 
-    /// How long its reactors have waited for a CPU (proc(5), schedstat).
+    /// Returns how long its reactors have waited for a CPU in total, in nanoseconds (proc(5),
+    /// schedstat).
     fn waited(&self, reactors: &[u64]) -> u64 {
         let of =
             |tid: &u64| -> u64 { self.about(*tid, "schedstat").split_whitespace().nth(1).unwrap().parse().unwrap() };
         reactors.iter().map(of).sum()
     }
 
-    /// Captures it for a time, once its first thread sleeps, which only waits for the end.
+    /// Captures it for a time, once its first thread, which only waits for the end, is asleep.
     pub(crate) fn captured(&self, time: &str) -> Captured {
         let (first, reactors) = (u64::from(self.process.pid()), self.reactors());
         while !self.about(first, "status").contains("State:\tS") {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let before = self.waited(&reactors);
-        // A capture before this one.
+        // Removes an earlier capture.
         let _ = std::fs::remove_dir_all(self.dir.path().join("it"));
         let pid = self.process.pid().to_string();
         printed(&["capture", "-p", &pid, "--for", time, "--no-probes", "-o", "it"], self.dir.path());
         Captured { first, waited: self.waited(&reactors) - before, reactors }
     }
 
-    /// What the timeline makes of the capture.
+    /// Returns the timeline of the capture.
     pub(crate) fn timeline(&self) -> String {
         printed(&["timeline", "it", "--json", "--slowest", "1000000"], self.dir.path()).0
     }
 
-    /// Ends it: what it was, and its truth.
+    /// Ends the target; returns its folder and its truth.
     pub(crate) fn end(self) -> (TempDir, Value) {
         self.process.signal("INT");
         self.process.end();
@@ -103,17 +104,18 @@ impl Target {
     }
 }
 
-/// What is known of the reactors while they were captured.
+/// Facts about the reactors during the capture.
 pub(crate) struct Captured {
-    /// The target's first thread.
+    /// Thread id of the target's first thread.
     pub(crate) first: u64,
-    /// How long they waited for a CPU, as the kernel counts it, from before the capture until after it.
+    /// Total time that the reactors waited for a CPU, as the kernel counts it, from before the
+    /// capture until after it, in nanoseconds.
     pub(crate) waited: u64,
-    /// Their threads.
+    /// Thread ids of the reactors.
     pub(crate) reactors: Vec<u64>,
 }
 
-/// A target that was captured; its truth, and what the timeline makes of the capture.
+/// A captured target with its truth, and the timeline of the capture.
 pub(crate) struct Story {
     pub(crate) dir: TempDir,
     pub(crate) truth: Value,
@@ -122,11 +124,11 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// A target on the last CPU that delays itself with these causes, captured for a time.
+    /// Captures a target on the last CPU that delays itself with these causes.
     pub(crate) fn of(causes: &str, every: &str, time: &str) -> Self {
         let args = ["--inject", causes, "--inject-every", every, "--inject-for", "1ms", "--rate", "5000"];
         let name: String = causes.chars().take(16).collect();
-        // The others are for who reads; and no burst of the target's preemptor runs on CPU 0.
+        // The other CPUs are for the reader, and no burst of the target's preemptor runs on CPU 0.
         let target = testkit::on_last_cpu(|| Target::start(&name, &args));
         let captured = target.captured(time);
         Self::end(target, captured)
@@ -138,7 +140,7 @@ impl Story {
         Self::end_with(target, captured, &timeline)
     }
 
-    /// The same, with what the timeline has made of the capture already.
+    /// Ends the target, with an existing timeline of the capture.
     pub(crate) fn end_with(target: Target, captured: Captured, timeline: &str) -> Self {
         let (dir, truth) = target.end();
         Self { dir, truth, lines: lines(timeline), captured }
@@ -152,24 +154,24 @@ impl Story {
         self.requests().flat_map(Stage::all)
     }
 
-    /// What each thread did: the lines of `--ndjson`.
+    /// Returns what each thread did: the lines of `--ndjson`.
     pub(crate) fn intervals(&self) -> Vec<Value> {
         lines(&printed(&["timeline", "it", "--ndjson"], self.dir.path()).0)
     }
 
-    /// The target's delays.
+    /// Returns the target's delays.
     pub(crate) fn injections(&self) -> impl Iterator<Item = &Value> {
         self.truth["injections"].as_array().unwrap().iter()
     }
 
-    /// Ticks of the trace in nanoseconds.
+    /// Converts ticks of the trace to nanoseconds.
     pub(crate) fn nanos(&self, ticks: u64) -> u64 {
         let rate = self.truth["tsc_rate"].as_u64().unwrap();
         (u128::from(ticks) * 1_000_000_000 / u128::from(rate)) as u64
     }
 }
 
-/// A stage of a request, on the clock of the kernel.
+/// Stage of a request, on the kernel's clock.
 #[derive(Clone)]
 pub(crate) struct Stage<'a> {
     pub(crate) value: &'a Value,
@@ -186,7 +188,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// What the timeline says that these took of it: at least, and at most.
+    /// Returns the timeline's bounds for what these shares took of it: at least, and at most.
     pub(crate) fn blamed(&self, is_it: impl Fn(&Value) -> bool) -> [u64; 2] {
         let shares = self.value["shares"].as_array().unwrap().iter().filter(|share| is_it(share));
         shares.fold([0, 0], |[least, most], share| {
@@ -199,7 +201,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The times of delays, one after the other.
+/// Times of delays, in order.
 pub(crate) struct Times(Vec<[u64; 2]>);
 
 impl Times {
@@ -210,7 +212,7 @@ impl Times {
         Self(times)
     }
 
-    /// How long they were while a stage was.
+    /// Returns how much of a stage the delays overlap.
     pub(crate) fn within(&self, stage: &Stage<'_>) -> u64 {
         let first = self.0.partition_point(|[_, end]| *end <= stage.begin);
         let within = self.0[first..].iter().take_while(|[begin, _]| *begin < stage.end);

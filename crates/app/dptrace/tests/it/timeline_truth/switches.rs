@@ -1,4 +1,4 @@
-//! The bounds of ten thousand requests, against the switches that perf saw.
+//! The bounds of ten thousand requests, compared with the switches that perf recorded.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -10,20 +10,22 @@ use crate::common::kernel::{Process, kernel_alone, needs};
 const TIME: &str = "9s";
 /// Number of requests that must be compared.
 const REQUESTS: u64 = 10_000;
-/// Limit on the distance of a bound from the truth, in nanoseconds for each time off the CPU: perf notes who leaves and who comes at the
-/// end of a switch (`finish_task_switch`, kernel/sched/core.c), and dptrace at its begin, so a switch's own time lies between.
+/// Limit on the difference of a bound from the truth, in nanoseconds per absence. perf records a
+/// switch at its end (`finish_task_switch`, kernel/sched/core.c), and dptrace at its start, so the
+/// time of the switch itself lies between.
 const SWITCH: u64 = 5_000;
 
 /// Times at which threads were off their CPUs, by thread, in nanoseconds since boot.
 struct OffCpu(HashMap<u64, Vec<(u64, u64)>>);
 
 impl OffCpu {
-    /// Reads what `perf script --show-switch-events --ns` prints.
+    /// Parses the output of `perf script --show-switch-events --ns`.
     fn read(text: &str) -> Self {
         let (mut times, mut left) = (HashMap::<u64, Vec<(u64, u64)>>::new(), HashMap::new());
         for line in text.lines() {
             let Some((head, event)) = line.split_once(": PERF_RECORD_SWITCH_CPU_WIDE ") else { continue };
-            // `comm tid [cpu] seconds.nanos`, and a name may have blanks; a thread that is gone has the number -1.
+            // `comm tid [cpu] seconds.nanos`, where a name may have blanks; a thread that is gone
+            // has the number -1.
             let mut words = head.split_whitespace().rev();
             let (Some(at), Some(_), Some(tid)) = (words.next(), words.next(), words.next()) else { continue };
             let (Some((seconds, nanos)), Ok(tid)) = (at.split_once('.'), tid.parse::<u64>()) else { continue };
@@ -43,7 +45,7 @@ impl OffCpu {
         (all().map(|time| time.0).min().unwrap_or_default(), all().map(|time| time.1).max().unwrap_or_default())
     }
 
-    /// Returns how much of a time the thread was off its CPU, and how often.
+    /// Returns how long the thread was off its CPU within a time range, and how often.
     fn within(&self, tid: u64, from: u64, to: u64) -> (u64, u64) {
         let times = self.0.get(&tid).map_or(&[][..], Vec::as_slice);
         let first = times.partition_point(|(_, back)| *back <= from);
@@ -52,7 +54,7 @@ impl OffCpu {
     }
 }
 
-/// perf on the last CPU, where the target is, until its input ends.
+/// Starts perf on the last CPU, where the target is; it runs until its input ends.
 fn perf(dir: &std::path::Path) -> Process {
     let mut command = testkit::command("perf");
     command.args([
