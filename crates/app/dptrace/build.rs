@@ -1,14 +1,17 @@
-//! What `dptrace --version` prints of the build: commit, target, features; and how the static program is linked.
+//! Sets the build facts that `dptrace --version` prints (commit, target, features), and how the
+//! static program is linked.
 //!
-//! The commit is looked up for a release only, so that a commit alone never rebuilds what is being worked on. It needs no git:
-//! without one, and in a tree without `.git` (an archive, a vendored copy), the build goes on and the commit is unknown.
-//! `DPTRACE_COMMIT` names it in place of git, for packagers.
+//! The commit is looked up only for release builds, so that a new commit alone never rebuilds a
+//! working tree. Without git, and in a tree without `.git` (an archive, a vendored copy), the
+//! commit is unknown, and the build succeeds. Packagers name the commit with `DPTRACE_COMMIT`
+//! instead.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What of the repository is in the program: if it is changed, the commit alone does not name the build.
+/// Parts of the repository that are in the program: if one has changes, the commit alone does not
+/// identify the build.
 const SOURCES: [&str; 6] = ["crates", "objects", "scripts", "Cargo.toml", "Cargo.lock", ".cargo"];
 
 fn main() {
@@ -35,9 +38,10 @@ fn main() {
     println!("cargo::rustc-env=DPTRACE_FEATURES={linked} {optimized}");
 }
 
-/// Whether the C library that is linked in relocates itself by a packed table (`DT_RELR`), which is 230 KB smaller: glibc since 2.36
-/// (its NEWS); an older one would not start. Its headers say which one it is, also those of a cross compiler. A program that is not
-/// static has no such table: it would need that glibc on each machine that it runs on.
+/// Returns whether the linked C library relocates itself by a packed table (`DT_RELR`), which is
+/// 230 KB smaller. glibc does since 2.36 (its NEWS); an older one would not start. The version
+/// comes from the compiler's headers, which also holds for a cross compiler. A program that is not
+/// static gets no such table: it would need that glibc on each machine that it runs on.
 fn packs_relocations() -> bool {
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
@@ -51,10 +55,10 @@ fn packs_relocations() -> bool {
     (number("__GLIBC__"), number("__GLIBC_MINOR__")) >= (Some(2), Some(36))
 }
 
-/// What the sources are.
+/// Name of the sources.
 struct Commit {
     name: String,
-    /// The day of the commit, which man pages have; empty if it is unknown.
+    /// Date of the commit, for man pages; empty if it is unknown.
     date: String,
 }
 
@@ -64,15 +68,16 @@ impl Commit {
     }
 }
 
-/// The commit of this tree, if it is a checkout of its own, and whether it was changed.
+/// Returns the commit of this tree, and whether the tree has changes. `None` if the tree is not a
+/// checkout of its own.
 fn commit() -> Option<Commit> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize().ok()?;
-    // A tree that was unpacked somewhere in another repository has that one's commits.
+    // A tree that was unpacked inside another repository would get that repository's commits.
     let top = PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
     if top != root {
         return None;
     }
-    // The second one is written at each commit. Cargo takes a file that is missing for one that has changed.
+    // `logs/HEAD` is written at each commit. Cargo treats a missing file as changed.
     for name in ["HEAD", "logs/HEAD"] {
         watch(&root.join(git(&root, &["rev-parse", "--git-path", name])?));
     }
@@ -91,7 +96,7 @@ fn watch(path: &Path) {
     }
 }
 
-/// What git prints; nothing if there is none, or it does not like the tree.
+/// Returns git's output. `None` if there is no git, or it fails on the tree.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(root).args(arguments).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
@@ -99,7 +104,7 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(done.stdout).ok()?.trim().to_owned())
 }
 
-/// A line of Cargo's would end at a line's end.
+/// Returns whether the text is safe in a line of output to Cargo, which ends at a line end.
 fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }

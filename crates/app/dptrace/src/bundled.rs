@@ -1,4 +1,4 @@
-//! The scripts that dptrace carries, and `dptrace scripts`.
+//! The bundled scripts, and `dptrace scripts`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use whole_file::Access;
 
 use crate::output::Output;
 
-/// A script that dptrace carries.
+/// Script that is part of dptrace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bundled {
     pub(super) name: &'static str,
@@ -23,7 +23,7 @@ macro_rules! bundled {
     };
 }
 
-/// All of them by topic, in the order of the list.
+/// All scripts by topic, in list order.
 const TOPICS: &[(&str, &[Bundled])] = &[
     ("CPU and threads", bundled!["runqlat", "offcpu", "offcpu-folded", "cpu-folded", "futex-waits"]),
     ("Memory", bundled!["page-faults", "memory-growth"]),
@@ -50,44 +50,44 @@ const TOPICS: &[(&str, &[Bundled])] = &[
     ("SPDK", bundled!["nvmf", "nvme", "nvmf_timeout", "sched", "send_msg", "intr-wakeups"]),
 ];
 
-/// How wide the list is at most, in columns.
+/// Width limit of the list, in columns.
 const LIST_WIDTH: usize = 80;
 
-/// All of them.
+/// Returns all scripts.
 pub(super) fn all() -> impl Iterator<Item = Bundled> {
     TOPICS.iter().flat_map(|(_, scripts)| scripts.iter().copied())
 }
 
-/// Their names, with what each is for.
+/// Returns the names of all scripts, each with its purpose.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|script| (script.name, script.about()))
 }
 
 impl Bundled {
-    /// What it is for: the first line of its first comment.
+    /// Returns its purpose: the first line of its first comment.
     fn about(self) -> &'static str {
         let comments = self.text.lines().filter_map(|line| line.strip_prefix("//"));
         comments.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
     }
 
-    /// What must be there for it, in its own words.
+    /// Returns its requirements, in its own words.
     pub(super) fn needs(self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("// needs:")).map(str::trim).unwrap_or_default()
     }
 
-    /// The arguments that it takes, as `[MS]`; nothing if it takes none.
+    /// Returns its arguments, such as `[MS]`; empty if it takes none.
     pub(super) fn arguments(self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("// takes:")).map(named).unwrap_or_default()
     }
 
-    /// Whether it is about a process, without which it has nothing to look into.
+    /// Returns whether it needs a process to look into.
     pub(super) fn needs_process(self) -> bool {
         let mut code = self.text.lines().filter(|line| !line.starts_with("//"));
         code.any(|line| line.contains("__EXE__") || line.contains("__PID__"))
     }
 
-    /// What can stand behind `-p`: a name that what it needs has as an example, with `--children` if that stands behind it
-    /// (`-p postgres --children`), or PID.
+    /// Returns an example value for `-p`: a name from the script's requirements, with `--children`
+    /// if that follows (`-p postgres --children`), or PID.
     pub(super) fn example_process(self) -> &'static str {
         const CHILDREN: &str = " --children";
         let example = |rest: &'static str| {
@@ -98,28 +98,28 @@ impl Bundled {
         self.needs().split("-p ").skip(1).map(example).find(|word| *word != "PID").unwrap_or("PID")
     }
 
-    /// What is typed to run it: its name and its arguments.
+    /// Returns the words that run it: its name and its arguments.
     fn call(self) -> String {
         format!("{} {}", self.name, self.arguments()).trim_end().to_owned()
     }
 }
 
-/// Of what a script's comment says of its arguments: their names, which stand before a semicolon.
+/// Returns the names of the arguments in a script's comment on them: the part before a semicolon.
 pub(super) fn named(takes: &str) -> &str {
     takes.split(';').next().unwrap_or_default().trim()
 }
 
-/// The one of this name.
+/// Returns the script of this name.
 pub(super) fn find(name: &str) -> Option<Bundled> {
     all().find(|script| script.name == name)
 }
 
-/// Whether one has this name.
+/// Returns whether a script has this name.
 pub(crate) fn is_bundled(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Whether a word means a bundled script, and not a file, that asks for no arguments.
+/// Returns whether the name means a bundled script that takes no arguments, rather than a file.
 pub(super) fn takes_no_words(name: &str) -> bool {
     let asks = |text: &str| {
         text.match_indices('$').any(|(at, _)| text[at + 1..].starts_with(|c: char| c == '#' || c.is_ascii_digit()))
@@ -142,7 +142,7 @@ pub(crate) struct ScriptsArgs {
     output: Option<PathBuf>,
 }
 
-/// `dptrace scripts`: lists them, or prints one.
+/// Lists the scripts, or prints one, for `dptrace scripts`.
 pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
     let script = args.name.as_deref().map(wanted).transpose()?;
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
@@ -184,7 +184,7 @@ fn list(output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The words of a text in lines of at most this many columns.
+/// Wraps the words of a text into lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -36,7 +36,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What `--version` prints behind the program's name; `-V` prints the first line. The build script knows the rest.
+/// Text that `--version` prints after the program's name; `-V` prints its first line. The build
+/// script supplies the values.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit:   ",

@@ -1,4 +1,4 @@
-//! Exit statuses of the program, and which errors have them.
+//! Exit statuses of the program, and the errors that lead to them.
 
 use std::io::ErrorKind;
 
@@ -10,19 +10,19 @@ use kernel_delay::DelayError;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
-/// It could not be done.
+/// A failure.
 pub(crate) const FAILED: u8 = 1;
 /// Wrong usage (clap's own status as well).
 pub(crate) const USAGE: u8 = 2;
 /// Not permitted, or not supported here.
 pub(crate) const NOT_PERMITTED: u8 = 3;
 
-/// Returns true if the reader of the output has gone: then the command ends, and that is not an error.
+/// Returns true if the reader of the output has gone: the command then ends without an error.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
 }
 
-/// The exit status for an error.
+/// Returns the exit status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     if error.chain().any(is_usage) {
         USAGE

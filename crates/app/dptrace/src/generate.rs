@@ -1,7 +1,7 @@
-//! `dptrace generate`: the bpftrace script that records what `dptrace trace -b` reads.
+//! `dptrace generate`: the bpftrace script whose output `dptrace trace -b` reads.
 //!
-//! Its form is that of SPDK's own `scripts/bpf/trace.py -g`, a probe a line, for SPDK's `scripts/bpftrace.sh`, which puts
-//! the program's path in the place of `__EXE__`.
+//! Its form is that of SPDK's own `scripts/bpf/trace.py -g`, one probe a line, for SPDK's
+//! `scripts/bpftrace.sh`, which replaces `__EXE__` by the program's path.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ Examples:
   dptrace generate | sed 's|__EXE__|/opt/spdk/bin/nvmf_tgt|' > qpair.bt
   BPFTRACE_STRLEN=150 bpftrace -p PID qpair.bt > qpairs.txt";
 
-/// The provider of SPDK's probes. Its script leaves it out, and so do we.
+/// Provider of SPDK's probes. SPDK's script leaves it out, and so do we.
 const SPDK: &str = "spdk";
 
 /// Runs the command.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The action of a probe: it prints a line of the recording.
+/// Returns a probe with its action, which prints a line of the recording.
 fn line(probe: &WantedProbe<'_>) -> String {
     let WantedProbe { provider, name, args, .. } = probe;
     let place = if *provider == SPDK { (*name).to_owned() } else { format!("{provider}:{name}") };

@@ -1,20 +1,23 @@
-//! SIGINT, SIGTERM and SIGHUP: the command ends what it does and reports; where it does not, it is ended.
+//! SIGINT, SIGTERM and SIGHUP: the command finishes its work and reports; if it does not, it is
+//! ended.
 //!
-//! A thread waits for the signals, so that one is seen whatever the command does at that moment. The first is a request:
-//! the command's loops look at it, finish, and print what they have. The thread then watches. It ends the process with
-//! the signal's own default if nobody has looked within [`GRACE`], if the output takes nothing for as long, if a command of
-//! the user's takes longer than [`COMMAND`], if an end that has begun does nothing for [`STALL`], or computes for [`BUSY`] without a
-//! step. A second signal ends the process at once.
+//! A thread waits for the signals, so that they are noticed at any moment. The first one is a
+//! request: the command's loops check for it, finish, and print their results. The thread then
+//! watches the end. It ends the process with the signal's default action in four cases: no loop has
+//! checked within [`GRACE`], or the output takes nothing for as long; a command of the user's takes
+//! longer than [`COMMAND`]; an end that has begun does nothing for [`STALL`]; or it computes for
+//! [`BUSY`] without a step. A second signal ends the process at once.
 //!
-//! The limit depends on the reason for the wait. A reader or a command may never finish. The kernel always does: it releases the
-//! programs when all CPUs have passed a certain point, which takes seconds on a busy machine, and the recorded data is worth that
-//! wait. After [`NOTICE`] a line on the terminal says that a second signal ends it.
+//! The limit depends on the reason for the wait. A reader or a command may never finish. The kernel
+//! always does: it releases the programs when all CPUs have passed a certain point, which takes
+//! seconds on a busy machine, and the recorded data is worth that wait. After [`NOTICE`] a line on
+//! the terminal states that a second signal ends it.
 //!
-//! What a command may use is counted in its own time on a CPU while it runs: on a machine with more to do than it can, one
-//! that would have looked in a moment is not ended for that.
+//! While a command runs, its limit counts its own CPU time: on an overloaded machine, a command
+//! that would have checked in a moment is not ended for that.
 //!
-//! Until [`Interrupt::catch`] a signal does what it does by itself, which is at once: a command asks for it when it has
-//! something to finish, not before.
+//! Until [`Interrupt::catch`] signals keep their default action, which is immediate: a command
+//! catches them when it has something to finish, not before.
 
 use std::io::{IsTerminal as _, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
@@ -27,63 +30,67 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::status_line;
 
-/// How long a command may take to see that it is to end, and how long its output may take nothing after that.
+/// Limit on the time until a command notices its end, and then on the time in which its output
+/// takes nothing.
 const GRACE: Duration = Duration::from_millis(900);
 /// Limit on a command of the user's that the end waits for.
 const COMMAND: Duration = Duration::from_secs(3);
-/// Limit on the time in which an end makes no progress: longer than the kernel waits for a CPU before it says that one hangs (21 s,
-/// `CONFIG_RCU_CPU_STALL_TIMEOUT`), shorter than systemd waits for a service to stop (90 s, `DefaultTimeoutStopSec`).
+/// Limit on the time in which an end makes no progress. Longer than the kernel waits for a CPU
+/// before it reports a stall (21 s, `CONFIG_RCU_CPU_STALL_TIMEOUT`), shorter than systemd waits for
+/// a service to stop (90 s, `DefaultTimeoutStopSec`).
 const STALL: Duration = Duration::from_mins(1);
-/// Time without progress after which a line on the terminal says so.
+/// Time without progress after which a line on the terminal reports it.
 const NOTICE: Duration = Duration::from_secs(3);
-/// How long it may compute without a step: reading the symbols of a large program is one.
+/// Limit on CPU time without a step: reading the symbols of a large program is one step.
 const BUSY: Duration = Duration::from_secs(5);
-/// How often the end is watched.
+/// Interval at which the end is watched.
 const WATCH: Duration = Duration::from_millis(100);
-/// What comes within this time after the first signal is the same request: timeout(1) signals its child and then its
-/// whole process group.
+/// Time after the first signal in which another one counts as the same request: timeout(1) signals
+/// its child and then its whole process group.
 const SAME: Duration = Duration::from_millis(200);
-/// Less time on a CPU than this is no work: the watching takes some, too.
+/// Least CPU time that counts as work: the watching takes some too.
 const WORK: Duration = Duration::from_millis(5);
 
-/// Whether a command catches the signals.
+/// Set once a command catches the signals.
 static CAUGHT: AtomicBool = AtomicBool::new(false);
-/// Whether [`erase_at_signal`] was called.
+/// Set once [`erase_at_signal`] was called.
 static ERASES: AtomicBool = AtomicBool::new(false);
 
-/// Whether a signal came. The state is the process's, since signals are.
+/// Set once a signal came. The state belongs to the process, as signals do.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// Whether a command has seen it.
+/// Set once a command has seen the signal.
 static SEEN: AtomicBool = AtomicBool::new(false);
-/// Steps on the way to the end.
+/// Number of steps on the way to the end.
 static STEPS: AtomicU64 = AtomicU64::new(0);
-/// Limit in milliseconds on the time without a step while the command waits for a reader or for another command; otherwise 0.
+/// Limit in milliseconds on the time without a step while the command waits for a reader or for
+/// another command; otherwise 0.
 static MAY_WAIT: AtomicU64 = AtomicU64::new(0);
 
-/// What is done before a signal ends the process at once: a terminal is given back.
+/// Action before a signal ends the process at once: restores the terminal.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done before a signal ends the process, where the command itself does not come to it.
+/// Registers an action before a signal ends the process without the command's own cleanup.
 pub(crate) fn before_killed(give_back: fn()) {
     BEFORE.get_or_init(|| give_back);
 }
 
-/// Whether to stop.
+/// Handle of a command that catches the signals.
 #[derive(Clone, Copy)]
 pub(crate) struct Interrupt(());
 
 impl Interrupt {
-    /// Catches the signals from now on. Once a process.
+    /// Catches the signals from now on. May be called once per process.
     pub(crate) fn catch() -> anyhow::Result<Self> {
         CAUGHT.store(true, Ordering::Release);
         let (came, notify) = std::io::pipe().context("making a pipe for signals")?;
         let last = Arc::new(AtomicUsize::new(0));
         let signals = Signals { came, last: Arc::clone(&last) };
-        // The watching thread is there before the first signal: where none can be started there is no handler either.
+        // The watching thread exists before the first signal: if it can't be started, there is no
+        // handler either.
         let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(signals));
         thread.context("starting the signal thread")?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: who reads the pipe knows which one it was.
+            // In this order: a reader of the pipe then knows which signal it was.
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)
                 .and_then(|_| signal_hook::low_level::pipe::register(signal, notify.try_clone()?))
                 .context("catching signals")?;
@@ -91,14 +98,14 @@ impl Interrupt {
         Ok(Self(()))
     }
 
-    /// Returns whether one came. Who has this answer is to end.
+    /// Returns whether a signal came. The caller must then end.
     #[expect(clippy::unused_self, reason = "whoever asks has caught the signals")]
     pub(crate) fn is_requested(self) -> bool {
         is_requested()
     }
 }
 
-/// Returns whether a signal came. Who has this answer is to end.
+/// Returns whether a signal came. The caller must then end.
 pub(crate) fn is_requested() -> bool {
     let is_requested = REQUESTED.load(Ordering::Acquire);
     if is_requested {
@@ -113,13 +120,14 @@ pub(crate) fn is_signalled() -> bool {
     REQUESTED.load(Ordering::Acquire)
 }
 
-/// There is a line on the terminal that must go if a signal ends the process: a thread waits for one from now on, unless a
-/// command does.
+/// Makes sure that a signal erases the line on the terminal before it ends the process: starts a
+/// thread that waits for signals, unless a command catches them.
 pub(crate) fn erase_at_signal() {
     if CAUGHT.load(Ordering::Acquire) || ERASES.swap(true, Ordering::Relaxed) {
         return;
     }
-    // The thread is there before a handler is: if none can be started, a signal ends the process, and the line remains.
+    // The thread exists before a handler does: if it can't be started, a signal ends the process,
+    // and the line remains.
     let Ok(mut signals) = signal_hook::iterator::Signals::new::<_, i32>([]) else { return };
     let handle = signals.handle();
     let wait = move || {
@@ -136,7 +144,7 @@ pub(crate) fn erase_at_signal() {
     }
 }
 
-/// Ends the process as the signal does by itself, and leaves nothing on the terminal.
+/// Ends the process with the signal's default action, and leaves nothing on the terminal.
 fn end_by(signal: i32) -> ! {
     status_line::end();
     if let Some(give_back) = BEFORE.get() {
@@ -145,18 +153,18 @@ fn end_by(signal: i32) -> ! {
     sys::process::end_by_signal(signal)
 }
 
-/// The end that was asked for makes progress.
+/// Counts a step of progress towards the requested end.
 pub(crate) fn step() {
     STEPS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many bytes are to be written at a time: after a signal few, so that a slow reader is known from one that reads no
-/// more.
+/// Returns the number of bytes to write at a time. After a signal it is small, so that a slow
+/// reader differs from one that no longer reads.
 pub(crate) fn piece() -> usize {
     if REQUESTED.load(Ordering::Relaxed) { 4096 } else { usize::MAX }
 }
 
-/// Writes output, which may block for ever if nobody reads it.
+/// Runs a write of output, which may block for ever if nobody reads it.
 pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
     waiting(GRACE, write)
 }
@@ -176,16 +184,16 @@ fn waiting<T>(at_most: Duration, wait: impl FnOnce() -> T) -> T {
     done
 }
 
-/// The signals as they come.
+/// Arriving signals.
 struct Signals {
-    /// A byte for each.
+    /// Pipe that receives a byte for each signal.
     came: PipeReader,
-    /// Which one it was.
+    /// Number of the last signal.
     last: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Waits for one at most this long.
+    /// Waits for a signal, at most this long.
     fn next(&mut self, at_most: Duration) -> Option<i32> {
         if !sys::process::wait_readable(self.came.as_fd(), at_most).unwrap_or(false) {
             return None;
@@ -195,7 +203,7 @@ impl Signals {
     }
 }
 
-/// Waits for the first signal, and then sees to it that the process ends.
+/// Waits for the first signal, and then makes sure that the process ends.
 fn watch(mut signals: Signals) {
     let first = loop {
         if let Some(signal) = signals.next(Duration::from_hours(1)) {
@@ -235,16 +243,16 @@ fn watch(mut signals: Signals) {
     }
 }
 
-/// When something moved last.
+/// Times of the last progress.
 struct Marks {
     steps: u64,
-    /// When the last step was, and the time on a CPU until then.
+    /// Time of the last step, and the CPU time at that moment.
     step: (Instant, Duration),
-    /// The same of the last work or step.
+    /// Time of the last work or step, and the CPU time at that moment.
     work: (Instant, Duration),
 }
 
-/// What has passed since the last step: work, all time, and time without work.
+/// Times since the last step: CPU time, elapsed time, and time without work.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
     worked: Duration,
@@ -253,7 +261,8 @@ struct Since {
 }
 
 impl Since {
-    /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a reader or for a command.
+    /// Returns whether the end makes no progress; `may_wait` is the limit while it waits for a
+    /// reader or for a command.
     fn is_stuck(&self, may_wait: Option<Duration>) -> bool {
         self.worked >= BUSY || self.idle >= STALL || may_wait.is_some_and(|limit| self.step >= limit)
     }
@@ -277,7 +286,7 @@ impl Marks {
     }
 }
 
-/// How long the main thread has been on a CPU; where the kernel does not say, it never was.
+/// Returns the CPU time of the main thread; 0 if the kernel does not report it.
 fn main_thread_ran() -> Duration {
     Duration::from_nanos(host::proc::ran(&host::proc::own_folder()).unwrap_or_default())
 }
@@ -298,7 +307,7 @@ fn note_wait() {
     }
 }
 
-/// Prints without a wait: the main thread may hold the lock of standard error.
+/// Prints without waiting: the main thread may hold the lock of standard error.
 fn note_at_once(text: &str) {
     sys::process::write_if_ready(std::io::stderr().as_fd(), text.as_bytes());
 }

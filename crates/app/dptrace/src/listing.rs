@@ -1,4 +1,4 @@
-//! Walking through a trace and writing what is wanted of it.
+//! Walks through a trace and writes its selected records.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,7 +15,7 @@ use crate::args::filter::FilterArgs;
 use crate::output::Output;
 use crate::terminal::{self, READING};
 
-/// The options of a listing.
+/// Options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct ListOptions {
@@ -24,13 +24,14 @@ pub(crate) struct ListOptions {
     pub(crate) head: Option<u64>,
     pub(crate) tail: Option<usize>,
     pub(crate) common: bool,
-    /// Times count from the common start itself, as in SPDK's listing, rather than from the first record after it.
+    /// Times count from the common start itself, as in SPDK's listing, rather than from the first
+    /// record after it.
     pub(crate) from_common_start: bool,
-    /// How many records there will be, if that is known.
+    /// Number of records to come, if known.
     pub(crate) expected: Option<u64>,
 }
 
-/// What came of a walk.
+/// Outcome of a walk.
 pub(crate) struct Listed {
     /// Records read, wanted or not.
     pub(crate) read: u64,
@@ -39,7 +40,7 @@ pub(crate) struct Listed {
     pub(crate) problems: Problems,
 }
 
-/// Writes the wanted records of `trace`.
+/// Writes the selected records of `trace`.
 pub(crate) fn list(
     (trace, head, annotator): (&Trace, &Head<'_>, Option<&Annotator>),
     filter: &mut Filter,
@@ -78,13 +79,13 @@ pub(crate) fn list(
     Ok(Listed { read: lister.read, shown: lister.shown, problems })
 }
 
-/// The last lines, where only they are wanted.
+/// Last lines, if only those are wanted.
 struct Tail {
     most: usize,
     lines: VecDeque<Vec<u8>>,
 }
 
-/// One listing under way.
+/// Listing in progress.
 pub(crate) struct Lister<'a> {
     pub(crate) view: View<'a>,
     base: Option<Ticks>,
@@ -100,7 +101,7 @@ impl<'a> Lister<'a> {
         Self { view, base: None, start: Ticks(0), head: u64::MAX, tail: None, read: 0, shown: 0 }
     }
 
-    /// The same listing with another annotator.
+    /// Returns the same listing with another annotator.
     pub(crate) fn annotated_by(self, annotator: Option<&Annotator>) -> Lister<'_> {
         let View { rate, base, previous, show_tsc, show_delta, .. } = self.view;
         let view = View { rate, base, previous, show_tsc, show_delta, annotator };
@@ -108,23 +109,24 @@ impl<'a> Lister<'a> {
         Lister { view, base, start, head, tail, read, shown }
     }
 
-    /// Leaves out what is before `start`; times count from there if `from_start`, else from the first record shown.
+    /// Skips records before `start`; times count from there if `from_start`, else from the first
+    /// record shown.
     pub(crate) fn start_at(&mut self, start: Ticks, from_start: bool) {
         self.start = start;
         self.base = Some(start).filter(|&start| from_start && start > Ticks(0));
     }
 
-    /// Keeps only the given number of last records, and writes them at the end.
+    /// Keeps only the last `most` records, and writes them at the end.
     pub(crate) fn keep_last(&mut self, most: usize) {
         self.tail = Some(Tail { most, lines: VecDeque::new() });
     }
 
-    /// Whether all that was asked for was shown.
+    /// Returns whether everything requested has been shown.
     pub(crate) fn is_full(&self) -> bool {
         self.shown >= self.head
     }
 
-    /// Writes one record, if it is wanted.
+    /// Writes one record, if it is selected.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -158,7 +160,7 @@ impl<'a> Lister<'a> {
         }
         self.view.previous = Some(record.tsc);
         self.shown += 1;
-        // Not with the next record: there may be none for a long time.
+        // Not with the next record, which may be long in coming.
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -179,7 +181,7 @@ impl<'a> Lister<'a> {
 }
 
 impl Tail {
-    /// Adds a line, and takes the buffer of the one that falls out for it.
+    /// Adds a line; reuses the buffer of the line that drops out.
     fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.most == 0 {
             return;

@@ -47,7 +47,7 @@ use cli::{Cli, Command};
 use run::compat::Called;
 
 fn main() -> ExitCode {
-    // Before anything is opened, and before there is a second thread.
+    // Before any file is opened, and before there is a second thread.
     if let Err(error) = host::capabilities::hold_back_file_access() {
         messages::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(exit::FAILED);
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     exit(run_command(&cli.command))
 }
 
-/// The exit status; an error is printed.
+/// Returns the exit status, and prints an error.
 fn exit(done: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(match done {
         Ok(status) => status,
@@ -76,8 +76,8 @@ fn exit(done: anyhow::Result<u8>) -> ExitCode {
     })
 }
 
-/// Prints what was asked for in place of a command (`--help`), or reports what is wrong with the words. A shell puts names of
-/// files in for patterns: nothing in them may be obeyed.
+/// Prints help if that was requested (`--help`), or else the error in the words. A shell expands
+/// patterns to names of files: nothing in them may control the terminal.
 fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayVersion => error.exit(),
@@ -92,7 +92,7 @@ fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
     }
 }
 
-/// What was typed. Under the name `bpftrace` the program is what it stands in for: `dptrace run`.
+/// Reads the command line. Under the name `bpftrace`, the program stands for `dptrace run`.
 fn words() -> Called {
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
@@ -103,7 +103,7 @@ fn words() -> Called {
     Called::Run(process_selector::join_pids(words))
 }
 
-/// Runs a command, and gives the exit status: that of `run` may be its script's.
+/// Runs a command, and returns the exit status: that of `run` may be its script's.
 fn run_command(command: &Command) -> anyhow::Result<u8> {
     match command {
         Command::Run(args) => return run::run(args),

@@ -10,7 +10,7 @@ use text::printable;
 
 use crate::{interrupt, status_line};
 
-/// Whether messages have bpftrace's format: callers of a program of that name expect it.
+/// Set if messages have bpftrace's format, which callers of a program of that name expect.
 static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
 
 /// Switches messages to bpftrace's format.
@@ -18,18 +18,18 @@ pub(crate) fn set_bpftrace_compat() {
     AS_BPFTRACE.store(true, Ordering::Relaxed);
 }
 
-/// Whether messages have bpftrace's format.
+/// Returns whether messages have bpftrace's format.
 pub(crate) fn is_bpftrace_compat() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
-/// What bpftrace says, on a line without `ERROR`, of a script that has nothing to attach.
+/// bpftrace's message, on a line without `ERROR`, for a script that has nothing to attach.
 pub(crate) const NO_PROBES: &str = "no probes to attach";
 
-/// The beginnings of bpftrace's messages that begin with a small letter.
+/// Prefixes of bpftrace's messages that begin with a small letter.
 const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
 
-/// A message with a capital letter, as in bpftrace, unless it begins with a name of the language.
+/// Capitalizes a message, as bpftrace does, unless it begins with a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {
     if SMALL.iter().any(|small| text.starts_with(small)) {
         return text.to_owned();
@@ -46,7 +46,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     print_message("error", AnsiColor::Red, &explained(error));
 }
 
-/// An error with its causes; and if rights are missing, how to get them.
+/// Formats an error with its causes; if rights are missing, adds how to get them.
 pub(crate) fn explained(error: &anyhow::Error) -> String {
     match doctor::rights::advice(error) {
         Some(advice) => format!("{error:#}{advice}"),
@@ -54,7 +54,7 @@ pub(crate) fn explained(error: &anyhow::Error) -> String {
     }
 }
 
-/// Notes that wait, while the terminal shows something else.
+/// Notes held back while the terminal shows something else.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a note on standard error, about something that does not stop the command.
@@ -71,28 +71,29 @@ pub(crate) fn note_left_out(error: host::HostError) {
     note(&format!("left out: {:#}", anyhow::Error::new(error)));
 }
 
-/// From now on notes wait for [`print_notes`].
+/// Holds back notes from now on, until [`print_notes`].
 pub(crate) fn hold_notes() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
-/// Prints the notes that waited, each once, and those that come from now on.
+/// Prints the notes that were held back, each once, and lets later ones through.
 pub(crate) fn print_notes() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut seen = std::collections::HashSet::new();
     held.into_iter().flatten().filter(|text| seen.insert(text.clone())).for_each(|text| note(&text));
 }
 
-/// Messages contain names of files and text from files, so control characters in them must not reach the terminal. Line ends are
-/// only our own, because paths and names are inserted by [`printable::text`].
+/// Prints a message. It contains names of files and text from files, whose control characters must
+/// not reach the terminal. Line ends are only our own, because paths and names are inserted by
+/// [`printable::text`].
 fn print_message(word: &str, colour: AnsiColor, text: &str) {
     let text = printable::lines(text.as_bytes());
     let text = &without_error_numbers(&text);
     interrupt::writing(|| status_line::without(|| print_plain(word, colour, text)));
 }
 
-/// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any
-/// message of any crate may have an error of the system in it.
+/// Removes Rust's addition to system errors: `No such file or directory (os error 2)`. It happens
+/// here because any message of any crate may contain a system error.
 pub(crate) fn without_error_numbers(text: &str) -> Cow<'_, str> {
     const MARK: &str = " (os error ";
     let mut pieces = text.split(MARK);
@@ -118,10 +119,11 @@ fn print_plain(word: &str, colour: AnsiColor, text: &str) {
     }
     let screen = Screen::stderr();
     let style = if screen.is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
-    // A file or a pipe gets a message in one line, for `grep`.
+    // A file or a pipe gets each message in one line, for `grep`.
     let start = word.len() + ": ".len();
     let text = screen.width().map_or(Cow::Borrowed(text), |width| screen::wrap_message(text, start, width).into());
-    // If standard error is closed, nobody reads the message. `anstream` strips the colour for NO_COLOR.
+    // If standard error is closed, nobody reads the message. `anstream` strips the colour for
+    // NO_COLOR.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
 }
 

@@ -9,18 +9,18 @@ use whole_file::Access;
 
 use crate::output::Output;
 
-/// How specs are printed.
+/// Form in which specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SpecForm {
-    /// As files of specs are written.
+    /// Text of the spec files.
     Whole,
-    /// Name and purpose, a line each.
+    /// Name and purpose, one line each.
     List,
-    /// The same as JSON objects.
+    /// Name and purpose as JSON objects.
     Json,
 }
 
-/// Prints the built-in object specs, or one of them; or lists their names and purposes.
+/// Prints the built-in object specs, or one of them, or lists their names and purposes.
 pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -> anyhow::Result<()> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");
@@ -49,12 +49,12 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
     print(text.join("\n").into_bytes(), path)
 }
 
-/// The built-in specs with their purposes.
+/// Returns the built-in specs with their purposes.
 pub(crate) fn spec_names() -> impl Iterator<Item = (&'static str, String)> {
     objects::BUILT_IN.iter().map(|(file, text)| (file.trim_end_matches(".toml"), about(text)))
 }
 
-/// What a spec's first comment says: its first sentence, which may go on over lines.
+/// Returns the first sentence of a spec's first comment, which may span lines.
 fn about(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("# "));
     let comment = lines.collect::<Vec<_>>().join(" ");

@@ -1,7 +1,8 @@
-//! Where output goes: one large buffer in front of standard output or a file.
+//! Output to standard output or a file, through one large buffer.
 //!
-//! A file is whole or absent: it is put in its place by [`Output::finish`], and if a command fails before that, an old file stays as it
-//! was. One that grows while it is read ([`Output::open`]) is put there with its first bytes.
+//! A file is complete or absent: [`Output::finish`] puts it in place, and if a command fails before
+//! that, an old file stays as it was. A file that can be read while it grows ([`Output::open`]) is
+//! put in place with its first bytes.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -17,32 +18,32 @@ use whole_file::{Access, WholeFile};
 
 use crate::{interrupt, status_line};
 
-/// Bytes that are gathered before they are written.
+/// Size of the buffer, in bytes, at which it is written.
 const BUFFER: usize = 256 * 1024;
-/// Buffers that may wait for the thread that writes, beside the one that it writes.
+/// Number of full buffers that may wait for the writing thread, besides the one that it writes.
 const WAITING: usize = 2;
 
-/// A buffer that formats append to, and where it is emptied into.
+/// Buffer that formats append to, and its destination.
 pub(crate) struct Output {
-    /// What formats append to.
+    /// Bytes to be written.
     pub(crate) buffer: Vec<u8>,
     sink: Sink,
-    /// For messages.
+    /// Name of the destination, for messages.
     name: String,
-    /// Whether it goes to a regular file, and so to nobody who looks at this terminal.
+    /// Set if the output goes to a regular file, and so to nobody who looks at this terminal.
     is_file: bool,
 }
 
 /// Destination of the bytes.
 enum Writer {
     Stream(Box<dyn Write + Send>),
-    /// A file that is put in its place when it is whole.
+    /// File that is put in place when it is complete.
     Whole(WholeFile),
-    /// A file that is put in its place with its first bytes.
+    /// File that is put in place with its first bytes.
     Growing(WholeFile),
 }
 
-/// Who writes what was gathered.
+/// Writer of full buffers.
 enum Sink {
     Here(Writer),
     /// A thread: full buffers go there, and come back empty.
@@ -53,14 +54,16 @@ enum Sink {
 }
 
 impl Output {
-    /// Opens an output that can be read while it grows: to standard output (also by the name `-`, as for the input), or to the file of
-    /// that name. An old file is replaced with the first bytes, so a command that fails before that leaves it alone; what was written
-    /// then stays, however the command ends.
+    /// Opens an output that can be read while it grows: standard output (also by the name `-`, as
+    /// for the input), or the file of that name. An old file is replaced with the first bytes, so a
+    /// command that fails before that leaves it alone. After that, the written part stays, however
+    /// the command ends.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         Self::to(path, Access::Umask, Writer::Growing)
     }
 
-    /// Opens an output to standard output, or to a file that is whole or absent: [`Self::finish`] puts it in its place.
+    /// Opens standard output, or a file that is complete or absent: [`Self::finish`] puts it in
+    /// place.
     pub(crate) fn whole(path: Option<&Path>, access: Access) -> anyhow::Result<Self> {
         Self::to(path, access, Writer::Whole)
     }
@@ -77,13 +80,13 @@ impl Output {
         Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name, is_file })
     }
 
-    /// Opens an output to nobody: only its buffer is of interest, as far as it was not flushed.
+    /// Opens an output that is discarded: only the unflushed buffer is of interest.
     pub(crate) fn discarded() -> Self {
         let (sink, name) = (Sink::Here(Writer::Stream(Box::new(io::sink()))), String::new());
         Self { buffer: Vec::new(), sink, name, is_file: true }
     }
 
-    /// Whether it is known to go to a regular file.
+    /// Returns whether the output is known to go to a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.is_file
     }
@@ -111,13 +114,13 @@ impl Output {
             }
             Sink::Thread { full, empty } => {
                 let next = empty.try_recv().unwrap_or_else(|_| empty_buffer());
-                // Where the thread has ended, its own error is the one that is reported.
+                // If the thread has ended, its own error is the one that is reported.
                 full.send(std::mem::replace(&mut self.buffer, next)).map_err(|_| io::ErrorKind::BrokenPipe.into())
             }
         }
     }
 
-    /// Empties the buffer, and puts a file in its place once the disk has all of it.
+    /// Empties the buffer, and puts a file in place once the disk has all of it.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self.sink {
@@ -128,8 +131,8 @@ impl Output {
         }
     }
 
-    /// Runs with a thread that writes what is gathered meanwhile: what is gathered next need not wait for the kernel. All
-    /// is written when this returns.
+    /// Runs `gather` with a thread that writes its output, so that it need not wait for the kernel.
+    /// Everything is written when this returns.
     pub(crate) fn in_background<T>(&mut self, gather: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let (full, to_write) = sync_channel(WAITING);
         let (written, empty) = channel();
@@ -139,7 +142,7 @@ impl Output {
         std::thread::scope(|scope| {
             let thread = scope.spawn(move || write_all(writer, &to_write, &written));
             let gathered = gather(self);
-            // The channel ends, and with it the thread.
+            // This closes the channel, and so ends the thread.
             self.sink = Sink::Here(Writer::Stream(Box::new(io::sink())));
             let (writer, result) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.sink = Sink::Here(writer);
@@ -156,7 +159,8 @@ fn file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| path.as_os_str() != "-")
 }
 
-/// An error if `-o` names one of the inputs, which it would destroy; each with what it is.
+/// Returns an error if `-o` names one of the inputs, which it would destroy. Each input comes with
+/// its description.
 pub(crate) fn refuse_inputs<'a>(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
@@ -170,7 +174,7 @@ pub(crate) fn refuse_inputs<'a>(
     }
 }
 
-/// What output to that path will be written to: known before the file is created.
+/// Returns the screen that output to that path will have, before the file is created.
 pub(crate) fn screen(path: Option<&Path>) -> Screen {
     if file(path).is_none() { Screen::stdout() } else { Screen::default() }
 }
@@ -185,7 +189,7 @@ fn write_all(mut writer: Writer, full: &Receiver<Vec<u8>>, written: &Sender<Vec<
     while let (Ok(()), Ok(mut buffer)) = (&result, full.recv()) {
         result = write(&mut writer, &buffer);
         buffer.clear();
-        // Whoever gathers may have ended already.
+        // The gathering thread may have ended already.
         let _ = written.send(buffer);
     }
     (writer, result)
@@ -205,7 +209,7 @@ fn write(writer: &mut Writer, buffer: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The kind is kept: a reader who went away is no failure.
+/// Adds the destination to an error. The kind is kept: a reader that went away is no failure.
 fn failed(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("writing to {name}: {error}"))
 }

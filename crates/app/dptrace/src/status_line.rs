@@ -1,8 +1,8 @@
-//! One line on standard error that shows how far work is: it is written anew while the work goes on, and erased before anything
-//! else is printed, at the end, and if a signal ends the process.
+//! Status line on standard error that shows the progress of work. It is redrawn while the work goes
+//! on, and erased before other output, at the end, and if a signal ends the process.
 //!
-//! Only on a terminal that can erase a line, if this process is in its foreground. It is never waited for: a terminal that was
-//! stopped (Ctrl-S) must not stop a capture.
+//! It appears only on a terminal that can erase a line, and only if this process is in its
+//! foreground. It never waits: a stopped terminal (Ctrl-S) must not stop a capture.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -11,30 +11,31 @@ use std::time::Duration;
 
 use screen::{QUIET, Screen};
 
-/// To the first column, and the line is erased from there (ECMA-48, EL).
+/// Moves to the first column, and erases the line from there (ECMA-48, EL).
 const ERASE: &str = "\r\u{1b}[K";
 
-/// The line on the terminal. There is one for the process, as there is one standard error.
+/// The line on the terminal. There is one per process, as there is one standard error.
 static LINE: Mutex<Line> = Mutex::new(Line { is_shown: false, is_over: false });
 
 struct Line {
     is_shown: bool,
-    /// The process is about to end.
+    /// Set if the process is about to end.
     is_over: bool,
 }
 
 impl Line {
-    /// Erases it if that needs no wait; else it is still there.
+    /// Erases the line if that needs no wait; otherwise it stays.
     fn erase(&mut self) {
         self.is_shown = self.is_shown && !write(ERASE);
     }
 }
 
-/// Prints something on standard error or on this terminal: the line is erased, and none comes before that is done.
+/// Prints something on standard error or on this terminal: erases the line, and draws none before
+/// `print` has returned.
 pub(crate) fn without<T>(print: impl FnOnce() -> T) -> T {
     let mut line = lock();
     if std::mem::take(&mut line.is_shown) {
-        // What is printed waits for the terminal, too. If it can't be written, nobody sees the line.
+        // The output waits for the terminal too. If it can't be written, nobody sees the line.
         let _ = io::stderr().write_all(ERASE.as_bytes());
     }
     print()
@@ -45,7 +46,7 @@ pub(crate) fn erase() {
     lock().erase();
 }
 
-/// Erases the line before the process ends, and lets no other come. Waits for nobody.
+/// Erases the line before the process ends, and prevents another one. Never waits long.
 pub(crate) fn end() {
     const TRIES: usize = 10;
     for _ in 0..TRIES {
@@ -54,7 +55,8 @@ pub(crate) fn end() {
             line.erase();
             return;
         }
-        // It is being written, which takes no time; or something else is printed, and there is no line.
+        // The line is being written, which takes no time; or something else is printed, and there
+        // is no line.
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -70,10 +72,10 @@ pub(crate) fn is_wanted() -> bool {
     erases && set("CI").is_none() && Screen::stderr().is_terminal()
 }
 
-/// Writes the line in place of the one before.
+/// Replaces the line by this text.
 pub(crate) fn draw(text: &str) {
     let screen = Screen::stderr();
-    // In the background, the terminal is another program's.
+    // In the background, the terminal belongs to another program.
     if !screen.is_terminal() || !screen::is_foreground(io::stderr()) {
         return;
     }
@@ -84,7 +86,7 @@ pub(crate) fn draw(text: &str) {
     }
 }
 
-/// Writes if that needs no wait, and says whether it did: nobody misses a sign that can't be written.
+/// Writes if that needs no wait, and returns whether it did: a missed status is no loss.
 fn write(text: &str) -> bool {
     sys::process::write_if_ready(io::stderr().as_fd(), text.as_bytes())
 }

@@ -1,4 +1,5 @@
-//! The terminal as engines know it: their notes and progress go to standard error, and signals of the user go to them.
+//! The terminal as seen by engines: it prints their notes and progress on standard error, and
+//! passes them the user's signals.
 
 use observer::{Observe, Observer};
 
@@ -13,13 +14,13 @@ struct Terminal {
     shows_progress: bool,
 }
 
-/// Returns the observer of work that prints only when it is done.
+/// Returns the observer for work that prints only at its end.
 pub(crate) fn observer() -> Observer {
     Observer::new(Terminal { shows_progress: status_line::is_wanted() })
 }
 
-/// Returns the observer of work that writes its output meanwhile. If that goes to a terminal or to a program, which may have the
-/// same terminal, no progress is shown.
+/// Returns the observer for work that writes its output as it goes. If that goes to a terminal, or
+/// to a program that may share the terminal, no progress is shown.
 pub(crate) fn observer_beside(output: &Output) -> Observer {
     Observer::new(Terminal { shows_progress: output.is_file() && status_line::is_wanted() })
 }

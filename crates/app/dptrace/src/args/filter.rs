@@ -1,4 +1,4 @@
-//! Which records are wanted, as typed.
+//! The record filters, as typed.
 
 use std::collections::HashSet;
 
@@ -61,7 +61,7 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Understands the filters for a trace with these tracepoints and objects.
+    /// Resolves the filters for a trace with these tracepoints and objects.
     pub(crate) fn resolve(&self, tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Filter> {
         let conditions = self.conditions.iter().map(|text| condition(text, specs));
         let owner = self.owner.as_deref().map(pattern).transpose()?;
@@ -77,19 +77,20 @@ impl FilterArgs {
     }
 }
 
-/// What events of DPDK must have, which know neither owners nor objects.
+/// Filter for DPDK events, which have neither owners nor objects.
 pub(crate) struct EventFilter {
     pub(crate) lcores: Option<HashSet<u16>>,
     pub(crate) tpoints: Vec<Pattern>,
-    /// In microseconds since the first event.
+    /// Least time, in microseconds since the first event.
     pub(crate) since: Option<f64>,
+    /// Greatest time, in microseconds since the first event.
     pub(crate) until: Option<f64>,
-    /// Names of fields, with what their values must be.
+    /// Names of fields, each with the test for its value.
     pub(crate) conditions: Vec<(String, Test)>,
 }
 
 impl FilterArgs {
-    /// Understands the filters for a trace of DPDK.
+    /// Resolves the filters for a DPDK trace.
     pub(crate) fn of_events(&self) -> anyhow::Result<EventFilter> {
         let given =
             [("--owner", self.owner.is_some()), ("--object", !self.object.is_empty()), ("--common", self.common)];
@@ -112,17 +113,17 @@ impl FilterArgs {
     }
 }
 
-/// From text such as `size>=4096`.
+/// Parses a condition such as `size>=4096`.
 fn condition(text: &str, specs: &[ObjectSpec]) -> anyhow::Result<Condition> {
     let (name, must) = parts(text)?;
     let field = field::parse(name, specs).with_context(|| format!("in the condition {text:?}"))?;
     Ok(Condition::new(field, name, must))
 }
 
-/// A condition's field, and what its value must be.
+/// Splits a condition into its field and the test for its value.
 fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
     const OPERATORS: [&str; 6] = ["!=", ">=", "<=", "=", ">", "<"];
-    // The operator that stands first; of two at one place the longer.
+    // The first operator counts; of two at one position, the longer.
     let found = OPERATORS.iter().filter_map(|op| Some((text.find(op)?, op)));
     let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len()))) else {
         return Err(usage(format!("the condition {text:?} has none of = != < <= > >=")));
@@ -162,7 +163,8 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {
             unknown.push(format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
         }
     }
-    // One of several may be of another version of SPDK; where none fits, nothing would be shown and nothing said to be wrong.
+    // One of several names may belong to another SPDK version; if none matches, nothing would be
+    // listed, without an error.
     if wanted.is_empty() {
         bail!("{}", unknown.join("; "));
     }
@@ -175,7 +177,7 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {
 fn objects(texts: &[String]) -> anyhow::Result<Objects> {
     let mut objects = Objects::default();
     for text in texts {
-        // No application has a digit for a prefix: the prefix was forgotten, or it is an address.
+        // No application uses a digit as a prefix: the prefix was forgotten, or this is an address.
         if let Some(digits) = text.strip_prefix("0x") {
             let id = u64::from_str_radix(digits, 16);
             objects.ids.insert(id.map_err(|_| usage(format!("{text:?} is neither an object's name nor an address")))?);
@@ -190,14 +192,15 @@ fn objects(texts: &[String]) -> anyhow::Result<Objects> {
     Ok(objects)
 }
 
-/// A time as typed. `f64` alone would take "nan", which no record is before or after.
+/// Parses a time as typed. `f64` alone would accept "nan", which no record is before or after.
 fn micros(text: &str) -> Result<f64, &'static str> {
     let us = text.parse().map_err(|_| "not a number of microseconds")?;
     if f64::is_finite(us) { Ok(us) } else { Err("not a number of microseconds") }
 }
 
 fn ticks(us: f64, rate: TickRate, round: fn(f64) -> f64) -> u64 {
-    // What is shown is rounded to a thousandth; a time that was read off the listing must not miss its own record.
+    // Printed times are rounded to a thousandth; a time copied from the listing must still match
+    // its own record.
     let slack = if round(0.5) > 0.5 { -0.0005 } else { 0.0005 };
     round((us + slack) * rate.get() as f64 / 1e6) as u64
 }

@@ -56,12 +56,12 @@ pub(crate) struct InputArgs {
 /// Source of the trace, resolved.
 pub(crate) struct Input {
     pub(crate) place: Place,
-    /// The process that was named in place of a trace.
+    /// Process that was named instead of a trace.
     pub(crate) process: Option<u32>,
 }
 
 impl InputArgs {
-    /// Finds out what is meant.
+    /// Resolves the options to a trace.
     pub(crate) fn resolve(&self, command: &'static str) -> anyhow::Result<Input> {
         let bare = self.bare_process().map(|word| vec![word.to_owned()]);
         let words = bare.as_ref().unwrap_or(&self.pid);
@@ -74,7 +74,8 @@ impl InputArgs {
         }
     }
 
-    /// The file that is meant, if it is one, for the completion of names in it: nothing is read and nothing reported.
+    /// Returns the file that the options name, if any, for completing names in it. Reads and
+    /// reports nothing.
     pub(crate) fn file_named(&self) -> Option<PathBuf> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return Some(path.clone());
@@ -92,14 +93,14 @@ impl InputArgs {
         }
     }
 
-    /// The word in the place of a file, if there is none of that name, but a process.
+    /// Returns the file argument if no file has that name, but a process has.
     fn bare_process(&self) -> Option<&str> {
         let word = self.file.as_ref()?.to_str()?;
         (word != "-" && !word.contains('/') && !Path::new(word).exists() && process_selector::is_there(word))
             .then_some(word)
     }
 
-    /// Finds the trace, if no process was named in its place.
+    /// Finds the trace, unless a process was named instead.
     fn place(&self, pid: Option<u32>) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
@@ -136,7 +137,8 @@ impl InputArgs {
     }
 }
 
-/// Returns the error for a script that was given in place of a trace, by its file or bundled name, or else the error itself.
+/// Returns the error for a script that was given instead of a trace, by file or bundled name;
+/// otherwise returns `error`.
 pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let is_file = path.exists();
     let start = user_file::start(path).unwrap_or_default();
@@ -151,7 +153,8 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     usage(format!("reading {name}: it is {what}, and no trace: dptrace run {}", text::shell::word(path)))
 }
 
-/// Loads a trace and measures the rate of its ticks: [`Place::load_measured`], with what else a user may have given.
+/// Loads a trace and measures its tick rate, as [`Place::load_measured`] does, and explains other
+/// files that users pass by mistake.
 pub(crate) fn load_measured(place: Place) -> anyhow::Result<Loaded> {
     let path = place.path().map(Path::to_owned);
     let loaded = place.load_measured(&terminal::observer());
@@ -161,7 +164,7 @@ pub(crate) fn load_measured(place: Place) -> anyhow::Result<Loaded> {
     })
 }
 
-/// Loads a trace: [`Place::load`], with what else a user may have given.
+/// Loads a trace, as [`Place::load`] does, and explains other files that users pass by mistake.
 pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<Loaded> {
     let path = place.path().map(Path::to_owned);
     let loaded = place.load(again, &terminal::observer());
@@ -171,7 +174,8 @@ pub(crate) fn load(place: Place, again: bool) -> anyhow::Result<Loaded> {
     })
 }
 
-/// Returns true if standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.
+/// Returns true if standard input is a pipe, a socket or a file, rather than a terminal or
+/// /dev/null.
 fn is_piped() -> bool {
     if io::stdin().is_terminal() {
         return false;
@@ -192,13 +196,14 @@ pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: O
     output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.sources().of(place).files()))
 }
 
-/// Returns true if a word in the place of a capture is a process: any number, or the name of a process that lives.
+/// Returns whether an argument that should be a capture is a process: any number, or the name of a
+/// running process.
 fn is_process(word: &str) -> bool {
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     !std::path::Path::new(word).exists() && !word.contains('/') && (is_number || process_selector::is_there(word))
 }
 
-/// Returns what to do first with a process, for commands that read captures only.
+/// Returns the advice to capture a process first, for commands that only read captures.
 pub(crate) fn captured_first(process: &str) -> String {
     let process = text::shell::word(process);
     format!(
@@ -207,7 +212,8 @@ pub(crate) fn captured_first(process: &str) -> String {
     )
 }
 
-/// Returns the trace or capture that a user named, for commands that read no process: an error says what is done first with one.
+/// Returns the trace or capture that a user named, for commands that read no process. An error for
+/// a process advises to capture it first.
 pub(crate) fn capture_or_trace(path: &Path) -> anyhow::Result<PathBuf> {
     if let Some(process) = path.to_str().filter(|word| is_process(word)) {
         return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));

@@ -1,5 +1,5 @@
-//! A recording that is given as the trace, and a trace that is given as a recording: said by name, in place of what is wrong
-//! with the one if it is taken for the other.
+//! A recording given as the trace, or a trace given as a recording: the error names the mix-up,
+//! rather than the parser's complaint about the wrong format.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use spdk_trace::JsonTrace;
 use text::{printable, shell};
 use trace_source::Place;
 
-/// Refuses a trace that is a recording, and recordings that are traces. What can be read but once is not looked at.
+/// Refuses a trace that is a recording, and recordings that are traces. Skips inputs that can be
+/// read only once.
 pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Path>) -> anyhow::Result<()> {
     let start = |path: &Path| user_file::start(path).unwrap_or_default();
     let taken_for_trace = match place {
@@ -37,7 +38,8 @@ pub(crate) fn refuse<'a>(place: &Place, recordings: impl Iterator<Item = &'a Pat
     }
 }
 
-/// Whether a text begins as a recording does: bpftrace's greeting, or a line `PROBE: ARGUMENT=...`.
+/// Returns whether a text begins like a recording: with bpftrace's greeting, or a line `PROBE:
+/// ARGUMENT=...`.
 fn is_recording(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -48,7 +50,7 @@ fn is_recording(start: &[u8]) -> bool {
     })
 }
 
-/// Whether a file begins as a trace does: with a JSON document, or with what is no text.
+/// Returns whether a file begins like a trace: with a JSON document, or with binary data.
 fn is_trace(start: &[u8]) -> bool {
     let is_document = start.trim_ascii_start().starts_with(b"{");
     // The smallest raw file has thousands of bytes.

@@ -1,4 +1,4 @@
-//! Options that several commands have: what was typed, and what it means.
+//! Options that several commands share, as typed and as resolved.
 
 mod bytes;
 pub(crate) mod filter;

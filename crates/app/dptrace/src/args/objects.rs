@@ -1,4 +1,4 @@
-//! `-b`, `--no-recording` and `--objects`: what names the objects of a trace.
+//! `-b`, `--no-recording` and `--objects`: the files that name the objects of a trace.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(crate) struct ObjectArgs {
 }
 
 impl ObjectArgs {
-    /// Returns the same for a trace at that place.
+    /// Returns a copy for a trace at that place.
     pub(crate) fn of(&self, place: &Place) -> Self {
         Self { at_place: Some(self.sources().of(place)), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! `--objects SPEC,...`: which kinds of object a command is about, and the files of specs that a user wrote.
+//! `--objects SPEC,...`: the kinds of object a command is about, and the user's own spec files.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,7 +9,7 @@ use live_objects::read_files;
 use objects::{ObjectSpec, built_in};
 use text::patterns;
 
-/// The word for all that is built in.
+/// Word for all built-in specs.
 const ALL: &str = "all";
 
 /// The kinds of object to record
@@ -23,13 +23,14 @@ pub(crate) struct SpecArgs {
 }
 
 impl SpecArgs {
-    /// The files of specs, each with what it is.
+    /// Returns the files of specs, each with its description for messages.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = self.objects.iter().filter(|word| is_file(word));
         files.map(|word| ("the file of object specs", Path::new(word)))
     }
 
-    /// The specs asked for, each once; one of a file replaces the built-in one of that name.
+    /// Returns the requested specs, each once; a spec from a file replaces the built-in one of the
+    /// same name.
     pub(crate) fn resolve(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let known = built_in()?;
         let files = self.objects.iter().filter(|word| is_file(word)).map(AsRef::as_ref);
@@ -51,7 +52,7 @@ impl SpecArgs {
     }
 }
 
-/// Whether it is the path of a file, and not a name.
+/// Returns whether the word is a file path rather than a name.
 fn is_file(word: &OsStr) -> bool {
     let path = Path::new(word);
     path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("toml")) || path.components().count() > 1

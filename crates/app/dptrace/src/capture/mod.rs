@@ -1,4 +1,5 @@
-//! `dptrace capture`: a folder with a process's trace, what the kernel did with its threads, and its objects, over some time.
+//! `dptrace capture`: a folder with a process's trace, the kernel's events of its threads, and its
+//! objects, over some time.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let (specs, observer) = (args.specs.resolve()?, terminal::observer());
     Folder::check(args.output.as_deref())?;
     let mut facts = capture_recorder::facts::gather(pid);
-    // Before any thread is started: they inherit it.
+    // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(std::iter::once(pid), &observer);
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
@@ -107,7 +108,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let needed = args.max_bytes.map_or(u64::MAX, |most| most).min(ring_bytes.saturating_add(LEAST_ROOM));
     let why = format!("{} of the trace's rings, and what comes until it ends", screen::size(ring_bytes));
     check_room(args.output.as_deref(), needed, &why)?;
-    // Reading debug information takes its time: nothing else goes on meanwhile.
+    // Reading debug information takes time: nothing else is running yet.
     let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES, &observer);
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
@@ -130,13 +131,14 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes that a capture needs beside a copy of the rings: some seconds of records and events.
+/// Bytes that a capture needs besides a copy of the rings: some seconds of records and events.
 const LEAST_ROOM: u64 = 8 << 20;
-/// A smaller limit would end captures that fit.
+/// Least default limit in bytes: a smaller one would end captures that fit.
 const LEAST_LIMIT: u64 = 16 << 20;
 
-/// How large a capture gets if nothing was said: a busy target writes hundreds of megabytes in a second, and a full disk harms
-/// everybody on the machine.
+/// Returns the default limit on a capture's size, and reports it. A busy target writes hundreds of
+/// megabytes in a second, and a full disk harms everybody on the machine. `None` if the free space
+/// is unknown.
 fn most_bytes(folder: &Folder) -> Option<u64> {
     let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
     let size = screen::size(most);
@@ -144,7 +146,7 @@ fn most_bytes(folder: &Folder) -> Option<u64> {
     Some(most)
 }
 
-/// What can't be captured, and why.
+/// Parts that can't be captured, with the reasons.
 #[derive(Default)]
 struct Missing(Vec<(&'static str, anyhow::Error)>);
 
@@ -157,7 +159,7 @@ impl Missing {
         self.0.iter().map(|(part, error)| ((*part).to_owned(), format!("{error:#}"))).collect()
     }
 
-    /// Reports all of it; advice that was given is not given again.
+    /// Reports all missing parts; advice in `given` is not repeated.
     fn report(&self, mut given: Vec<String>) {
         for (part, error) in &self.0 {
             let what = match *part {
@@ -171,9 +173,9 @@ impl Missing {
         }
     }
 
-    /// The first reason, if there is nothing to capture: the others are reported.
+    /// Returns the error for a capture without any part: the last reason; the others are reported.
     fn into_error(mut self) -> anyhow::Error {
-        // The one that advice helps against.
+        // This is the reason that advice can help against.
         let kernel = self.0.pop();
         self.report(kernel.iter().filter_map(|(_, error)| rights::advice(error)).collect());
         match kernel {

@@ -1,8 +1,10 @@
-//! `dptrace completions`: scripts for shells; and `dptrace complete`, which those of bash, zsh and fish call at each TAB.
+//! `dptrace completions` prints shell scripts; those of bash, zsh and fish call `dptrace complete`
+//! at each TAB.
 //!
-//! Most of what is completed is known only then: processes, the tracepoints of the file that was named before, fields of the
-//! user's own specs. So the scripts have no list in them. They pass the words of the line, and read: a first line of
-//! [`Answer::offers`], then a line `VALUE<TAB>DESCRIPTION` for each candidate. A value takes the place of the whole word.
+//! Most candidates are known only then: processes, the tracepoints of a file named earlier in the
+//! line, fields of the user's own specs. So the scripts contain no lists. They pass the words of
+//! the line, and read a first line of [`Answer::offers`], then a line `VALUE<TAB>DESCRIPTION` for
+//! each candidate. A value replaces the whole word.
 
 mod place;
 mod quotes;
@@ -19,7 +21,7 @@ use crate::cli::Cli;
 use crate::output::Output;
 use place::Place;
 
-/// The columns of a description: the program's longest ones are for `--help`.
+/// Width limit of a description, in columns: longer texts are for `--help`.
 const ABOUT: usize = 60;
 
 /// `dptrace complete`, as a shell's script calls it.
@@ -40,17 +42,18 @@ enum ShellName {
     Fish,
 }
 
-/// What a word can be completed to.
+/// Completions of a word.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Answer {
     candidates: Vec<Candidate>,
-    /// What the shell itself completes.
+    /// Kind of names that the shell itself completes.
     names: Names,
-    /// Something must follow directly: a condition's operator.
+    /// Set if more must follow directly, such as a condition's operator.
     goes_on: bool,
 }
 
-/// Names that shells complete better than we: they know `~`, variables, and how they show directories.
+/// Kinds of names that shells complete better than we can: they know `~`, variables, and how to
+/// show directories.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 enum Names {
     #[default]
@@ -81,7 +84,8 @@ impl Answer {
         Self { candidates, ..Self::default() }
     }
 
-    /// Words for the scripts: what the shell has to add, and whether a blank follows.
+    /// Returns the first line for the scripts: the names that the shell adds, and whether a blank
+    /// follows.
     fn offers(&self) -> String {
         let names = match self.names {
             Names::None => "none",
@@ -92,9 +96,10 @@ impl Answer {
         format!("{names}{}", if self.goes_on { " nospace" } else { "" })
     }
 
-    /// Those that begin with what was typed, each once, with what is in front of them in their word. A shell puts values into
-    /// the command line as they are: one that it would obey, or that a terminal would, is not offered. Such names come from
-    /// traces and processes of others.
+    /// Keeps the candidates that begin with the typed text, each once, and puts the word's lead in
+    /// front of them. A shell inserts values into the command line unquoted, and names come from
+    /// other people's traces and processes: a value that a shell or a terminal would interpret is
+    /// dropped.
     fn narrowed(mut self, place: &Place<'_>) -> Self {
         let mut seen = std::collections::HashSet::new();
         self.candidates.retain(|candidate| {
@@ -110,12 +115,12 @@ impl Answer {
     }
 }
 
-/// Whether a shell takes the word for nothing but a word.
+/// Returns whether a shell takes the value as a plain word.
 fn is_harmless(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&byte))
 }
 
-/// Prints what the last word can be completed to.
+/// Prints the completions of the last word.
 pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
     // zsh and fish pass words without their quotes.
     let plain = |word: &OsString| match args.shell {
@@ -129,7 +134,7 @@ pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     writeln!(output.buffer, "{}", answer.offers())?;
     for Candidate { value, about } in &answer.candidates {
-        // fish puts no blank behind this, and has no other way to leave it out.
+        // fish adds no blank after this, and has no other way to suppress it.
         let end = if answer.goes_on && args.shell == ShellName::Fish { "=" } else { "" };
         writeln!(output.buffer, "{value}{end}\t{about}")?;
     }
@@ -141,14 +146,14 @@ fn answer(grammar: &clap::Command, words: &[String]) -> Answer {
     values::answer(&place).narrowed(&place)
 }
 
-/// Prints a shell's script.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     match shell {
         Shell::Bash => output.buffer.extend_from_slice(include_bytes!("dptrace.bash")),
         Shell::Zsh => output.buffer.extend_from_slice(include_bytes!("dptrace.zsh")),
         Shell::Fish => output.buffer.extend_from_slice(include_bytes!("dptrace.fish")),
-        // Into memory: the generator panics where standard output is closed.
+        // Into memory: the generator panics if standard output is closed.
         other => {
             clap_complete::generate(other, &mut without_hidden(&Cli::command()), "dptrace", &mut output.buffer);
         }
@@ -156,12 +161,13 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// The same commands and options but those that are hidden, which the generators do not leave out.
+/// Returns the command without hidden commands and options, which the generators would not leave
+/// out.
 fn without_hidden(command: &clap::Command) -> clap::Command {
     let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
     let commands = command.get_subcommands().filter(|command| !command.is_hide_set()).map(without_hidden);
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    // clap wants names that live as long as the program, which ends behind this.
+    // clap wants names with a static lifetime; the program ends after this.
     let name: &'static str = command.get_name().to_owned().leak();
     clap::Command::new(name).about(about).args(args).subcommands(commands)
 }

@@ -1,46 +1,46 @@
-//! What in a command line is to be completed.
+//! Finds the word of a command line that is to be completed.
 
 use clap::{Arg, ArgAction, Command};
 
-/// The word to complete, and what it is.
+/// Word to complete, with its role.
 pub(super) struct Place<'a> {
-    /// The command that it belongs to.
+    /// Command that the word belongs to.
     pub(super) command: &'a Command,
     pub(super) slot: Slot<'a>,
-    /// What is in front of it in its word: `--by=lcore,`.
+    /// Part of the word before the text to complete: `--by=lcore,`.
     pub(super) lead: String,
-    /// What was typed of it.
+    /// Typed part of the text to complete.
     pub(super) typed: String,
-    /// The words before it, without an option that waits for this one as its value.
+    /// Words before it, except an option that waits for this word as its value.
     pub(super) before: &'a [String],
-    /// The options that the command has got so far.
+    /// Options that the command has been given so far.
     given: Vec<&'a Arg>,
 }
 
-/// What a word is.
+/// Role of a word.
 pub(super) enum Slot<'a> {
-    /// A command.
+    /// Name of a command.
     Command,
-    /// An option's name.
+    /// Name of an option.
     Option,
-    /// The value of an option, or the N-th word of a command.
+    /// Value of an option, or the N-th word of a command.
     Value(&'a Arg, usize),
 }
 
-/// Where the walk through the words is.
+/// State of the walk through the words.
 struct Walk<'a> {
     command: &'a Command,
-    /// Words of the command that are no options.
+    /// Number of words of the command that are not options.
     words: usize,
-    /// The option whose value is next.
+    /// Option whose value comes next.
     waits: Option<&'a Arg>,
-    /// Behind `--`.
+    /// Set after `--`.
     is_rest: bool,
     given: Vec<&'a Arg>,
 }
 
 impl<'a> Place<'a> {
-    /// Of the words behind the program's name; the last one is completed.
+    /// Finds the role of the last of the words, which follow the program's name.
     pub(super) fn of(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
         let (last, before) = words.split_last()?;
         let mut walk = Walk { command: grammar, words: 0, waits: None, is_rest: false, given: Vec::new() };
@@ -54,7 +54,7 @@ impl<'a> Place<'a> {
         Some(Self { command: walk.command, slot, lead, typed, before, given: walk.given })
     }
 
-    /// Whether an option may still be given.
+    /// Returns whether an option may still be given.
     pub(super) fn may_have(&self, option: &Arg) -> bool {
         let repeats = matches!(option.get_action(), ArgAction::Append | ArgAction::Count);
         repeats || !self.given.iter().any(|given| given.get_id() == option.get_id())
@@ -62,7 +62,7 @@ impl<'a> Place<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Goes over a word that stands before the one to complete.
+    /// Advances over a word before the one to complete.
     fn step(&mut self, word: &str) {
         if let Some(option) = self.waits.take()
             && !(is_optional(option) && word.starts_with('-'))
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the last word is, and the bytes of it that are in front of what is completed.
+    /// Returns the role of the last word, and the number of its bytes before the text to complete.
     fn slot(&self, word: &str) -> Option<(Slot<'a>, usize)> {
         if let Some(option) = self.waits
             && !(is_optional(option) && word.starts_with('-'))
@@ -103,13 +103,13 @@ impl<'a> Walk<'a> {
         }
         let positionals: Vec<&Arg> =
             self.command.get_positionals().filter(|arg| arg.is_last_set() == self.is_rest).collect();
-        // The last one may have several.
+        // The last one may be repeated.
         let several = |arg: &&&Arg| arg.get_num_args().is_some_and(|n| n.max_values() > 1);
         let arg = positionals.get(self.words).or(positionals.last().filter(several)).copied();
         arg.map(|arg| (Slot::Value(arg, self.words), listed(arg, word)))
     }
 
-    /// The option that a word names, and the value that is in the same word.
+    /// Returns the option that a word names, and the value in the same word.
     fn option<'w>(&self, word: &'w str) -> Option<(&'a Arg, Option<&'w str>)> {
         let mut options = self.command.get_arguments().filter(|arg| !arg.is_positional());
         if let Some(long) = word.strip_prefix("--") {
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
             let is_it = |arg: &&Arg| arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name));
             return options.find(is_it).map(|option| (option, value));
         }
-        // Of several letters, the last one may take a value: -vp 4711, -vp4711.
+        // The last of several letters may take a value: -vp 4711, -vp4711.
         let letters = word.strip_prefix('-')?;
         let mut found = None;
         for (at, letter) in letters.char_indices() {
@@ -140,12 +140,12 @@ fn takes_value(option: &Arg) -> bool {
     matches!(option.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-/// Whether an option may be given without its value.
+/// Returns whether an option's value may be omitted.
 fn is_optional(option: &Arg) -> bool {
     option.get_num_args().is_some_and(|n| n.min_values() == 0)
 }
 
-/// The bytes of a list's value that are in front of its last item.
+/// Returns the number of bytes of a list value before its last item.
 fn listed(arg: &Arg, value: &str) -> usize {
     let is_list = arg.get_value_delimiter() == Some(',') || matches!(arg.get_id().as_str(), "pid" | "processes");
     value.rfind(',').filter(|_| is_list).map_or(0, |comma| comma + 1)

@@ -1,6 +1,7 @@
-//! Words as they stand in a command line that is still being typed.
+//! Shell words in a command line that is still being typed.
 
-/// The word without its quotes and backslashes; a quote may still be open. Variables and commands in it are not looked into.
+/// Removes quotes and backslashes from a word; a quote may still be open. Variables and commands in
+/// it are not expanded.
 pub(super) fn removed(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     let mut quote = None;
@@ -16,7 +17,7 @@ pub(super) fn removed(word: &str) -> String {
     plain
 }
 
-/// The word with the user's home directory in place of a `~` in front.
+/// Replaces a leading `~` by the user's home directory.
 pub(super) fn home(word: &str) -> String {
     match (word.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),

@@ -1,6 +1,7 @@
 use super::*;
 
-/// The values that the last word of a line can be completed to; a `|` in front of them is what the shell adds.
+/// Returns the completions of a line's last word; a first entry with `|` stands for the names that
+/// the shell adds.
 fn values(line: &str) -> Vec<String> {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     words.remove(0);
@@ -82,7 +83,7 @@ fn processes_are_offered_by_number_and_by_name() {
     }
 }
 
-/// Names of a trace or a process of others must not become commands.
+/// Names from other people's traces and processes must not become commands.
 #[test]
 fn what_a_shell_would_obey_is_not_offered() {
     for value in ["$(id)", "a b", "a;b", "`id`", "a\u{1b}[m", "größe", "", "a\nb", "~root", "!!", "*", "a'b"] {

@@ -1,4 +1,4 @@
-//! What options and words of the command line can be: from the machine, from the trace that was named, and of our own.
+//! Possible values of options and words: from the machine, from the named trace, and our own.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::args::input::InputArgs;
 use crate::args::objects::ObjectArgs;
 use crate::cli::Cli;
 
-/// Candidates, whether they begin with what was typed or not.
+/// Returns the candidates, including those that do not begin with the typed text.
 pub(super) fn answer(place: &Place<'_>) -> Answer {
     match place.slot {
         Slot::Command => commands(place.command),
@@ -34,7 +34,7 @@ fn options(place: &Place<'_>) -> Answer {
         let about = text(option.get_help());
         let short = option.get_short().map(|letter| format!("-{letter}"));
         match (option.get_long(), short) {
-            // A letter that was typed is complete.
+            // A typed letter is already complete.
             (Some(long), short) if short.as_ref() != Some(&place.typed) => {
                 candidates.push(Candidate::new(format!("--{long}"), about));
             }
@@ -49,7 +49,7 @@ fn text(help: Option<&clap::builder::StyledStr>) -> String {
     help.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The values of an option, or of a command's N-th word.
+/// Returns the values of an option, or of a command's N-th word.
 fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
     let known = arg.get_possible_values();
     if !known.is_empty() {
@@ -81,7 +81,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
     }
 }
 
-/// What a value's name in `--help` says of it.
+/// Derives the kind of value from its name in `--help`.
 fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
     if arg.is_last_set() && place.command.get_name() != "run" {
         return Answer::of_names(Names::Commands);
@@ -96,7 +96,7 @@ fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
     }
 }
 
-/// `list [PATH] [PATTERN]`: a pattern alone, if something else says what is listed.
+/// Completes `list [PATH] [PATTERN]`: with -p or --tracepoints, the first word is a pattern.
 fn list_words(place: &Place<'_>, nth: usize) -> Answer {
     let is_said =
         place.before.iter().any(|word| word.starts_with("-p") || word.starts_with("--pid") || word == "--tracepoints");
@@ -113,11 +113,11 @@ fn specs() -> Vec<Candidate> {
 
 fn traces() -> Vec<Candidate> {
     let files = trace_source::traces().unwrap_or_default();
-    // The newest first.
+    // Newest first.
     files.iter().rev().filter_map(|path| Some(Candidate::new(path.to_str()?, "trace of an application"))).collect()
 }
 
-/// The names of applications that have a trace in shared memory.
+/// Returns the names of applications that have a trace in shared memory.
 fn applications() -> Vec<Candidate> {
     let files = trace_source::traces().unwrap_or_default();
     let name =
@@ -125,7 +125,7 @@ fn applications() -> Vec<Candidate> {
     files.iter().filter_map(name).map(|name| Candidate::new(name, "")).collect()
 }
 
-/// Processes by number, each with what it runs; by name, if what was typed is no number.
+/// Returns processes by number, each with its command line; by name if the typed text is no number.
 fn processes(typed: &str) -> Vec<Candidate> {
     if !typed.bytes().all(|byte| byte.is_ascii_digit()) {
         return process_names();
@@ -135,18 +135,18 @@ fn processes(typed: &str) -> Vec<Candidate> {
     let candidate = |pid| {
         let words = proc::command_line(Pid(pid));
         let (program, arguments) = words.split_first()?;
-        // A program's path; or a title in its place, which some programs write there.
+        // The path of a program, or the title that some programs write there.
         let is_title = program.contains(&b' ');
         let program = program.rsplit(|&byte| byte == b'/' && !is_title).next().filter(|name| !name.is_empty())?;
         let words = [&[program], arguments.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice()].concat();
         let line: Vec<u8> = words.join(&b' ').into_iter().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
         Some(Candidate::new(pid.to_string(), String::from_utf8_lossy(&line).trim_end()))
     };
-    // Threads of the kernel have no command line.
+    // Kernel threads have no command line.
     pids.filter_map(candidate).collect()
 }
 
-/// The names of processes, each with their numbers.
+/// Returns the names of processes, each with its numbers.
 fn process_names() -> Vec<Candidate> {
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let own = std::process::id();
@@ -172,7 +172,7 @@ fn triggers() -> Answer {
     Answer::of_candidates(kinds.map(|(kind, about)| Candidate::new(kind, about)).to_vec())
 }
 
-/// A condition is a field, an operator and a value; of a tracepoint, the value is known.
+/// Completes a condition: a field, an operator and a value; only values of tracepoints are known.
 fn condition(place: &Place<'_>) -> Answer {
     let Some(at) = place.typed.find(['=', '!', '<', '>']) else {
         return Answer { goes_on: true, ..Answer::of_candidates(fields(place)) };
@@ -186,7 +186,7 @@ fn condition(place: &Place<'_>) -> Answer {
     Answer::of_candidates(tracepoints(place).into_iter().map(whole).collect())
 }
 
-/// The fields that records of the trace have.
+/// Returns the fields that records of the trace have.
 fn fields(place: &Place<'_>) -> Vec<Candidate> {
     let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.sources().specs().ok());
     let mut fields: Vec<Candidate> = records::known(&specs.unwrap_or_default())
@@ -206,13 +206,13 @@ fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
     tpoints(place).into_iter().map(|tpoint| Candidate::new(tpoint.name.as_str(), arguments(&tpoint))).collect()
 }
 
-/// The tracepoints of the trace that the words before name, or of the newest one.
+/// Returns the tracepoints of the trace named by the earlier words, or of the newest trace.
 fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
     let file = parsed::<InputArgs>(place).and_then(|input| input.file_named());
     file.and_then(|path| trace_source::tpoints_of(&path)).unwrap_or_default()
 }
 
-/// A part of the options of `trace` or `latency`, from the words before.
+/// Parses a group of the options of `trace` or `latency` from the earlier words.
 fn parsed<T: FromArgMatches>(place: &Place<'_>) -> Option<T> {
     let words = std::iter::once("dptrace").chain(place.before.iter().map(String::as_str));
     let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &CpusArgs) -> anyhow::Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Audits the CPUs for the time that was asked for, and prints what came of it.
+/// Audits the CPUs for the requested time, and prints the results.
 fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     let observer = terminal::observer();
     let plan = Plan::make(&subject::of_audit(args)?, &observer)?;
@@ -105,7 +105,7 @@ fn audit(args: &CpusArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks the settings, prints what was found, and returns the exit status.
+/// Checks the settings, prints the findings, and returns the exit status.
 fn check(args: &CpusArgs) -> anyhow::Result<u8> {
     let subject = subject::of_check(args)?;
     if !subject.pids.is_empty() {

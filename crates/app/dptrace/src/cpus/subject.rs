@@ -1,4 +1,4 @@
-//! Which CPUs are meant, and whose threads.
+//! The CPUs and processes that the options select.
 
 use cpus::Subject;
 use errors::usage;
@@ -11,7 +11,7 @@ use crate::terminal;
 
 const ROLE: Role = Role { command: "cpus", takes: Takes::All("checked"), starts: false };
 
-/// Returns what the options of `--check` mean: at least one CPU or one process.
+/// Returns the subject of `--check`: at least one CPU or one process.
 pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
     let subject = of_audit(args)?;
     if subject.cpus.is_none() && subject.pids.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn of_check(args: &CpusArgs) -> anyhow::Result<Subject> {
     Ok(subject)
 }
 
-/// Returns what the options mean; neither CPUs nor processes stand for all pollers.
+/// Returns the subject of the options. Without CPUs and processes, it is all pollers.
 pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
     let cpus = args.cpus.as_deref().map(list).transpose()?;
     let pids = match &args.name {
@@ -31,7 +31,7 @@ pub(super) fn of_audit(args: &CpusArgs) -> anyhow::Result<Subject> {
     Ok(Subject { cpus, pids })
 }
 
-/// Parses CPUs as they are typed, all of which must be there.
+/// Parses a typed list of CPUs, which must all be online.
 fn list(typed: &str) -> anyhow::Result<CpuSet> {
     let Some(cpus) = CpuSet::from_list(typed).filter(|cpus| !cpus.is_empty()) else {
         let shown = printable::text(typed.as_bytes());

@@ -1,4 +1,5 @@
-//! The end of the demo: a target delays its requests on purpose and notes which; `dptrace timeline` explains one of them.
+//! Last part of the demo: a target delays its requests on purpose and notes which; `dptrace
+//! timeline` explains one of them.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -19,14 +20,15 @@ use crate::interrupt::Interrupt;
 use crate::messages::{explained, note};
 use crate::{output, terminal};
 
-/// What the target is asked to do; what is repeated by hand is the same for a longer time.
+/// Arguments of the target; a user repeats the demo with the same ones, for a longer time.
 const TARGET: [&str; 5] = ["demo-target", "--inject", "preempt", "--rate", "20000"];
-/// And this only here: it waits until the capture has begun, and it ends by itself.
+/// Further arguments used only here: the target waits until the capture has begun, and ends by
+/// itself.
 const HERE: [&str; 5] = ["--inject-every", "20ms", "--for", "600ms", "--wait-connected"];
-/// After which the capture ends in any case.
+/// Time limit of the capture.
 const AT_MOST: &str = "10s";
 
-/// Shows it. What can't be had here is reported, and is no error.
+/// Shows the delayed request. If that is impossible here, reports the reason, without an error.
 pub(super) fn show() -> anyhow::Result<()> {
     let interrupt = Interrupt::catch()?;
     match text(interrupt) {
@@ -39,7 +41,7 @@ pub(super) fn show() -> anyhow::Result<()> {
     }
 }
 
-/// Nothing if a signal came meanwhile.
+/// Returns the text to show. `None` if a signal came meanwhile.
 fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     let folder = Scratch::new()?;
     let [truth, capture] = ["truth.json", "late.capture"].map(|name| folder.0.join(name));
@@ -70,12 +72,12 @@ fn text(interrupt: Interrupt) -> anyhow::Result<Option<String>> {
     Ok(Some(format!("\n{commands}\n{}{}", explained.text, noted(delayed, injection))))
 }
 
-/// For how long the thread ran that took the CPU.
+/// Returns how long the thread that took the CPU ran, in nanoseconds.
 fn ran(injection: &InjectionTruth) -> Option<u64> {
     injection.by.as_ref()?.ran
 }
 
-/// What the target noted of a delay.
+/// Formats the target's own note of a delay.
 fn noted(delayed: &Delayed, injection: &InjectionTruth) -> String {
     let who = injection.by.as_ref().map_or("it", |by| by.comm.as_str());
     let who = printable::text(who.as_bytes());
@@ -83,7 +85,7 @@ fn noted(delayed: &Delayed, injection: &InjectionTruth) -> String {
     format!("truth: by the target's own notes, {who} ran for {}{on} meanwhile\n", time(delayed.nanos))
 }
 
-/// Runs the target, captures it, and waits for both; false if a signal came meanwhile.
+/// Runs the target, captures it, and waits for both; returns false if a signal came meanwhile.
 fn record(folder: &Scratch, truth: &Path, capture: &Path, interrupt: Interrupt) -> anyhow::Result<bool> {
     let args = TARGET.iter().chain(&HERE).map(OsStr::new).chain(["--truth".as_ref(), truth.as_os_str()]);
     let mut target = Part::start("target", folder, args, Stdio::piped())?;
@@ -96,12 +98,12 @@ fn record(folder: &Scratch, truth: &Path, capture: &Path, interrupt: Interrupt) 
     if !recorder.wait_for("capturing process", interrupt)? {
         return Ok(false);
     }
-    // Now it may begin.
+    // Closing its input lets the target begin.
     drop(target.child.stdin.take());
     Ok(target.wait(interrupt)? && recorder.wait(interrupt)?)
 }
 
-/// A process of this program, which is ended with us. Its messages go to a file.
+/// Process of this program that ends with us, with its messages in a file.
 struct Part {
     what: &'static str,
     child: Child,
@@ -122,7 +124,7 @@ impl Part {
         Ok(Self { what, child: child.with_context(|| format!("starting the {what}"))?, messages })
     }
 
-    /// Waits for a message with these words; false if a signal came before.
+    /// Waits for a message with these words; returns false if a signal came first.
     fn wait_for(&mut self, words: &str, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
             let has_ended = self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some();
@@ -139,7 +141,7 @@ impl Part {
         Ok(false)
     }
 
-    /// Waits for its end; false if a signal came before.
+    /// Waits for its end; returns false if a signal came first.
     fn wait(&mut self, interrupt: Interrupt) -> anyhow::Result<bool> {
         while !interrupt.is_requested() {
             if self.child.try_wait().with_context(|| format!("waiting for the {}", self.what))?.is_some() {
@@ -154,20 +156,20 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            // SANITY: that it has ended already is the only way in which this can fail.
+            // SANITY: this can fail only if the process has already ended.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// A folder for what is needed only here; nobody else can read it.
+/// Temporary folder that nobody else can read.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("dptrace-demo-{}", std::process::id()));
-        // One that exists is not used: whoever made it may have put links there.
+        // An existing folder is not used: its creator may have put links there.
         DirBuilder::new().mode(0o700).create(&path).with_context(|| format!("creating {}", printable(&path)))?;
         Ok(Self(path))
     }

@@ -27,10 +27,10 @@ use crate::messages::{explained, note};
 use crate::output::{self, Output};
 use crate::{listing, terminal};
 
-/// A generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit), packed by `gzip -9 -n`: most of its bytes
-/// are zero.
+/// Generated trace of an NVMe-oF target, era F (`gen-trace --sample`, crates/testing/testkit),
+/// packed by `gzip -9 -n`: most of its bytes are zero.
 const TRACE: &[u8] = include_bytes!("../../sample/demo.trace.gz");
-/// The recording of its qpairs.
+/// Recording of its qpairs.
 const RECORDING: &str = include_str!("../../sample/demo.recording");
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,8 @@ pub(crate) struct DemoArgs {
     write: Option<PathBuf>,
 }
 
-/// What is shown: a trace, the recording of its objects, and how a user gets the same.
+/// A trace to show, with the recording of its objects and the commands that give a user the same
+/// output.
 struct Shown {
     loaded: Loaded,
     recording: String,
@@ -91,10 +92,11 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What to do next.
+/// Note on what to do next.
 const MORE: &str = "to get the sample files for more tries: dptrace demo --write DIR";
 
-/// The sample, and the stages of its slowest request: nothing else is known of it.
+/// Shows the sample, and the stages of its slowest request. Nothing more is known about that
+/// request.
 fn show_sample(head: u64) -> anyhow::Result<()> {
     show(&sample()?, head)?;
     let trace = Trace::Raw(RawTrace::read(&sample_trace()?).context("reading the sample")?);
@@ -147,7 +149,7 @@ fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The bytes of the sample's trace file.
+/// Returns the bytes of the sample's trace file.
 fn sample_trace() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(TRACE).read_to_end(&mut bytes).context("unpacking the sample")?;
@@ -167,14 +169,15 @@ fn sample() -> anyhow::Result<Shown> {
     })
 }
 
-/// The poll interval for the target.
+/// Poll interval for the target.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Requests of the target that is started: enough for a table, done in about a second.
+/// Number of requests of the live target: enough for a table, done in about a second.
 const REQUESTS: &str = "1000";
-/// After which it ends in any case.
+/// Time limit of the target.
 const AT_MOST: &str = "5s";
 
-/// Starts a target, records it from its first connection to its end, and reads the trace that it leaves.
+/// Starts a target, records it from its first connection to its end, and reads the trace that it
+/// leaves.
 fn live() -> anyhow::Result<Shown> {
     let mut child = Command::new(host::proc::OWN_PROGRAM)
         .args(["demo-target", "--wait", "--keep", "--requests", REQUESTS, "--for", AT_MOST])
@@ -183,9 +186,9 @@ fn live() -> anyhow::Result<Shown> {
         .spawn()
         .context("starting the target")?;
     let recorded = record_all(&mut child);
-    // Its input is closed by now, so it ends by itself; where attaching failed it has not begun.
+    // Its input is closed by now, so it ends by itself; if attaching failed it has not begun.
     if recorded.is_err() {
-        // SANITY: that it has ended already is the only way in which this can fail.
+        // SANITY: this can fail only if the process has already ended.
         let _ = child.kill();
     }
     child.wait().context("waiting for the target")?;

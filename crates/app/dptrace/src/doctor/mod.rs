@@ -1,4 +1,4 @@
-//! `dptrace doctor`: what this kernel and this user may do, and what for.
+//! `dptrace doctor`: the capabilities of this kernel and this user, and which commands need them.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `dptrace export`: traces and captures as tables in files of Parquet, for SQL.
+//! `dptrace export`: traces and captures as tables in Parquet files, for SQL.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

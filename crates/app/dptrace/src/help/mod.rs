@@ -1,5 +1,5 @@
-//! What `-h`, `--help` and `help` print. `-h` has a line for each option; `--help` explains, with examples. All of that is made
-//! where it is asked for, not at every start.
+//! Output of `-h`, `--help` and `help`. `-h` has a line for each option; `--help` explains, with
+//! examples. Texts are built on request, not at every start.
 
 mod short;
 
@@ -14,12 +14,13 @@ use screen::Screen;
 use crate::cli::Cli;
 use crate::exit::{DONE, USAGE};
 
-/// The columns that help takes at most: longer lines are hard to read.
+/// Width limit of help, in columns: longer lines are hard to read.
 const WIDEST: usize = 100;
-/// The program's own help: no list of all commands, which [`overview`] has by groups.
+/// Template of the program's own help, without clap's list of commands: [`overview`] lists them in
+/// groups.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
-/// What to try first.
+/// Examples to try first.
 pub(crate) const FIRST: &str = "\
 Examples:
   a process is slow                dptrace kernel-delay -p PID
@@ -31,7 +32,7 @@ Examples:
   ... as one page for a browser    dptrace report CAPTURE -o report.html
 ";
 
-/// The commands in the order of the help, by what they are about.
+/// Groups of commands, in the order of the help.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Any process", &["kernel-delay", "cpus", "pmd", "run", "scripts", "list", "inspect"]),
     (
@@ -45,11 +46,12 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("dptrace itself", &["demo", "completions", "man"]),
 ];
 
-/// Prints what was asked for with these words, which `error` says was help; gives the exit status.
+/// Prints the help that these words ask for, which clap reports as `error`; returns the exit
+/// status.
 pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
     let is_long = words.get(1).is_some_and(|word| word == "help") || words.iter().any(|word| word == "--help");
     let mut grammar = grammar();
-    // clap does not believe a terminal that has columns and no lines.
+    // clap ignores the size of a terminal that has columns but no lines.
     if let Some(columns) = Screen::stdout().width() {
         grammar = grammar.term_width(columns.min(WIDEST));
     }
@@ -66,38 +68,39 @@ pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
         write(&mut anstream::stdout(), &text);
         return ExitCode::from(DONE);
     }
-    // Nothing was asked for: standard output stays empty.
+    // No help was requested: standard output stays empty.
     write(&mut anstream::stderr(), &text);
     ExitCode::from(USAGE)
 }
 
 fn write(to: &mut impl std::io::Write, text: &str) {
-    // If nobody reads it, nothing is left to do.
+    // If nobody reads it, there is nothing left to do.
     let _ = to.write_all(restored(text).as_bytes());
 }
 
-/// The command line with all texts; in what is printed of them, [`restored`] has yet to be done.
+/// Returns the command line with all texts. Text printed from it must go through [`restored`].
 pub(crate) fn grammar() -> Command {
     let grammar = Cli::command().max_term_width(WIDEST);
     let text = unbroken(&overview(&grammar));
     with_text(grammar.help_template(TEMPLATE).before_help(text)).mut_subcommands(with_text)
 }
 
-/// The command with its text as clap has to break it.
+/// Returns the command with its text prepared for clap's line breaking.
 fn with_text(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     command.after_help(unbroken(&text))
 }
 
-/// The examples in a command's text, with their headline; they are its end.
+/// Returns the examples at the end of a command's text, with their headline.
 pub(crate) fn examples(text: &str) -> &str {
     text.find("Examples:\n").map_or("", |at| &text[at..])
 }
 
-/// Stands for a blank in lines that are not to be broken: clap breaks at blanks only.
+/// Stands for a blank in lines that must not be broken: clap breaks only at blanks.
 const FIXED: char = '\u{a0}';
 
-/// Paragraphs in one line each, which clap breaks at the terminal's width; lines that begin with a blank are never broken.
+/// Joins each paragraph into one line, which clap breaks at the terminal's width; lines that begin
+/// with a blank are never broken.
 fn unbroken(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -114,12 +117,12 @@ fn unbroken(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The text with its blanks again, and without those that clap leaves at the end of lines.
+/// Restores the blanks of a text, and removes those that clap leaves at the ends of lines.
 pub(crate) fn restored(text: &str) -> String {
     text.split('\n').map(|line| line.trim_end_matches(' ').replace(FIXED, " ")).collect::<Vec<_>>().join("\n")
 }
 
-/// What to try first, and the commands by groups, each with its own first line.
+/// Returns the examples to try first, and the commands by group, each with its first line of help.
 fn overview(grammar: &Command) -> String {
     let mut text = FIRST.to_owned();
     for (group, names) in GROUPS {

@@ -1,4 +1,4 @@
-//! `-h` of a command: a line for each option, so that all of them are on one screen.
+//! `-h` of a command: one line per option, so that all of them fit on one screen.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use screen::{HEAD, columns, cut};
 
 use super::examples;
 
-/// The lines of a small terminal. Examples are shown, too, if all of it fits.
+/// Height of a small terminal, in lines. Examples are shown too if everything fits.
 const SCREEN: usize = 24;
-/// The columns of names. A longer one moves its text to the right.
+/// Width of the names, in columns. A longer name moves its text to the right.
 const NAMES: usize = 28;
-/// The columns that a text must keep to be worth its line.
+/// Least width of a text to be worth its line, in columns.
 const LEAST_TEXT: usize = 12;
 
-/// The help for a terminal of that many columns, with styles.
+/// Returns the help for a terminal of this width, with styles.
 pub(super) fn text(command: &mut Command, width: usize) -> String {
     let usage = command.render_usage().to_string();
     let command = &*command;
@@ -51,7 +51,7 @@ fn heading(arg: &Arg) -> String {
     arg.get_help_heading().unwrap_or(usual).to_owned()
 }
 
-/// `-i, --input <FILE>`
+/// Formats an option's name: `-i, --input <FILE>`.
 fn name(arg: &Arg) -> String {
     let short = arg.get_short().map(|letter| format!("-{letter}"));
     match (short, arg.get_long()) {
@@ -61,7 +61,7 @@ fn name(arg: &Arg) -> String {
     }
 }
 
-/// What an option is for, and its default if there is room.
+/// Returns an option's purpose, with its default if there is room.
 fn about(arg: &Arg, room: usize) -> String {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     let mut text = brief(&help, room);
@@ -76,7 +76,7 @@ fn about(arg: &Arg, room: usize) -> String {
     text
 }
 
-/// As much of a text as fits into a line: whole sentences, else whole clauses, else words.
+/// Shortens a text to one line: whole sentences, else whole clauses, else words.
 fn brief(text: &str, room: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if columns(&line) <= room {

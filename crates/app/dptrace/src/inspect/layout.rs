@@ -7,17 +7,17 @@ use live_memory::{EvalError, Fault, Mentions};
 use objects::layouts::{SpdkVersion, structs, versions};
 use typeinfo::{NameKind, TypeError, TypeStore};
 
-/// What built-in layouts can do for the expressions.
+/// Built-in layouts that the expressions use.
 pub(super) struct Layout {
     version: Option<SpdkVersion>,
-    /// How the version is known, in words; nothing if the user named it or no layout is needed.
+    /// Origin of the version, in words; `None` if the user named it or no layout is needed.
     pub(super) source: Option<String>,
-    /// Whether any struct of SPDK is asked for.
+    /// Set if the expressions use any SPDK struct.
     is_asked: bool,
 }
 
-/// Adds the structs that the expressions name, and that neither the program's debug information nor the user defines; with those to
-/// which their members lead.
+/// Adds the structs that the expressions name and that neither the program's debug information nor
+/// the user defines, with those that their members refer to.
 pub(super) fn add(
     types: &mut TypeStore<'_>,
     mentions: &Mentions,
@@ -37,20 +37,21 @@ pub(super) fn add(
     if let Some(version) = layout.version {
         let missing = structs(version).filter(|(name, _)| is_missing(types, name));
         let text: Vec<&str> = missing.map(|(_, text)| text).collect();
-        // The built-in layouts are tested: if they do not go with the user's own types, these count.
+        // The built-in layouts are tested: if they clash with the user's own types, those take
+        // precedence.
         drop(live_memory::define_types(types, &text.join("\n")));
     }
     Ok(layout)
 }
 
-/// The structs that have a layout in this version, or in any.
+/// Returns the structs that have a layout in this version, or in any.
 fn known(version: Option<SpdkVersion>) -> BTreeSet<&'static str> {
     let versions = version.map_or_else(versions, |version| vec![version]);
     versions.into_iter().flat_map(structs).map(|(name, _)| name).collect()
 }
 
 impl Layout {
-    /// An error about a struct or member that is missing, with what is known instead.
+    /// Adds the known names to an error about a missing struct or member.
     pub(super) fn explain(&self, error: EvalError) -> EvalError {
         let Fault::Type(fault) = &error.fault else { return error };
         match fault {

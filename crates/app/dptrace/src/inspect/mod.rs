@@ -102,7 +102,7 @@ Examples:
 
 const ROLE: Role = Role { command: "inspect", takes: Takes::One, starts: false };
 
-/// Runs the command. Gives the exit status: what is wrong with one expression does not keep the others from being printed.
+/// Runs the command; returns the exit status. An error in one expression does not stop the others.
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let parsed: Vec<Option<Block>> = args.expressions.iter().map(|text| parse(text)).collect();
     if parsed.iter().any(Option::is_none) {
@@ -116,7 +116,8 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
         mentions.add(block);
     }
 
-    // The memory first: it identifies the process, so that all that follows is of the same one.
+    // Memory comes first: it identifies the process, so that everything after it is from the same
+    // one.
     let pid = Pid(process_selector::one(&args.pid, ROLE, &terminal::observer())?);
     let memory = ProcessMemory::open(pid)?;
     let process = Process::open(pid)?;
@@ -145,7 +146,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-/// Prints each expression's output, and what is wrong with it. Gives the exit status.
+/// Prints each expression's output and error; returns the exit status.
 fn print_all(
     args: &InspectArgs,
     blocks: &[Block],
@@ -185,7 +186,7 @@ fn parse(text: &str) -> Option<Block> {
     (!diagnostics.iter().any(Diagnostic::is_error)).then_some(block)
 }
 
-/// Prints what is wrong with an expression on standard error.
+/// Prints the error of an expression on standard error.
 fn report(text: &str, diagnostic: &Diagnostic) {
     report_in("expression", text, diagnostic);
 }
@@ -193,7 +194,7 @@ fn report(text: &str, diagnostic: &Diagnostic) {
 fn report_in(name: &str, text: &str, diagnostic: &Diagnostic) {
     use std::io::Write as _;
     let shown = render(diagnostic, &Source::new(name, text), std::io::stderr().is_terminal());
-    // Where standard error is gone, nobody reads it.
+    // If standard error is gone, nobody reads it.
     let _ = write!(anstream::stderr(), "{shown}");
 }
 

@@ -10,14 +10,14 @@ use whole_file::Access;
 
 use crate::output::Output;
 
-/// Prints the values of one expression after the other.
+/// Prints the values of one expression after another.
 pub(super) struct Printer {
     output: Output,
     shape: Shape,
     json: bool,
     text: String,
-    /// The expressions that stand by themselves, whose text is printed before their value; and the same with the
-    /// parentheses that they begin with.
+    /// Spans of the expressions whose text is printed before their value, each without and with
+    /// leading parentheses.
     labelled: Vec<(Span, Span)>,
     failed: std::io::Result<()>,
     has_printed: bool,
@@ -29,7 +29,7 @@ impl Printer {
         Ok(Self { output, shape, json, text: String::new(), labelled: Vec::new(), failed: Ok(()), has_printed: false })
     }
 
-    /// The values that follow are of this text.
+    /// Begins the output of an expression with this text.
     pub(super) fn begin(&mut self, text: &str, block: &Block) {
         text.clone_into(&mut self.text);
         let own = block.stmts.iter().filter_map(|stmt| match &stmt.kind {
@@ -41,14 +41,14 @@ impl Printer {
         self.labelled = own.collect();
     }
 
-    /// Writes what was gathered.
+    /// Writes the buffered output.
     pub(super) fn flush(&mut self) -> anyhow::Result<()> {
         self.has_printed |= !self.output.buffer.is_empty();
         std::mem::replace(&mut self.failed, Ok(()))?;
         Ok(self.output.flush()?)
     }
 
-    /// Ends the output. If no expression has a value and something is wrong, an old file stays.
+    /// Ends the output. If no expression has a value and there was an error, an old file stays.
     pub(super) fn finish(self, is_right: bool) -> anyhow::Result<()> {
         if self.has_printed || is_right { Ok(self.output.finish()?) } else { Ok(()) }
     }
@@ -100,7 +100,7 @@ impl Values for Printer {
     }
 }
 
-/// A value's type, as C writes it.
+/// Returns a value's type, as C writes it.
 fn ty(evaluator: &Evaluator<'_>, value: &Value) -> Option<String> {
     let ty = match value {
         Value::Int { ty, .. } | Value::Float { ty, .. } => *ty,
@@ -110,7 +110,7 @@ fn ty(evaluator: &Evaluator<'_>, value: &Value) -> Option<String> {
     Some(evaluator.types().display(ty))
 }
 
-/// The type of structs and pointers, before their value.
+/// Returns the type of a struct or pointer in parentheses, to precede its value; empty for others.
 fn cast(evaluator: &Evaluator<'_>, value: &Value, tree: &Tree) -> String {
     match tree {
         Tree::Record { .. } | Tree::Pointer { .. } => {

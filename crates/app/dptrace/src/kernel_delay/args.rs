@@ -1,4 +1,4 @@
-//! What is typed.
+//! The options, as typed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -139,20 +139,20 @@ Examples:
   dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
-/// The longest sample, and the longest pause: what the clocks in the maps can hold.
+/// Limit on samples and pauses: the range of the clocks in the maps.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// The length of a sample.
+/// Parses the length of a sample.
 fn sample(text: &str) -> Result<Duration, &'static str> {
     ::text::duration::parse(text).and_then(at_most_a_day)
 }
 
-/// The time between samples.
+/// Parses the time between samples.
 fn pause(text: &str) -> Result<Duration, &'static str> {
     ::text::duration::parse_or_zero(text).and_then(at_most_a_day)
 }
 
-/// The time of `-s`, which a process is easily typed behind.
+/// Parses the time of `-s`, after which users often type a process.
 fn at_least(text: &str) -> Result<u64, String> {
     ::text::duration::parse_nanos(text).map_err(|why| format!("{why}; a process stands before it, or behind -p"))
 }

@@ -1,4 +1,5 @@
-//! A sample with system calls as one JSON object. Their list is not kept as text or values: it is written as it is made.
+//! A sample with system calls as one JSON object. Their list is not kept in memory: it is written
+//! as it is generated.
 
 use std::io::Write as _;
 
@@ -8,7 +9,7 @@ use text::printable;
 
 use crate::output::Output;
 
-/// Writes the object, with the events in their place in it, as one line.
+/// Writes the object as one line, with the events at their place in it.
 pub(super) fn write(
     output: &mut Output,
     object: &Value,

@@ -26,7 +26,8 @@ use crate::output::{self, Output};
 use crate::terminal;
 pub(crate) use args::KernelDelayArgs;
 
-/// Note for a report without lines, because reading the program's debug information took too long.
+/// Note for a report without source lines, because reading the program's debug information took too
+/// long.
 const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     subject::leave(child)
 }
 
-/// Returns what the options mean.
+/// Converts the options.
 fn options(args: &KernelDelayArgs) -> SamplingOptions {
     let events = args.events.syscall_events.map(|at_least| EventOptions {
         at_least,
@@ -74,17 +75,17 @@ fn options(args: &KernelDelayArgs) -> SamplingOptions {
 /// Prints samples as they come.
 struct Printer<'a> {
     args: &'a KernelDelayArgs,
-    /// Names of the threads that are shown.
+    /// Pattern of the names of threads to show.
     threads: Option<glob::Pattern>,
-    /// Files that were reported to have no names.
+    /// Files already reported as stripped.
     stripped: BTreeSet<String>,
-    /// Terminal that the report is laid out for.
+    /// Terminal for which the report is laid out.
     screen: Screen,
     output: Output,
 }
 
 impl Show for Printer<'_> {
-    /// Prints a line that the text has and JSON has not.
+    /// Prints a line in text mode only.
     fn line(&mut self, text: &str) -> anyhow::Result<()> {
         if !self.args.json && !self.args.summary {
             writeln!(self.output.buffer, "{text}")?;
@@ -128,7 +129,7 @@ impl Show for Printer<'_> {
             return document::write(&mut self.output, &object, &mut events, &names, wanted);
         }
         let mut without_names = Vec::new();
-        // Who names threads wants to see them.
+        // If threads are selected by name, all of them are shown.
         let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
         let further = around.lines(window.length()).into_iter().chain(cost.map(|cost| cost.line()));
@@ -159,17 +160,17 @@ impl Show for Printer<'_> {
     }
 }
 
-/// Limit on the names of threads in a note.
+/// Limit on the number of thread names in a note.
 const NAMES: usize = 12;
 
-/// No thread was wanted: lists those that there were.
+/// Reports that no thread matched, and lists the existing names.
 fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
     let some: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
     let more = if names.len() > NAMES { ", ..." } else { "" };
     note(&format!("no thread is called {pattern}; there are: {}{more}", some.join(", ")));
 }
 
-/// Says what is missing in the report.
+/// Reports the parts missing from the report.
 fn warn_lost(lost: &Lost) {
     let Lost { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *lost;
     for (count, noun, what) in [

@@ -16,11 +16,11 @@ use super::args::KernelDelayArgs;
 use crate::messages::note;
 use crate::{output, terminal};
 
-/// The process that people ask about who name none.
+/// Process that is meant if none is named.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
 const ROLE: Role = Role { command: "kernel-delay", takes: Takes::All("measured"), starts: true };
 
-/// Returns the processes that the options mean, or one that waits to run the command.
+/// Returns the processes that the options select, or one that waits to run the command.
 pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     check_namespace()?;
     if let Some((program, arguments)) = args.command.split_first() {
@@ -48,17 +48,18 @@ pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Subject> {
     Ok(Subject::of_processes(pids, args.children || args.cgroup.is_some()))
 }
 
-/// An error if there is no such process, or nothing to be measured of it.
+/// Returns an error if there is no such process, or it can't be measured.
 fn check(pid: u32) -> anyhow::Result<()> {
     process_selector::check_number(pid, ", and --thread for its name")
 }
 
-/// The processes of `-p` and of the words, or of the name that is meant if there is none.
+/// Returns the processes of `-p` and of the bare words, or those of the default name if there are
+/// none.
 fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
     let words = [args.pid.as_slice(), &args.processes].concat();
     if !words.is_empty() {
         let pids = process_selector::all(&words, ROLE, &terminal::observer())?;
-        // One of a name may have ended by now, which is no mistake.
+        // A process found by name may have ended by now, which is no mistake.
         if process_selector::are_numbers(&words) {
             pids.iter().try_for_each(|&pid| check(pid))?;
         }
@@ -73,7 +74,7 @@ fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
     process_selector::all_called(DEFAULT_NAME, ROLE, &terminal::observer())
 }
 
-/// The processes of a control group, without this one.
+/// Returns the processes of a control group, except this one.
 fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     let shown = printable(path);
     let found = host::cgroups::processes(path).map_err(|error| match error.kind() {
@@ -90,7 +91,7 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Leaves the process that we started to itself.
+/// Reports that the process we started keeps running, if it does.
 pub(super) fn leave(child: Option<Child>) -> anyhow::Result<()> {
     if let Some(mut child) = child
         && child.try_wait().context("checking the command")?.is_none()

@@ -114,13 +114,14 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let mut output = Output::whole(args.output.as_deref(), access)?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.finish()?;
-    // Below the report, where it is seen.
+    // Below the report, where it is noticed.
     loaded.measured.iter().for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
     report.remarks.iter().for_each(|remark| note(remark));
     Ok(())
 }
 
-/// In a listing, which has the stated rate, the same request takes visibly longer or shorter from this on, in millionths.
+/// Least deviation of the measured rate, in millionths, at which a listing by the stated rate shows
+/// visibly different times.
 const VISIBLE: f64 = 500.0;
 
 fn note_rate(measured: &Measured, stated: TickRate) {
@@ -132,22 +133,22 @@ fn note_rate(measured: &Measured, stated: TickRate) {
     }
 }
 
-/// What is printed.
+/// Text and notes to print.
 struct Report {
     text: String,
-    /// What is to be said of it.
+    /// Notes to print after the text.
     remarks: Vec<String>,
 }
 
 impl LatencyArgs {
-    /// The fields to group by.
+    /// Returns the fields to group by.
     fn by(&self) -> Vec<String> {
         if self.summary && self.by.is_empty() { vec![CONNECTION.to_owned()] } else { self.by.clone() }
     }
 
     fn question(&self, by: &[String], specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Question> {
         let by = by.iter().map(|field| field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
-        // SPDK's older traces have no more of an owner than its prefix and number.
+        // SPDK's older traces have only an owner's prefix and number.
         let owner = if self.slowest > 0 { vec![field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
         let reused = Reused::new(specs, tpoints);
         Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, reused })

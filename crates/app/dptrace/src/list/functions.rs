@@ -1,4 +1,4 @@
-//! Functions.
+//! Lists functions.
 
 use std::io::Write as _;
 
@@ -14,10 +14,10 @@ use super::{NEAR, nothing_fits};
 use crate::messages::{note, note_left_out};
 use crate::output::Output;
 
-/// A function and its name as its author wrote it.
+/// Function with its name as the author wrote it.
 type Named<'a> = (String, &'a Function<'a>);
 
-/// Lists the functions that fit the pattern.
+/// Lists the functions that match the pattern.
 pub(super) fn list(
     request: &Request,
     files: &Files,
@@ -53,8 +53,9 @@ pub(super) fn list(
     Ok(())
 }
 
-/// The names to look for near ones in: whole ones, or else those without path and parameters. They are read only now,
-/// since the names of a large program are many. And the files that have no names of their own functions.
+/// Returns the names to search for near ones: whole ones, or else those without path and
+/// parameters. Also returns the files that are stripped. Names are read only now, since a large
+/// program has many.
 fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut known, mut without) = (Vec::new(), Vec::new());
     files.for_each(Depth::Symbols, note_left_out, |file| -> anyhow::Result<()> {
@@ -73,7 +74,8 @@ fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<St
     Ok((known, without))
 }
 
-/// `run` of `dptrace::list::run`, `push` of `ns::queue::push(int)`.
+/// Returns the last part of a path: `run` of `dptrace::list::run`, `push` of
+/// `ns::queue::push(int)`.
 fn last_part(name: &str) -> &str {
     let path = name.split_once('(').map_or(name, |(path, _)| path);
     path.rsplit_once("::").map_or(path, |(_, last)| last)
@@ -85,7 +87,7 @@ fn with_functions(file: &ElfFile, mut look: impl FnMut(&Functions<'_>) -> anyhow
     look(&Functions::read(&file.image()?, debug.as_ref()))
 }
 
-/// Those that fit, by name and then in file order.
+/// Returns the matching functions, by name and then in file order.
 fn fitting<'a>(functions: &'a Functions<'a>, pattern: Option<&'a NamePattern>) -> Vec<Named<'a>> {
     let name = |function: &'a Function<'a>| {
         let name = function.display_name();

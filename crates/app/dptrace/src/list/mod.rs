@@ -1,4 +1,4 @@
-//! `dptrace list`: what can be attached to, in a process, in a file, in the kernel.
+//! `dptrace list`: places to attach to, in a process, in a file, in the kernel.
 
 mod functions;
 mod probes;
@@ -88,10 +88,11 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     Ok(output.finish()?)
 }
 
-/// How many names that are near are listed.
+/// Limit on the number of near names in an error.
 const NEAR: usize = 4;
 
-/// That no name fits the pattern, with those that are near it, of how many.
+/// Returns the error that no name matches the pattern, with near names, and the number of known
+/// ones.
 fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
     let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
     let hint = match (near.as_slice(), known) {
@@ -103,7 +104,7 @@ fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>]
     anyhow!("no {what} of {place} matches {pattern:?}{hint}")
 }
 
-/// The same for names of groups, `PROVIDER:NAME`.
+/// Returns the same error for names in groups, `PROVIDER:NAME`.
 fn nothing_fits_in_groups(what: &str, pattern: &str, place: &str, known: &[(String, String)]) -> anyhow::Error {
     let (group, name) = pattern.split_once(':').map_or((None, pattern), |(group, name)| (Some(group), name));
     let names = known.iter().map(|(group, name)| (group.as_str(), name.as_str()));

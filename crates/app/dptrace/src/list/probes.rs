@@ -1,4 +1,4 @@
-//! USDT probes.
+//! Lists USDT probes.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use super::target::Request;
 use crate::messages::{note, note_left_out};
 use crate::output::Output;
 
-/// Lists the probes that fit the pattern.
+/// Lists the probes that match the pattern.
 pub(super) fn list(
     request: &Request,
     files: &Files,
@@ -37,7 +37,7 @@ pub(super) fn list(
     match pattern {
         _ if shown > 0 => {}
         Some(_) => {
-            // The names are gathered only now, since there may be many.
+            // Names are gathered only now, since there may be many.
             let mut known = Vec::new();
             files.for_each(Depth::Notes, note_left_out, |file| -> anyhow::Result<()> {
                 let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
@@ -57,7 +57,7 @@ pub(super) fn list(
     Ok(())
 }
 
-/// The probes of a file; invalid notes are reported.
+/// Returns the probes of a file; reports invalid notes.
 fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     let image = file.image()?;
     let mut probes = UsdtProbes::read_with(&image, &file.code()?);
@@ -106,7 +106,7 @@ fn has_semaphore(probe: &Probe) -> bool {
     probe.places.iter().any(|place| place.semaphore.is_some())
 }
 
-/// The arguments at the first place, and whether they are elsewhere at others.
+/// Formats the arguments at the first place, with a remark if they differ at other places.
 fn first_args(probe: &Probe) -> String {
     let Some((first, others)) = probe.places.split_first() else {
         return String::new();
@@ -126,7 +126,8 @@ fn arg_text(arg: &ArgSpec) -> String {
     if arg.unreadable().is_some() { format!("{arg} (unreadable)") } else { arg.to_string() }
 }
 
-/// A line for each probe, written place by place: a probe may have a million, and JSON values take 50 times their notes.
+/// Writes a line for each probe, place by place: a probe may have a million places, and JSON values
+/// take 50 times the bytes of their notes.
 fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {
     for probe in probes {
         let head = json!({

@@ -1,4 +1,4 @@
-//! What was asked to be listed.
+//! The request: what to list, and where.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -16,19 +16,19 @@ use crate::terminal;
 /// The resolved request.
 pub(super) struct Request {
     pub(super) what: What,
-    /// The process, file or kernel, for messages.
+    /// Process, file or kernel, for messages.
     pub(super) place: String,
-    /// The pattern as it was typed, or nothing.
+    /// Pattern as typed; empty if there is none.
     pub(super) typed: String,
     pub(super) json: bool,
     pub(super) places: bool,
-    /// The file that was named.
+    /// File that was named.
     pub(super) path: Option<OsString>,
 }
 
 const ROLE: Role = Role { command: "list", takes: Takes::OneProgram, starts: false };
 
-/// What to list.
+/// Things to list.
 pub(super) enum What {
     Probes(Files, Option<ProbePattern>),
     Functions(Files, Option<NamePattern>),
@@ -74,13 +74,13 @@ fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
     word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8", printable(Path::new(word)))))
 }
 
-/// The word in the place of a file, if it can only be a process: there is no file of that name here.
+/// Returns the word if it can only be a process: no file here has that name.
 fn process_for(word: &OsStr) -> Option<&str> {
     let name = word.to_str().filter(|name| !name.contains('/'))?;
     (!Path::new(word).exists()).then_some(name)
 }
 
-/// The error for a pattern where the file or process should be.
+/// Returns the error for a pattern in place of a file or process.
 fn nowhere(pattern: &str) -> anyhow::Error {
     usage(format!("{pattern:?} is a pattern, and what to look in is missing: give -p PID, -p NAME or a PATH before it"))
 }

@@ -1,4 +1,4 @@
-//! The kernel's tracepoints.
+//! Lists the kernel's tracepoints.
 
 use std::io::Write as _;
 
@@ -12,7 +12,8 @@ use super::target::Request;
 use crate::messages::note;
 use crate::output::Output;
 
-/// Lists the tracepoints that fit the pattern; their fields only with `--json`, because each is a file to read.
+/// Lists the tracepoints that match the pattern; their fields only with `--json`, since each is in
+/// a file of its own.
 pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &mut Output) -> anyhow::Result<()> {
     let tracefs = Tracefs::find()?;
     let mut names = tracefs.names()?;

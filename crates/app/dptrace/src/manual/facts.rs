@@ -1,11 +1,11 @@
-//! What man pages say beside the options: exit status, environment, files, other pages.
+//! Parts of man pages beyond the options: exit status, environment, files, other pages.
 
-/// What is special about a command.
+/// Particulars of a command.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Facts {
-    /// Beside [`STATUS`].
+    /// Additions to [`STATUS`].
     status: Lines,
-    /// Beside [`ENVIRONMENT`].
+    /// Additions to [`ENVIRONMENT`].
     environment: Lines,
     pub(super) files: Lines,
     pub(super) see: &'static [&'static str],
@@ -13,7 +13,7 @@ pub(super) struct Facts {
 
 type Lines = &'static [(&'static str, &'static str)];
 
-/// The program's own description.
+/// Description of the program.
 pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on both sides of the system call. \
     It prints SPDK traces with the names of their objects, records static probes (USDT), runs scripts in bpftrace's language, \
     and accounts for the time of every thread of a process. Data goes to standard output, everything else to standard error.";
@@ -44,7 +44,7 @@ const JIT: (&str, &str) =
 const PATH: (&str, &str) = ("PATH", "Where commands to start are searched.");
 const LIBRARIES: (&str, &str) = ("LD_LIBRARY_PATH", "Where libraries of a command to start are searched for probes.");
 
-/// The facts of a command, or of the program.
+/// Returns the facts of a command, or of the program.
 pub(super) fn of(command: &str) -> Facts {
     let facts = Facts { see: &["dptrace(1)"], ..Facts::default() };
     match command {
@@ -146,7 +146,7 @@ pub(super) fn of(command: &str) -> Facts {
 }
 
 impl Facts {
-    /// The exit statuses; what is special replaces what holds for all commands.
+    /// Returns the exit statuses; special ones replace those of all commands.
     pub(super) fn status(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let special = self.status;
         let usual = STATUS.iter().filter(move |(status, _)| !special.iter().any(|(known, _)| known == status));
@@ -155,7 +155,7 @@ impl Facts {
         all.into_iter()
     }
 
-    /// The variables.
+    /// Returns the environment variables.
     pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.environment.iter().chain(&ENVIRONMENT).copied()
     }

@@ -1,5 +1,5 @@
-//! `dptrace man`: a page for the program and one for each command, as man(7) has them. What the options say is in the grammar;
-//! what no option says (files, environment, exit status) is in [`facts`].
+//! `dptrace man`: a page for the program and one for each command, in the form of man(7). Options
+//! come from the grammar; everything else (files, environment, exit status) is in [`facts`].
 
 mod facts;
 mod roff;
@@ -20,7 +20,7 @@ pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
     let writing = || format!("writing man pages into {}", printable(dir));
     let mut grammar = help::grammar();
     grammar.build();
-    // `build` gives each command its whole name, for the usage.
+    // `build` gives each command its full name, for the usage.
     let names: Vec<String> =
         grammar.get_subcommands().filter(|it| is_shown(it)).map(|it| it.get_name().to_owned()).collect();
     let mut pages = Batch::default();
@@ -37,7 +37,7 @@ fn is_shown(command: &Command) -> bool {
     !command.is_hide_set() && command.get_name() != "help"
 }
 
-/// The program's own page.
+/// Returns the program's own page.
 fn program(grammar: &mut Command) -> String {
     let mut page = Page::new("dptrace", &about(grammar));
     page.section("SYNOPSIS");
@@ -56,7 +56,7 @@ fn program(grammar: &mut Command) -> String {
     page.text
 }
 
-/// A command's page.
+/// Returns a command's page.
 fn page(command: &mut Command) -> String {
     let usage = command.render_usage().to_string();
     let command = &*command;
@@ -81,7 +81,7 @@ fn about(command: &Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
 }
 
-/// The options, by their headings.
+/// Adds the options, by their headings.
 fn options(page: &mut Page, command: &Command) {
     page.section("OPTIONS");
     let shown = || command.get_arguments().filter(|arg| !arg.is_hide_set());
@@ -91,7 +91,8 @@ fn options(page: &mut Page, command: &Command) {
             headings.push(heading);
         }
     }
-    // Those without a heading first: nothing may stand between the section and its first subsection.
+    // Options without a heading come first: nothing may stand between the section and its first
+    // subsection.
     headings.sort_by_key(Option::is_some);
     for heading in headings {
         if let Some(heading) = heading {
@@ -106,7 +107,7 @@ fn options(page: &mut Page, command: &Command) {
 fn option(page: &mut Page, arg: &Arg) {
     let mut names: Vec<String> = arg.get_short().map(|letter| format!("-{letter}")).into_iter().collect();
     names.extend(arg.get_long_and_visible_aliases().unwrap_or_default().iter().map(|name| format!("--{name}")));
-    // As in the usage: `--input <FILE>`, of which the name is known, or `[FILE]`.
+    // As in the usage: `--input <FILE>`, with its name dropped, or `[FILE]`.
     let shown = arg.to_string();
     let value = if names.is_empty() { shown.as_str() } else { shown.split_once(' ').map_or("", |(_, value)| value) };
     page.option(&names, value);
@@ -124,7 +125,7 @@ fn option(page: &mut Page, arg: &Arg) {
     }
 }
 
-/// What all pages end with.
+/// Adds the sections at the end of every page.
 fn end(page: &mut Page, facts: &Facts, examples: &str) {
     page.section("EXAMPLES");
     for line in examples.lines().filter(|line| line.starts_with(' ')) {

@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 
-/// The columns of a source line, before hyphens are escaped: mandoc likes lines of at most 80.
+/// Width limit of a source line, in columns, before hyphens are escaped: mandoc prefers lines of at
+/// most 80.
 const SOURCE: usize = 66;
 
-/// A page, as far as it is written.
+/// Page under construction.
 pub(super) struct Page {
     pub(super) text: String,
 }
 
 impl Page {
-    /// With its title and name.
+    /// Starts a page with its title and name.
     pub(super) fn new(name: &str, about: &str) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let date = env!("DPTRACE_DATE");
@@ -40,7 +41,7 @@ impl Page {
         self.line(format_args!(".SS \"{}\"", escaped(name)));
     }
 
-    /// Whether a section has just begun, behind which no paragraph has to be begun.
+    /// Returns whether a section has just begun, so that no paragraph needs to be started.
     fn is_at_start(&self) -> bool {
         self.text.lines().last().is_some_and(|line| line.starts_with(".S"))
     }
@@ -51,13 +52,13 @@ impl Page {
         }
     }
 
-    /// Prose, which is filled.
+    /// Adds a paragraph of filled prose.
     pub(super) fn paragraph(&mut self, text: &str) {
         self.begin_paragraph();
         self.prose(text);
     }
 
-    /// Text that starts a line of the page.
+    /// Adds text that starts a line of the page.
     fn prose(&mut self, text: &str) {
         for line in screen::wrap(text, SOURCE) {
             let line = escaped(&line);
@@ -66,7 +67,7 @@ impl Page {
         }
     }
 
-    /// How a command is called, a line each: what is typed as it stands is bold, what stands for something is italic.
+    /// Adds the usage, one line each: words typed as they are are bold, placeholders are italic.
     pub(super) fn usage(&mut self, lines: &[String]) {
         for (n, line) in lines.iter().enumerate() {
             if n > 0 {
@@ -77,7 +78,7 @@ impl Page {
         }
     }
 
-    /// An option's names and value; [`Self::continued`] follows.
+    /// Adds an option's names and value; [`Self::continued`] follows.
     pub(super) fn option(&mut self, names: &[String], value: &str) {
         let names: Vec<_> = names.iter().map(|name| format!("\\fB{}\\fR", escaped(name))).collect();
         let value = usage_word(value);
@@ -85,7 +86,7 @@ impl Page {
         self.line(format_args!(".TP\n{}{blank}{value}", names.join(", ")));
     }
 
-    /// More text of an option, in a paragraph of its own or not.
+    /// Adds more text of an option, in a paragraph of its own or not.
     pub(super) fn continued(&mut self, is_new: bool, text: &str) {
         if is_new {
             self.line(format_args!(".IP"));
@@ -93,20 +94,20 @@ impl Page {
         self.prose(text);
     }
 
-    /// A name and what it means.
+    /// Adds a name and its meaning.
     pub(super) fn item(&mut self, name: &str, about: &str) {
         self.line(format_args!(".TP\n\\fB{}\\fR", escaped(name)));
         self.prose(about);
     }
 
-    /// Another page and what it is about.
+    /// Adds another page and its subject.
     pub(super) fn reference(&mut self, name: &str, about: &str) {
         self.line(format_args!(".TP\n\\fB{}\\fR(1)", escaped(name)));
         self.prose(about);
     }
 
-    /// A line of examples: a command that is never filled, and behind two blanks what it is for. In the program's own help
-    /// it is the other way round.
+    /// Adds a line of examples: a command that is never filled, then two blanks and its purpose. In
+    /// the program's own help the order is reversed.
     pub(super) fn example(&mut self, line: &str) {
         let (first, rest) = line.split_once("  ").unwrap_or((line, ""));
         let (first, rest) = (first.trim(), rest.trim());
@@ -119,7 +120,7 @@ impl Page {
         self.line(format_args!(".RS 4\n.nf\n\\fB{}\\fR\n.fi\n.RE", escaped(command)));
     }
 
-    /// The pages to read next: `bpftrace(8)`.
+    /// Adds the pages to read next: `bpftrace(8)`.
     pub(super) fn see(&mut self, pages: &[&str]) {
         let pages: Vec<_> = pages
             .iter()
@@ -132,7 +133,8 @@ impl Page {
     }
 }
 
-/// A word of a usage line: `<FILE>` and `FILE` stand for something, `-p` and `trace` are typed.
+/// Formats a word of a usage line: `<FILE>` and `FILE` are placeholders, `-p` and `trace` are
+/// typed.
 fn usage_word(word: &str) -> String {
     let mut text = String::new();
     let mut rest = word;
@@ -142,7 +144,7 @@ fn usage_word(word: &str) -> String {
         let name = rest[..end].trim_end_matches("...");
         if name.is_empty() {
             let taken = if rest.starts_with("...") { "..." } else { &rest[..char.len_utf8()] };
-            // What is in angle brackets is italic instead.
+            // A placeholder in angle brackets becomes italic instead.
             text.push_str(&escaped(taken).replace(['<', '>'], ""));
             rest = &rest[taken.len()..];
             continue;
@@ -161,7 +163,7 @@ fn capitalized(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Text that is shown as it is: a hyphen as it is typed, quotes as they can be pasted (groff_char(7)).
+/// Escapes text to print it unchanged: hyphens stay as typed, quotes can be pasted (groff_char(7)).
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {

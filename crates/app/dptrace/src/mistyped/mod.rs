@@ -1,5 +1,6 @@
-//! What was typed wrongly, in this program's words: what is wrong, where, and what to do. clap finds it; but its sentences differ
-//! from all others of the program, and its advice (`use '-- --json'`) is seldom what the user wants.
+//! Errors of the command line in this program's words: what is wrong, where, and what to do. clap
+//! finds them, but its sentences differ from all others of the program, and its advice (`use '--
+//! --json'`) is seldom what the user needs.
 
 mod option;
 mod value;
@@ -15,7 +16,7 @@ use text::{printable, shell};
 
 use crate::cli::Cli;
 
-/// The sentence for a command line that clap rejected, without `error:`.
+/// Returns the sentence for a command line that clap rejected, without `error:`.
 pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     let mut grammar = Cli::command();
     grammar.build();
@@ -23,18 +24,18 @@ pub(crate) fn explain(words: &[OsString], error: &clap::Error) -> String {
     typed.explain(error).unwrap_or_else(|| plain(error))
 }
 
-/// clap's own sentence, for what it may find in later versions.
+/// Returns clap's own sentence, for errors of later versions.
 fn plain(error: &clap::Error) -> String {
     let text = error.render().to_string();
     text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
 }
 
-/// A command line that was rejected.
+/// Rejected command line.
 struct Typed<'a> {
-    /// What was typed behind the program's name. What is not UTF-8 is no word of ours.
+    /// Words after the program's name. A word that is not UTF-8 matches none of ours.
     words: Vec<Cow<'a, str>>,
     grammar: &'a Command,
-    /// The command that was named first, if one was.
+    /// Command that was named first, if any.
     command: Option<&'a Command>,
 }
 
@@ -67,22 +68,22 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The command as it is called: `dptrace trace`.
+    /// Returns the command as it is called: `dptrace trace`.
     fn name(&self) -> String {
         self.command.map_or_else(|| "dptrace".to_owned(), |command| format!("dptrace {}", command.get_name()))
     }
 
-    /// The command, or the program itself.
+    /// Returns the command, or the program itself.
     fn of(&self) -> &'a Command {
         self.command.unwrap_or(self.grammar)
     }
 
-    /// What clap calls an option or a word, as in `--pid <PID>`.
+    /// Finds an option or word by clap's name for it, such as `--pid <PID>`.
     fn arg(&self, shown: &str) -> Option<&'a Arg> {
         self.of().get_arguments().find(|arg| arg.to_string() == shown)
     }
 
-    /// What a message calls it: as it was typed.
+    /// Returns an option's name for messages: as it was typed.
     fn label(&self, arg: &Arg) -> String {
         let long = arg.get_long().map(|long| format!("--{long}"));
         let short = arg.get_short().map(|short| format!("-{short}"));
@@ -95,18 +96,18 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The label of what clap calls so.
+    /// Returns the label of an option or word by clap's name for it.
     fn label_of(&self, shown: &str) -> String {
         self.arg(shown).map_or_else(|| shown.to_owned(), |arg| self.label(arg))
     }
 
-    /// How the command is typed, on lines of their own.
+    /// Returns the usage of the command, on lines of its own.
     fn usage(&self) -> String {
         let text = self.of().clone().render_usage().to_string();
         text.trim_end().replacen("Usage:", "\nusage:", 1)
     }
 
-    /// No command has this name.
+    /// Explains that no command has this name.
     fn no_command(&self, word: &str) -> String {
         let visible = self.grammar.get_subcommands().filter(|command| !command.is_hide_set());
         let near = nearest(word, visible.map(Command::get_name), 3);
@@ -126,7 +127,7 @@ impl<'a> Typed<'a> {
         format!("there is no command {}; {advice}", quoted(word))
     }
 
-    /// A word in a place where none is expected.
+    /// Explains a word in a place where none is expected.
     fn unexpected(&self, word: &str) -> String {
         let text = format!("unexpected word {}", quoted(word));
         let has = |id: &str| self.of().get_arguments().any(|arg| arg.get_id() == id);
@@ -139,7 +140,7 @@ impl<'a> Typed<'a> {
         format!("{text}: {why}{}", self.usage())
     }
 
-    /// What contradicts something else, or itself.
+    /// Explains a conflict of an option with others, or with itself.
     fn conflict(&self, context: &Context<'_>) -> Option<String> {
         let arg = self.label_of(context.one(ContextKind::InvalidArg)?);
         let others: Vec<String> =
@@ -152,7 +153,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// What must be there and is not.
+    /// Explains a missing option or word.
     fn missing(&self, context: &Context<'_>) -> Option<String> {
         let shown = context.all(ContextKind::InvalidArg);
         let args: Vec<&Arg> = shown.iter().filter_map(|shown| self.arg(shown)).collect();
@@ -168,7 +169,7 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// A word as messages have it.
+/// Quotes a word for messages.
 fn quoted(word: &str) -> String {
     format!("\"{}\"", printable::text(word.as_bytes()))
 }
@@ -177,7 +178,7 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What clap says of an error beside its kind.
+/// Details that clap gives of an error besides its kind.
 struct Context<'a>(&'a clap::Error);
 
 impl<'a> Context<'a> {

@@ -1,4 +1,4 @@
-//! Options that a command does not have, and those that go with another one.
+//! Errors about unknown options, and about options that need another one.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use super::{Context, Typed, value};
 use crate::cli::Cli;
 
 impl Typed<'_> {
-    /// An option that is not there: whose it may be, and what is near.
+    /// Explains an unknown option: other commands that have it, and near names.
     pub(super) fn no_option(&self, option: &str) -> String {
         let shown = printable::text(option.as_bytes());
         if let Some(before) = self.needs_value_before(option) {
@@ -41,7 +41,7 @@ impl Typed<'_> {
         format!("{name} has no option {shown}{near}{advice}")
     }
 
-    /// A process for a command that reads what was captured of one.
+    /// Explains `-p` for a command that reads captures of a process.
     fn process_of_reader(&self, option: &str) -> Option<String> {
         let command = self.command.map(Command::get_name).filter(|name| matches!(*name, "timeline" | "report"))?;
         if !matches!(option, "-p" | "--pid") {
@@ -53,7 +53,7 @@ impl Typed<'_> {
         Some(format!("dptrace {command} has no option {option}: {}", crate::args::input::captured_first(process)))
     }
 
-    /// The option before what looks like a negative number, if it takes a value.
+    /// Returns the option before a word that looks like a negative number, if it takes a value.
     fn needs_value_before(&self, number: &str) -> Option<String> {
         number.as_bytes().get(1).filter(|byte| byte.is_ascii_digit())?;
         let at = self.words.iter().position(|word| word.starts_with(number))?;
@@ -61,12 +61,13 @@ impl Typed<'_> {
         self.typed_option(before).filter(|arg| arg.get_action().takes_values()).map(|_| before.to_string())
     }
 
-    /// The option that a word is.
+    /// Returns the option that a word names.
     fn typed_option(&self, word: &str) -> Option<&Arg> {
         self.of().get_arguments().find(|arg| is_called(arg, word))
     }
 
-    /// Which of the options that were typed needs the one that is missing: the one that needs it by itself.
+    /// Returns which of the typed options needs the missing one: the option that needs it by
+    /// itself.
     pub(super) fn who_needs(&self, missing: &str) -> Option<String> {
         let command = self.command?.get_name();
         let needs = |(at, word): (usize, &std::borrow::Cow<'_, str>)| {
@@ -82,7 +83,7 @@ impl Typed<'_> {
     }
 }
 
-/// Whether the command has the option.
+/// Returns whether the command has the option.
 fn has(command: &Command, option: &str) -> bool {
     command.get_arguments().any(|arg| !arg.is_hide_set() && is_called(arg, option))
 }
@@ -96,7 +97,7 @@ fn is_called(arg: &Arg, option: &str) -> bool {
     arg.get_short_and_visible_aliases().is_some_and(|names| names.contains(&letter))
 }
 
-/// The command's options of nearly the same name; one letter is near to none.
+/// Returns the command's options with nearly the same name; a single letter has no near names.
 fn near(command: &Command, option: &str) -> Vec<String> {
     let Some(long) = option.strip_prefix("--") else { return Vec::new() };
     let known = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);

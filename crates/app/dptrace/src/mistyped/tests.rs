@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is said of a command line that clap rejects.
+/// Returns the message for a command line that clap rejects.
 #[track_caller]
 fn said(line: &str) -> String {
     let words: Vec<OsString> = std::iter::once("dptrace").chain(line.split(' ')).map(OsString::from).collect();
@@ -8,7 +8,8 @@ fn said(line: &str) -> String {
     explain(&words, &error)
 }
 
-/// Each kind of error that clap knows, and each message of a parser that is not ours: their words are no promise of theirs.
+/// Each kind of error that clap knows, and each message of a foreign parser, whose wording may
+/// change.
 #[test]
 fn each_mistake_says_what_to_do() {
     let mut wrong = Vec::new();

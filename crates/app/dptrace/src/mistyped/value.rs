@@ -1,4 +1,4 @@
-//! Values of options and words that are missing or wrong.
+//! Errors about missing or wrong values of options and words.
 
 use clap::Arg;
 use clap::builder::PossibleValue;
@@ -9,7 +9,7 @@ use text::shell;
 use super::{Context, Typed};
 
 impl Typed<'_> {
-    /// No value, or none of those that there are.
+    /// Explains a value that is missing, or not among the possible ones.
     pub(super) fn not_among(&self, context: &Context<'_>) -> Option<String> {
         let arg = self.arg(context.one(ContextKind::InvalidArg)?)?;
         let label = self.label(arg);
@@ -23,7 +23,7 @@ impl Typed<'_> {
         Some(format!("{label} {}: expected {}{near}", shell::word(value), any_of(&valid)))
     }
 
-    /// A value that its parser rejected.
+    /// Explains a value that its parser rejected.
     pub(super) fn not_valid(&self, context: &Context<'_>) -> Option<String> {
         let value = context.one(ContextKind::InvalidValue)?;
         let label = self.label_of(context.one(ContextKind::InvalidArg)?);
@@ -32,7 +32,8 @@ impl Typed<'_> {
     }
 }
 
-/// What was expected, in place of the words of Rust's and clap's parsers of numbers. Our own parsers say it themselves.
+/// Returns what was expected, in place of the words of Rust's and clap's number parsers. Our own
+/// parsers' words are kept.
 fn reason(source: &str) -> String {
     match source {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
@@ -49,7 +50,7 @@ fn reason(source: &str) -> String {
     }
 }
 
-/// What a value is called in the help: `PID`.
+/// Returns a value's name in the help: `PID`.
 pub(super) fn names(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     // The words of `run` and `list` are two in the usage, and one for clap.
@@ -57,12 +58,12 @@ pub(super) fn names(arg: &Arg) -> String {
     if names.is_empty() { arg.get_id().as_str().to_uppercase() } else { names.join(" ") }
 }
 
-/// An option with its value: `--for DURATION`.
+/// Formats an option with its value: `--for DURATION`.
 pub(super) fn form(label: &str, arg: &Arg) -> String {
     if arg.get_action().takes_values() { format!("{label} {}", names(arg)) } else { label.to_owned() }
 }
 
-/// What a value may be: one of a list, or what the help says of it.
+/// Returns what a value may be: one of a list, or the help's description.
 pub(super) fn expected(arg: &Arg) -> String {
     let possible = arg.get_possible_values();
     let possible: Vec<&str> = possible.iter().filter(|it| !it.is_hide_set()).map(PossibleValue::get_name).collect();
@@ -78,7 +79,7 @@ fn any_of(values: &[&str]) -> String {
     listed(values, "or")
 }
 
-/// `A, B and C`.
+/// Joins values as `A, B and C`.
 pub(super) fn all_of(values: &[&str]) -> String {
     listed(values, "and")
 }

@@ -66,7 +66,8 @@ pub(crate) struct ObjectsArgs {
 }
 
 impl ObjectsArgs {
-    /// The words of `-p`, and the name of a spec. A word that is no spec, but a process, is the process.
+    /// Returns the words of `-p`, and the name of a spec. A word that is no spec, but a process,
+    /// counts as the process.
     fn process(&self) -> (Vec<String>, Option<&str>) {
         let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
         match self.name.as_deref() {
@@ -142,7 +143,7 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many objects there are of each kind.
+/// Formats the number of objects of each kind.
 fn counts(finder: &Finder, snapshot: &Snapshot) -> String {
     let kinds = finder.kinds().iter().zip(&snapshot.found).filter(|(_, found)| !found.objects.is_empty());
     let counts = kinds.map(|(kind, found)| counted(found.objects.len() as u64, &kind.spec.name));
@@ -150,7 +151,7 @@ fn counts(finder: &Finder, snapshot: &Snapshot) -> String {
     if counts.is_empty() { "no objects".to_owned() } else { counts.join(", ") }
 }
 
-/// Why nothing can be found.
+/// Returns the reason that nothing can be found.
 pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
     let first = misfits.first().map_or(String::new(), |misfit| format!(": {misfit}"));
     let more = if verbose || misfits.len() < 2 { "" } else { " (-v lists the others)" };
@@ -160,7 +161,7 @@ pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
     )
 }
 
-/// The specs that are asked for: all, or those of these names.
+/// Returns the requested specs: all, or those of these names.
 fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs = read_files(args.objects.iter().map(PathBuf::as_path))?;
     for spec in built_in()? {

@@ -1,4 +1,5 @@
-//! `dptrace pmd`: what polling threads of Open vSwitch and DPDK say of themselves, joined with what the kernel did to them.
+//! `dptrace pmd`: statistics of the polling threads of Open vSwitch and DPDK, joined with what the
+//! kernel did to them.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::output::Output;
 use crate::terminal;
 
 const ROLE: Role = Role { command: "pmd", takes: Takes::One, starts: false };
-/// The process that is meant if none is named.
+/// Process that is meant if none is named.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
 
 /// `dptrace pmd`, as typed.
@@ -62,7 +63,7 @@ Examples:
   dptrace pmd -p dpdk-testpmd               lcores and ports
   dptrace pmd --json > pmd.json";
 
-/// The longest time: the milliseconds of ten minutes are kept, and the counters of longer ones.
+/// Limit on the duration: milliseconds are kept for ten minutes, and counters for longer.
 const LONGEST: Duration = Duration::from_hours(1);
 
 fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
@@ -70,7 +71,7 @@ fn at_most_an_hour(text: &str) -> Result<Duration, &'static str> {
     if time > LONGEST { Err("the time is at most 1h") } else { Ok(time) }
 }
 
-/// A time in whole milliseconds, at least one.
+/// Parses a time in whole milliseconds, at least one.
 fn whole_milliseconds(text: &str) -> Result<u64, String> {
     match ::text::duration::parse_nanos(text)? / 1_000_000 {
         0 => Err("the history is of milliseconds: 1ms is the least".to_owned()),
@@ -95,7 +96,8 @@ pub(crate) fn run(args: &PmdArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the process. Of several of the name one is meant if it alone has threads that poll: Open vSwitch's monitor has the name, too.
+/// Returns the process. If several have the name, it is the only one with threads that poll: Open
+/// vSwitch's monitor has the name too.
 fn pid(args: &PmdArgs) -> anyhow::Result<u32> {
     let named = match &args.name {
         Some(name) => process_selector::all_called(name, ROLE, &terminal::observer())?,

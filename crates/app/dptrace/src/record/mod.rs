@@ -98,9 +98,9 @@ Examples:
   dptrace record -p PID --emit-object probes.o        for llvm-objdump -d";
 
 const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
-/// The poll interval for the process.
+/// Poll interval for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The longest wait for events.
+/// Longest wait for events.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Runs the command.
@@ -142,8 +142,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let held = subject.start()?;
     let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
     let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
-    // Which program it runs must be known before it can run another one, and whoever reads "attached" may have it do that. One that is
-    // held runs none yet.
+    // The program must be known before the process can exec another one, which a reader of
+    // "attached" may make it do. A held process runs none yet.
     let running = if held.is_none() { Some(watch()?) } else { None };
     let since = Ticks(sys::clock::ticks());
     let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
@@ -172,11 +172,12 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long lines of probes wait for what is alive already: reading the debug information of a large program takes less.
-/// A signal is not seen meanwhile, so that it is shorter than a command may take for that.
+/// Time that lines of probes wait for the objects already alive: reading the debug information of a
+/// large program takes less. A signal is not noticed meanwhile, so this is shorter than the limit
+/// for that.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Opens what knows the objects that are there already.
+/// Opens the finder of objects that already exist.
 fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
     let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else { return Opening::none() };
     let (specs, debug_dirs) = (specs.to_vec(), args.debug_dirs.clone());
@@ -198,7 +199,7 @@ fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
     })
 }
 
-/// Which probes to attach to, if any are wanted.
+/// Returns the probes to attach to, if any are wanted.
 fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) -> anyhow::Result<Option<AttachPlan>> {
     if args.no_probes {
         return Ok(None);
@@ -208,7 +209,8 @@ fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) ->
     Ok(Some(plan))
 }
 
-/// Reports how many objects there were already, once that is known: the finder of a large program comes later than its probes.
+/// Reports the number of objects that already existed, once it is known: the finder of a large
+/// program is ready later than its probes.
 fn report_alive(session: &mut Session, pid: u32) {
     if let Some(found) = session.first_found() {
         let objects = screen::counted(found as u64, "object");
@@ -216,14 +218,14 @@ fn report_alive(session: &mut Session, pid: u32) {
     }
 }
 
-/// What is recorded.
+/// Process or command to record.
 struct Subject<'a> {
-    /// The process, if it runs already.
+    /// Process id, if the process runs already.
     pid: Option<u32>,
     files: Files,
-    /// For messages.
+    /// Name for messages.
     name: String,
-    /// The program to start, as its path, with its arguments.
+    /// Path of the program to start, with its arguments.
     command: Option<(PathBuf, &'a [OsString])>,
 }
 
@@ -244,7 +246,7 @@ impl<'a> Subject<'a> {
         Ok(Self { pid: None, files, name, command: Some((path, arguments)) })
     }
 
-    /// The program must not be written over before it starts.
+    /// Returns an error if an output would overwrite the program before it starts.
     fn check_output(&self, args: &RecordArgs) -> anyhow::Result<()> {
         for output in [&args.output, &args.emit_object] {
             let program = self.command.iter().map(|(path, _)| ("the program to start", path.as_path()));
@@ -253,7 +255,7 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// Makes the command's process, which waits until it is let go.
+    /// Starts the command's process, which waits until it is released.
     fn start(&self) -> anyhow::Result<Option<HeldChild>> {
         let Some((path, arguments)) = &self.command else { return Ok(None) };
         let held = HeldChild::spawn(path.as_os_str(), arguments);
@@ -261,7 +263,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.
+/// Writes lines until there is a reason to stop, and returns that. `has_probes` is false if only
+/// the memory is read.
 fn record(
     mut session: Session,
     (has_probes, watch, pid): (bool, &Watch, u32),

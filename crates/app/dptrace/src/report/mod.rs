@@ -1,4 +1,4 @@
-//! `dptrace report`: everything about the latency of a trace or a capture as one HTML file, or one chart of it.
+//! `dptrace report`: the latency of a trace or a capture as one HTML file, or one chart of it.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;

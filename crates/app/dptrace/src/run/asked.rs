@@ -1,4 +1,5 @@
-//! Mistakes of a command line that are known before a process is looked for and a script is compiled.
+//! Errors of the command line that are found before a process is looked up and a script is
+//! compiled.
 
 use std::path::Path;
 
@@ -10,7 +11,8 @@ use super::source;
 use crate::bundled::{self, Bundled};
 use crate::messages::is_bpftrace_compat;
 
-/// An error if the script is not there, or if it is a bundled one that can't be run with these words.
+/// Returns an error if the script does not exist, or if it is a bundled one that can't run with
+/// these words.
 pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
     let Some((script, params)) = args.words.split_first() else { return Ok(()) };
     if !args.programs.is_empty() || args.list || is_bpftrace_compat() || script == "-" {
@@ -39,7 +41,7 @@ fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow:
     Err(usage(format!("{name} is about a process, which is missing: dptrace run {words} -p {process}")))
 }
 
-/// Arguments that are named in capital letters, as `[MS]`, are numbers.
+/// Checks that arguments named in capital letters, such as `[MS]`, are numbers.
 fn check_numbers(bundled: Bundled, params: &[String]) -> anyhow::Result<()> {
     let given = params.iter().filter(|param| !param.starts_with("--"));
     for (named, word) in bundled.arguments().split_whitespace().zip(given) {

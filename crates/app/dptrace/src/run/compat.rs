@@ -1,4 +1,5 @@
-//! The program under the name `bpftrace`: options that only that one has, and sentences that tools look for.
+//! The program under the name `bpftrace`: options that only bpftrace has, and sentences that tools
+//! look for.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -7,9 +8,9 @@ use bt_engine::{Diagnostic, FailureKind, NOTHING_LEFT, RuntimeFailure};
 
 use crate::output::Output;
 
-/// The version of the language that scripts find. Tools read the number behind `v`.
+/// Version of the language, for scripts. Tools read the number after `v`.
 const VERSION: &str = concat!("bpftrace v0.27.1 (dptrace ", env!("CARGO_PKG_VERSION"), ")");
-/// Options that take the next word, whatever it looks like (bpftrace(8)).
+/// Options that take the next word, in any form (bpftrace(8)).
 const VALUED: [&str; 14] = [
     "-e",
     "-c",
@@ -26,9 +27,11 @@ const VALUED: [&str; 14] = [
     "--fmt",
     "--usdt-location",
 ];
-/// Options with a value that mean nothing here: no C header is read, and what the kernel can do is not chosen by hand.
+/// Options with a value that are ignored: no C header is read, and the kernel's features are not
+/// chosen by hand.
 const IGNORED: [&str; 3] = ["-I", "--no-feature", "--dwarf-pid"];
-/// The stages of `-d` (bpftrace(8), "Debug Output"), and our dump of each. Those without one are of LLVM and libbpf.
+/// Stages of `-d` (bpftrace(8), "Debug Output"), with our dump for each. Stages without one are of
+/// LLVM and libbpf.
 const STAGES: [(&str, &str); 9] = [
     ("ast", "ast"),
     ("parse", "ast"),
@@ -41,19 +44,19 @@ const STAGES: [(&str, &str); 9] = [
     ("verifier", ""),
 ];
 
-/// What was asked for under the name `bpftrace`.
+/// Request under the name `bpftrace`.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Called {
-    /// What `dptrace` is to be called with, the program's name first.
+    /// Words of the equivalent `dptrace` command, the program's name first.
     Run(Vec<OsString>),
-    /// `--version`
+    /// Option `--version`.
     Version,
-    /// `--info`
+    /// Option `--info`.
     Info,
 }
 
 impl Called {
-    /// Reads the words of a command line, the program's name first.
+    /// Parses the words of a command line, the program's name first.
     pub(crate) fn of(words: Vec<OsString>) -> Self {
         let mut words = words.into_iter();
         let mut run: Vec<OsString> = words.next().into_iter().chain(["run".into()]).collect();
@@ -75,7 +78,8 @@ impl Called {
                     if stage.is_some() {
                         words.next();
                     }
-                    // Until 0.20 it had no value, and was for the syntax tree, `-dd` for the code.
+                    // Until 0.20 the option had no value: `-d` meant the syntax tree, `-dd` the
+                    // code.
                     dump(&mut run, stage.unwrap_or(if text == "-d" { "ast" } else { "insns" }));
                 }
                 ignored if IGNORED.contains(&ignored) => drop(words.next()),
@@ -99,7 +103,8 @@ fn stage_of(name: &str) -> Option<&'static str> {
     STAGES.iter().find(|(stage, _)| *stage == name).map(|(_, ours)| *ours)
 }
 
-/// Takes an option whose value stands in the same word: `-dast`, `-I/usr/include`, `--debuginfo=DIR`. False for other words.
+/// Takes an option with its value in the same word: `-dast`, `-I/usr/include`, `--debuginfo=DIR`.
+/// Returns false for other words.
 fn take_joined(run: &mut Vec<OsString>, word: &str) -> bool {
     if let Some(ours) = word.strip_prefix("-d").and_then(stage_of) {
         dump(run, ours);
@@ -111,7 +116,7 @@ fn take_joined(run: &mut Vec<OsString>, word: &str) -> bool {
     true
 }
 
-/// `--no-feature=uprobe_multi`
+/// Returns whether to ignore a word such as `--no-feature=uprobe_multi`.
 fn is_ignored(word: &str) -> bool {
     IGNORED.iter().any(|option| option.starts_with("--") && word.split('=').next() == Some(option))
 }
@@ -122,7 +127,7 @@ fn dump(run: &mut Vec<OsString>, ours: &str) {
     }
 }
 
-/// `DIR:DIR`; a `+` before one asks for a check that is always made.
+/// Adds folders `DIR:DIR`; a `+` before one requests a check that is always made.
 fn debug_folders(run: &mut Vec<OsString>, folders: Option<OsString>) {
     let folders = folders.unwrap_or_default();
     for folder in folders.to_string_lossy().split(':').filter(|folder| !folder.is_empty()) {
@@ -135,7 +140,7 @@ pub(crate) fn version() -> anyhow::Result<()> {
     print(&format!("{VERSION}\n"))
 }
 
-/// Prints what `doctor` finds, in the form `name: yes`.
+/// Prints the findings of `doctor`, in the form `name: yes`.
 pub(crate) fn info() -> anyhow::Result<()> {
     let release = host::system::kernel_release().unwrap_or_else(|| "unknown".to_owned());
     let mut text = format!("System\n  OS: Linux {release}\n  Arch: {}\n\n", std::env::consts::ARCH);
@@ -147,10 +152,10 @@ pub(crate) fn info() -> anyhow::Result<()> {
     print(&text)
 }
 
-/// Prints how it is called, behind an error of the command line.
+/// Prints the usage, after an error of the command line.
 pub(crate) fn print_usage() {
     use std::io::Write as _;
-    // Where standard error is gone, nobody reads it.
+    // If standard error is gone, nobody reads it.
     let _ = writeln!(std::io::stderr(), "USAGE:\n  bpftrace [OPTIONS] FILENAME\n  bpftrace [OPTIONS] -e PROGRAM");
 }
 
@@ -160,7 +165,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// What bpftrace says of a failure, if its scripts' users look for that.
+/// Returns bpftrace's words for a failure, if users of its scripts look for them.
 pub(super) fn failure_words(failure: &RuntimeFailure) -> Option<&'static str> {
     Some(match failure.kind {
         FailureKind::DivisionByZero => {
@@ -175,10 +180,10 @@ pub(super) fn failure_words(failure: &RuntimeFailure) -> Option<&'static str> {
     })
 }
 
-/// The beginnings of our messages about kernel functions that are not there.
+/// Prefixes of our messages about missing kernel functions.
 const NO_FUNCTION: [&str; 2] = ["no matches for kprobe ", "no matches for kretprobe "];
 
-/// Warnings of bpftrace's that go with a diagnostic of ours.
+/// Returns bpftrace's warnings that accompany a diagnostic of ours.
 pub(super) fn also(diagnostic: &Diagnostic) -> Vec<String> {
     let mut also = Vec::new();
     if let Some(rest) = NO_FUNCTION.iter().find_map(|start| diagnostic.message.strip_prefix(start)) {

@@ -1,4 +1,4 @@
-//! From a script's text to programs: what it is compiled with, and what is said of it.
+//! Compiles a script's text to programs, and reports on it.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::interrupt;
 use crate::messages::{is_bpftrace_compat, note};
 use crate::run::engine_error::engine_error;
 
-/// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
+/// Largest possible number of processes: `PID_MAX_LIMIT` of `linux/threads.h`.
 const MOST_PIDS: u32 = 4 << 20;
-/// How the names of variables begin that are settings.
+/// Prefix of environment variables that are settings.
 const SETTING: &str = "BPFTRACE_";
 
 /// Reports what the engine does.
@@ -37,7 +37,7 @@ impl Observer for Reports {
     }
 }
 
-/// What a script is compiled with, but for its target.
+/// Returns the builder of a script, without its target.
 pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder {
     let mut builder = Script::builder(text)
         .params(params)
@@ -64,13 +64,13 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
     builder
 }
 
-/// Whose events count: of the processes of `-p`, of the command of `-c`, or everybody's.
+/// Returns the processes whose events count: those of `-p`, the command of `-c`, or all.
 pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
     match (&args.pid, &args.command) {
         _ if !args.pids.is_empty() => Ok(Target::Pids(args.pids.clone())),
         (Some(pid), _) => process(pid),
         (_, Some(command)) => {
-            // Its words are separated by blanks; there is no shell.
+            // Words are separated by blanks; there is no shell.
             let mut words = command.split(' ').filter(|word| !word.is_empty());
             let program = words.next().ok_or_else(|| usage("-c: the command is empty"))?;
             if !is_bpftrace_compat() {
@@ -98,7 +98,7 @@ fn process(pid: &str) -> anyhow::Result<Target> {
     })
 }
 
-/// The parsed script; all mistakes are reported.
+/// Parses the script; reports all mistakes.
 pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedScript> {
     match builder(&text.text, &text.params, args).parse() {
         Ok(parsed) => {
@@ -110,7 +110,8 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedS
     }
 }
 
-/// The programs of the probes that are wanted, and the processes whose children are not traced; all mistakes are reported.
+/// Compiles the wanted probes, and finds the processes whose children are not traced; reports all
+/// mistakes.
 pub(super) fn compile(
     text: &ScriptText,
     parsed: ParsedScript,
@@ -139,10 +140,11 @@ pub(super) fn compile(
     Ok((script, untraced))
 }
 
-/// A bundled script has no mistakes: what it asks for is not here. The first thing that is missing is reported, and what the
-/// script needs, without its text and what follows from the first.
+/// Reports why a script does not compile. A bundled script has no mistakes: something that it needs
+/// is missing here. So the report has only the first missing thing and the script's requirements,
+/// without its text and the errors that follow from the first.
 fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> anyhow::Error {
-    // What the script asks for may be there: this user may not see it.
+    // The thing may exist, but this user may not see it.
     let forbidden_here = mistakes.tracepoints_refused().map(|why| (why, forbidden(why)));
     let forbidden_here = forbidden_here.or_else(|| mistakes.file_refused().map(|why| (why, unreadable(why))));
     if let Some(bundled) = text.bundled {
@@ -155,18 +157,20 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
         return if text.params.is_empty() { missing_here(bundled, why) } else { wrong_arguments(bundled, why) };
     }
     let Some((why, error)) = forbidden_here else { return refused(text, mistakes.as_slice(), args) };
-    // That is no mistake, and the error says it.
+    // This is no mistake, and the error states it.
     let others: Vec<Diagnostic> = mistakes.as_slice().iter().filter(|it| !it.message.contains(why)).cloned().collect();
     warn(text, &others, args);
     error
 }
 
-/// A file that the script names is opened with the user's own rights, whatever rights the program was given.
+/// Returns the error for a file that the script names and the user may not read: it is opened with
+/// the user's own rights, not the program's.
 pub(super) fn unreadable(why: &str) -> anyhow::Error {
     unsupported(format!("{why}: run dptrace as root, or as a user who may read the file"))
 }
 
-/// With arguments, these are as likely wrong as something is missing: both is said.
+/// Returns the error for a bundled script with arguments: either they are wrong or something is
+/// missing, so it states both.
 fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
     let name = bundled.name;
     usage(format!(
@@ -179,7 +183,8 @@ fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {
     unsupported(format!("{} can't run here: {why}. It needs {}", bundled.name, bundled.needs()))
 }
 
-/// What must be said of a bundled script. Warnings are of probes that are not there: versions differ in them.
+/// Prints the warnings for a bundled script. They are about missing probes: versions differ in
+/// them.
 fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &RunArgs) -> anyhow::Result<()> {
     let missing = script.warnings().len();
     let is_there = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Interval { .. });
@@ -195,8 +200,8 @@ fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &
     Ok(())
 }
 
-/// Some bundled scripts are about what belongs to no process, such as the requests to a disk. A process was asked for all the
-/// same.
+/// Prints a note if a bundled script is about something that belongs to no process, such as the
+/// requests to a disk, but a process was named.
 fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
     let (option, is_asked_for) = match (&args.pid, &args.command) {
         (Some(_), _) => ("-p", true),
@@ -207,7 +212,7 @@ fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
     }
 }
 
-/// Whether at least some of its probes see nothing but the processes that were asked for.
+/// Returns whether at least some of its probes see only the named processes.
 fn is_limited(script: &Script) -> bool {
     let is_of_process = |probe: &ScriptProbe| matches!(probe.attach, Attach::Uprobe { .. });
     script.compiled().config.filter_pid || script.compiled().probes.iter().any(is_of_process)
@@ -219,7 +224,7 @@ fn warn(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) {
     shown.for_each(|diagnostic| text.print(diagnostic));
 }
 
-/// Prints diagnostics with errors among them; the error for the whole.
+/// Prints diagnostics with errors among them; returns the error for the whole.
 fn refused(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) -> anyhow::Error {
     warn(text, diagnostics, args);
     match diagnostics.iter().filter(|it| it.is_error()).count() {

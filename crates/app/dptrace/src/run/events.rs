@@ -1,4 +1,4 @@
-//! What events ask for: text for the output, commands, complaints.
+//! Handles events: text for the output, commands, complaints.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::interrupt::commanding;
 use crate::messages::note;
 use crate::output::Output;
 
-/// Shows events.
+/// Printer of events.
 pub(super) struct Shown<'a> {
     pub(super) text: &'a ScriptText,
     pub(super) printer: Printer,
@@ -20,7 +20,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Does what an event asks for.
+    /// Carries out an event.
     pub(super) fn show(&self, event: Event, output: &mut Output) -> anyhow::Result<()> {
         let shown = match event {
             Event::Printf { text, to, span, callers, .. } => self.printf(&text, to, span, &callers),
@@ -31,12 +31,12 @@ impl Shown<'_> {
             Event::Join(text) => self.printer.line("join", &text),
             Event::Cat { path, limit, .. } => self.cat(&path, limit),
             Event::System(command) => {
-                // What was printed before is to stand before what the command prints.
+                // Earlier output must precede the command's output.
                 output.flush()?;
                 self.system(&command)
             }
             Event::Failure(failure) if self.warnings => failures::first(&failure, self.text, self.printer),
-            // The session is over then, which it says itself.
+            // The session is over then, and reports that itself.
             _ => String::new(),
         };
         Ok(output.buffer.write_all(shown.as_bytes())?)
@@ -87,8 +87,8 @@ impl Shown<'_> {
     }
 }
 
-/// Prints on standard error what the script says there.
+/// Prints on standard error what the script writes there.
 pub(super) fn print_error(text: &str) {
-    // Where standard error is gone, nobody reads it.
+    // If standard error is gone, nobody reads it.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

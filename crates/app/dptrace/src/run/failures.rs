@@ -1,4 +1,5 @@
-//! What failed while a script ran, in words: the first time at a place when it is seen, how often it was at the end.
+//! Failures of a running script, in words: the first one at each place when it occurs, and the
+//! total at the end.
 
 use bt_engine::{FailureCount, FailureKind, RuntimeFailure};
 use bt_runtime::Printer;
@@ -8,15 +9,15 @@ use super::events::print_error;
 use super::source::ScriptText;
 use crate::messages::{is_bpftrace_compat, note};
 
-/// The helper by which keys come into maps.
+/// Helper that puts keys into maps.
 const MAP_UPDATE: &str = "map_update_elem";
-/// What is said of strings that were cut.
+/// Note on strings that were cut.
 const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
-/// See [`TEXT_CUT`].
+/// Note on strings that could not be read.
 const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k reports where in the script)";
 
-/// Reports a place's first failure; what is for standard output comes back.
+/// Reports a place's first failure; returns the text for standard output.
 pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printer) -> String {
     let place = text.place(failure.span);
     let complain = |words: &str| {
@@ -34,7 +35,7 @@ pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printe
     printer.runtime_error(&words, &text.in_json(place))
 }
 
-/// Reports how often things failed, where it was more than once; of strings the sum.
+/// Reports the number of failures at each place with more than one; for strings, the sum.
 pub(super) fn report_totals(counts: &[FailureCount], text: &ScriptText) {
     for FailureCount { kind, span, count, .. } in counts.iter().filter(|it| it.count > 1) {
         if let Some(what) = often(*kind) {
@@ -46,14 +47,15 @@ pub(super) fn report_totals(counts: &[FailureCount], text: &ScriptText) {
     note_count(sum(FailureKind::TextUnreadable), "string", TEXT_UNREADABLE);
 }
 
-/// Reports how many there were of something, if there were any.
+/// Reports a number of something, if it is not 0.
 pub(super) fn note_count(count: u64, noun: &str, what: &str) {
     if count > 0 {
         note(&format!("{count} {noun}{} {what}", if count == 1 { "" } else { "s" }));
     }
 }
 
-/// What happened more than once at a place; nothing of what is reported for the whole script.
+/// Returns the words for repeated failures at a place. `None` for a failure that is reported for
+/// the whole script.
 fn often(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
         FailureKind::MapFull => "values were not put in: the map was full",

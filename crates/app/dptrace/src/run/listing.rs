@@ -1,4 +1,4 @@
-//! `-l`: what can be attached to, as bpftrace lists it.
+//! `-l`: lists places to attach to, as bpftrace does.
 
 use anyhow::anyhow;
 use bt_engine::{Declarations, Facts, NotFound, TargetFacts as _};
@@ -45,10 +45,10 @@ const HARDWARE: [&str; 10] = [
 ];
 /// Short names that are listed too.
 const SOFTWARE_SHORT: [&str; 4] = ["cpu", "cs", "faults", "dummy"];
-/// The units of timers.
+/// Units of timers.
 const UNITS: [&str; 4] = ["hz", "ms", "s", "us"];
 
-/// Lists.
+/// Lists the probes that match.
 pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let mut lines = Lines::default();
     let builder = compiled::builder("", &[], args).target(compiled::target(args)?);
@@ -71,14 +71,14 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     if let Some(why) = facts.file_refused().filter(|_| !missing.is_empty()) {
         return Err(compiled::unreadable(&why));
     }
-    // bpftrace has a status of 0 and no message for these.
+    // bpftrace exits with status 0 and no message for these.
     if !is_bpftrace_compat() {
         report_missing(&missing, found)?;
     }
     Ok(output.finish()?)
 }
 
-/// Reports the patterns that nothing matches. Where something else was found, that is no failure.
+/// Reports the patterns that nothing matches. If something else was found, that is no failure.
 fn report_missing(missing: &[String], found: bool) -> anyhow::Result<()> {
     let (notes, error) = match missing.split_last() {
         Some((last, rest)) if !found => (rest, Some(last)),
@@ -90,7 +90,7 @@ fn report_missing(missing: &[String], found: bool) -> anyhow::Result<()> {
     error.map_or(Ok(()), |why| Err(anyhow!("{why}")))
 }
 
-/// The patterns to list: as typed, or the attach points of a script.
+/// Returns the patterns to list: as typed, or the attach points of a script.
 fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     let word = args.words.first();
     let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file() || super::is_bundled(word));
@@ -101,7 +101,7 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
             bt_lang::ast::ItemKind::Probe(probe) => Some(probe),
             _ => None,
         });
-        // `begin` and its like are everywhere.
+        // `begin` and the like exist everywhere.
         let is_listed = |point: &&bt_lang::ast::AttachPoint| KINDS.iter().any(|kind| kind.name == point.kind.name());
         let points = points.flat_map(|probe| &probe.points).filter(is_listed).map(|point| point.raw.clone());
         return Ok(points.collect());
@@ -119,7 +119,7 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
 }
 
-/// A kind of probe: its names, and how its probes are found.
+/// Kind of probe: its names, and the function that finds its probes.
 struct Kind {
     name: &'static str,
     short: &'static [&'static str],
@@ -143,7 +143,7 @@ const KINDS: [Kind; 14] = [
     Kind { name: "iter", short: &["it"], list: iterators },
 ];
 
-/// Lists what fits a pattern; if nothing does, why.
+/// Lists the matches of a pattern; returns the reason if there are none.
 fn list_pattern(
     pattern: &str,
     args: &RunArgs,
@@ -163,7 +163,7 @@ fn list_pattern(
         }
         return Ok(None);
     }
-    // A pattern in one part is over whole names, unless it is a kind's name.
+    // A pattern of one part matches whole names, unless it is the name of a kind.
     let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
     let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
     let (kind, rest) = pattern.split_once(':').unwrap_or((&pattern, "*"));
@@ -177,7 +177,7 @@ fn list_pattern(
         if !kinds.matches(known.name) && !known.short.contains(&kind) {
             continue;
         }
-        // Without a file there is nothing to look through.
+        // Without a file there is nothing to search.
         let of_files = ["uprobe", "uretprobe", "usdt"].contains(&known.name);
         if kind.contains('*') && of_files && args.pid.is_none() && !rest.contains('/') {
             continue;
@@ -191,7 +191,7 @@ fn list_pattern(
         };
         found_one |= !found.is_empty();
         for found in found {
-            // Names are the files' own; one must not be two lines either.
+            // Names come from the files; one must not become two lines either.
             lines.push(format_args!("{}:{}", known.name, printable::text(found.as_bytes())));
             if args.verbose > 0 {
                 for argument in types.arguments(known.name, &found) {
@@ -203,7 +203,7 @@ fn list_pattern(
     Ok((!found_one).then(|| why_none(kind, whole, &missing)))
 }
 
-/// Why nothing fits: of one kind its own reason, of several the names that are near in any.
+/// Returns why nothing matches: the kind's own reason if there is one, or the near names of all.
 fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
     match missing {
         [] => {
@@ -227,15 +227,15 @@ fn why_none(kind: &str, whole: bool, missing: &[NotFound]) -> String {
     }
 }
 
-/// How many names that are near are listed.
+/// Limit on the number of near names.
 const MOST_NEAR: usize = 6;
 
-/// Whether a name fits a pattern.
+/// Returns whether a name matches a pattern.
 fn fits(pattern: &str, name: &str) -> bool {
     patterns::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 
-/// Names of a table that fit, with a colon for the period behind.
+/// Returns the names of a table that match, with a trailing colon for the period.
 fn events(tables: &[&[&str]], rest: &str) -> Found {
     let wanted = rest.split(':').next().unwrap_or_default();
     let of_names = |message: String, near: Vec<&str>| NotFound {
@@ -257,10 +257,10 @@ fn events(tables: &[&[&str]], rest: &str) -> Found {
     Ok(found)
 }
 
-/// What was found, or why nothing was.
+/// Matching names, or the reason that there are none.
 type Found = Result<Vec<String>, NotFound>;
 
-/// The parts before the last colon, and the last.
+/// Splits at the last colon: the parts before it, and the last part.
 fn split(rest: &str) -> (Option<&str>, &str) {
     rest.rsplit_once(':').map_or((None, rest), |(target, name)| (Some(target), name))
 }
@@ -276,13 +276,14 @@ fn vmlinux_functions(rest: &str, facts: &Facts) -> Found {
     Ok(facts.kernel_functions(module, name)?.into_iter().map(named).collect())
 }
 
-/// What the names of iterators' contexts begin with in the kernel's BTF (`BTF_TYPE_EMIT` in each iterator's source), and
-/// those that go through one map, which a script has no way to name.
+/// Prefix of the names of iterator contexts in the kernel's BTF (`BTF_TYPE_EMIT` in each iterator's
+/// source).
 const CONTEXT: &[u8] = b"bpf_iter__";
+/// Iterators over one map, which a script has no way to name.
 const OF_A_MAP: [&str; 3] = ["bpf_map_elem", "bpf_sk_storage_map", "sockmap"];
 
 fn iterators(rest: &str, facts: &Facts) -> Found {
-    // BTF's names all end with a 0, and lie one behind the other.
+    // The names in BTF are adjacent, each ending with a 0.
     let words = facts.kernel_btf().unwrap_or_default().split(|byte| *byte == 0);
     let objects = words.filter_map(|word| std::str::from_utf8(word.strip_prefix(CONTEXT)?).ok());
     let mut names: Vec<String> = objects

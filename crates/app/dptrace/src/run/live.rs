@@ -1,4 +1,4 @@
-//! A script at work: what it prints, and when it ends.
+//! A running script: its output, and its end.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,18 @@ use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Output};
 use crate::run::engine_error::engine_error;
 
-/// The longest wait for events: how late the end of a process is seen at most.
+/// Longest wait for events, and so the largest delay until the end of a process is noticed.
 const WAIT: Duration = Duration::from_millis(20);
-/// How long events that came before an interruption may still take to be shown.
+/// Time limit for showing events that came before an interruption.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(500);
-/// Asks for a line on standard output once probes are attached; bpftrace's tests do.
+/// Environment variable that requests a line on standard output once probes are attached;
+/// bpftrace's tests set it.
 const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
-/// What is said of events that did not fit.
+/// Note on events that did not fit.
 const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
                             makes it larger)";
 
-/// A script at work.
+/// A running script.
 pub(super) struct Live<'a> {
     pub(super) session: Session,
     pub(super) untraced: Option<Untraced>,
@@ -34,16 +35,17 @@ pub(super) struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
+    /// Runs the script; returns the status that it requested, and the session, which may still have
+    /// links to close.
     pub(super) fn run(mut self) -> anyhow::Result<(u8, Session)> {
         let signals = Signals::catch(self.session.signals())?;
         let attached = self.session.attach().map_err(engine_error)?;
         if self.args.children && attached.is_live {
-            // Those that were started while probes were attached.
+            // Processes that were started while probes were being attached.
             self.session.also_trace(&host::family::descendants(&self.args.pids)).map_err(engine_error)?;
         }
         if attached.is_live {
-            // What BEGIN printed stands before what the attached probes print.
+            // Output of BEGIN precedes that of the attached probes.
             self.show_rest()?;
         }
         self.report_attached(attached.probes)?;
@@ -59,7 +61,7 @@ impl Live<'_> {
         let deadline = self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         while !self.session.is_over() {
             self.show_ready()?;
-            // Asked before the signals are taken: the one that ends us must find its probe.
+            // Checked before the signals are taken: the signal that ends us must find its probe.
             let is_requested = self.interrupt.is_requested();
             for signal in signals.take() {
                 self.session.run_signal(signal).map_err(engine_error)?;
@@ -81,7 +83,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Ctrl-C leaves `^C` in the terminal's last line.
+    /// Begins a new line: Ctrl-C leaves `^C` in the terminal's last line.
     fn begin_line(&mut self) {
         if output::screen(self.args.output.as_deref()).width().is_some() {
             self.output.buffer.push(b'\n');
@@ -94,7 +96,7 @@ impl Live<'_> {
             let plural = if count == 1 { "" } else { "s" };
             let printer = self.shown.printer;
             if !printer.is_json() {
-                // Where standard error is gone, nobody reads it.
+                // If standard error is gone, nobody reads it.
                 let _ = writeln!(std::io::stderr(), "Attached {count} probe{plural}");
             }
             self.output.buffer.extend(printer.attached_probes(count).as_bytes());
@@ -108,7 +110,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Shows what has waited long enough.
+    /// Shows the events that have waited long enough.
     fn show_ready(&mut self) -> anyhow::Result<()> {
         for event in self.session.poll(WAIT).map_err(engine_error)? {
             self.shown.show(event, &mut self.output)?;
@@ -125,7 +127,7 @@ impl Live<'_> {
         Ok(self.output.flush()?)
     }
 
-    /// Shows all that waits; after an interruption, what can be shown in a short while.
+    /// Shows all waiting events; after an interruption, only those that a short time allows.
     fn show_rest(&mut self) -> anyhow::Result<()> {
         let until = self.interrupt.is_requested().then(|| Instant::now() + AFTER_INTERRUPT);
         let mut left_out = 0_u64;
@@ -146,7 +148,7 @@ impl Live<'_> {
         Ok(self.output.flush()?)
     }
 
-    /// END, the maps, and what was lost.
+    /// Runs END, and prints the maps and the losses.
     fn finish(mut self) -> anyhow::Result<(u8, Session)> {
         for event in self.session.end().map_err(engine_error)? {
             self.shown.show(event, &mut self.output)?;

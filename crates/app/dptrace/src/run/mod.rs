@@ -37,10 +37,10 @@ use untraced::Untraced;
 pub(crate) use crate::bundled::{ScriptsArgs, is_bundled, scripts};
 pub(crate) use options::RunArgs;
 
-/// How long a benchmark runs at least.
+/// Least duration of a benchmark.
 const BENCHMARK_TIME: Duration = Duration::from_millis(1);
 
-/// Runs the command; gives the exit status that the script asked for.
+/// Runs the command; returns the exit status that the script requested.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let args = &args.resolved()?;
     if args.list {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let text = ScriptText::of(args)?;
     let parsed = compiled::parse(&text, args)?;
     let wanted = Wanted::of(parsed.syntax_tree());
-    // Of bpftrace, it is an error that lists them.
+    // Under bpftrace's name, an error lists them instead.
     if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
         let help = wanted.help(&text);
         let width = output::screen(args.output.as_deref()).width();
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return print(args, &fitted.unwrap_or(help));
     }
     if args.fmt {
-        // Also over the script itself: all of it has been read.
+        // The output may be the script itself: all of it has been read.
         return print(args, &bt_lang::fmt::format(parsed.syntax_tree(), &text.text));
     }
     for output in [&args.output, &args.emit_object] {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     execute(script.load().map_err(engine_error)?, untraced, &text, args)
 }
 
-/// Runs it.
+/// Runs the script.
 fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, args: &RunArgs) -> anyhow::Result<u8> {
     if args.dry_run {
         session.attach_only().map_err(engine_error)?;
@@ -104,7 +104,7 @@ fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, 
         Some(_) => return benchmark(&session, printer, output).map(|()| 0),
         None => {}
     }
-    // Not before there is something to finish: what comes earlier ends the process at once.
+    // Not before there is something to finish: an earlier signal ends the process at once.
     let interrupt = &Interrupt::catch()?;
     let (status, session) = Live { session, untraced, shown, output, interrupt, args }.run()?;
     if session.has_links() {
@@ -124,7 +124,7 @@ fn test(mut session: Session, shown: &Shown<'_>, mut output: Output) -> anyhow::
     let mut failed = Vec::new();
     let count = results.len();
     for TestResult { name, passed, nanos, events, .. } in results {
-        // What it printed is a part of its result.
+        // Its output is part of its result.
         let mut text = Output::discarded();
         for event in events {
             shown.show(event, &mut text)?;
@@ -150,7 +150,8 @@ fn benchmark(session: &Session, printer: Printer, mut output: Output) -> anyhow:
     Ok(output.finish()?)
 }
 
-/// A script without a probe is no script; what bpftrace says of it is in its tests.
+/// Checks that the script has a probe, unless it runs as bpftrace, whose tests define another
+/// message.
 fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
     let is_probe = |item: &Item| matches!(item.kind, ItemKind::Probe(_));
     if is_bpftrace_compat() || parsed.syntax_tree().items.iter().any(is_probe) {
@@ -162,7 +163,8 @@ fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
     )))
 }
 
-/// Forks are followed by the kernel's numbers of processes, which only its first PID namespace has.
+/// Checks that forks can be followed: that takes the kernel's process numbers, which only its first
+/// PID namespace has.
 fn check_processes(args: &RunArgs) -> anyhow::Result<()> {
     let option = if args.children { "--children" } else { "--follow-forks" };
     if !args.follow_forks {
@@ -185,8 +187,9 @@ fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// A script's text with each paragraph on a line, which a terminal wraps at its own width: a line goes on in the next one if it
-/// is a long one, as in the script's comment, unless the next begins with a word and a colon (`prints:`).
+/// Joins each paragraph of a script's text into one line, which a terminal wraps at its own width.
+/// A long line, as in the script's comment, continues in the next, unless that begins with a word
+/// and a colon (`prints:`).
 fn paragraphs(text: &str) -> String {
     const LONG: usize = 80;
     let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");

@@ -172,10 +172,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The same with the processes resolved: a name is numbers then.
+    /// Returns the options with the processes resolved: names become numbers.
     ///
-    /// SPDK's `bpftrace.sh` takes a process's number, then the script. Behind a bundled script that has no arguments, a number
-    /// or name can only be a process. Under the name `bpftrace`, all is as bpftrace has it.
+    /// SPDK's `bpftrace.sh` takes a process's number, then the script. After a bundled script
+    /// without arguments, a number or name can only be a process. Under the name `bpftrace`,
+    /// everything is as in bpftrace.
     pub(super) fn resolved(&self) -> anyhow::Result<Self> {
         let mut args = self.clone();
         if let Some(at) = self.process_word() {
@@ -192,7 +193,7 @@ impl RunArgs {
         Ok(args)
     }
 
-    /// Which of the words is a process, in place of `-p`.
+    /// Returns the index of the word that names a process in place of `-p`.
     fn process_word(&self) -> Option<usize> {
         if !self.programs.is_empty() || self.pid.is_some() || self.command.is_some() || self.list {
             return None;
@@ -208,7 +209,7 @@ impl RunArgs {
         }
     }
 
-    /// The files that are read, each with what it is.
+    /// Returns the input files, each with its description for messages.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let script =
             self.words.first().filter(|_| self.programs.is_empty()).map(|script| ("the script", Path::new(script)));
@@ -217,7 +218,7 @@ impl RunArgs {
         script.into_iter().chain(included).chain(functions)
     }
 
-    /// How output looks.
+    /// Returns the form of the output.
     pub(super) fn form(&self) -> anyhow::Result<Form> {
         match self.format.as_str() {
             _ if self.json => Ok(Form::Json),
@@ -228,10 +229,10 @@ impl RunArgs {
     }
 }
 
-/// The processes that `-p` means, and with `--children` those that they have started.
+/// Returns the processes of `-p`, and with `--children` those that they have started.
 fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
     let mut pids = process_selector::all(&[word], ROLE, &terminal::observer())?;
-    // One of a name may have ended by now, which is no mistake.
+    // A process found by name may have ended by now, which is no mistake.
     if process_selector::are_numbers(&[word]) {
         pids.iter().try_for_each(|&pid| process_selector::check_number(pid, ""))?;
     }

@@ -1,4 +1,5 @@
-//! What a script takes from the command line: its arguments `$1`, `$2`, ..., and the options that it asks for with `getopt()`.
+//! A script's inputs from the command line: its arguments `$1`, `$2`, ..., and the options that it
+//! reads with `getopt()`.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +10,28 @@ use text::printable;
 use super::source::ScriptText;
 use crate::bundled;
 
-/// What a script takes.
+/// Arguments and options that a script takes.
 #[derive(Default)]
 pub(super) struct Wanted {
     options: Vec<ScriptOption>,
-    /// The numbers of the arguments that it reads.
+    /// Numbers of the arguments that it reads.
     arguments: BTreeSet<u32>,
-    /// Whether it asks how many there are, so that it can do without.
+    /// Set if it reads the number of arguments, so that it can do without them.
     counts: bool,
 }
 
-/// An option of a script's.
+/// Option of a script.
 struct ScriptOption {
     name: String,
-    /// `=N`, `=TEXT`, or nothing for one that is on or off.
+    /// `=N`, `=TEXT`, or empty for a switch.
     value: &'static str,
-    /// What it is if it is not given.
+    /// Value if the option is not given.
     default: Option<String>,
     about: Option<String>,
 }
 
 impl Wanted {
-    /// What a script takes, as far as its syntax says.
+    /// Finds the arguments and options in a script's syntax.
     pub(super) fn of(tree: &Program) -> Self {
         let mut wanted = Self::default();
         for item in &mut tree.clone().items {
@@ -39,12 +40,13 @@ impl Wanted {
         wanted
     }
 
-    /// Whether the words ask for the script's help, which is not an option of the script's own.
+    /// Returns whether the words ask for the script's help, and the script has no such option of
+    /// its own.
     pub(super) fn is_asked_for(&self, params: &[String]) -> bool {
         params.iter().any(|param| param == "--help") && !self.options.iter().any(|option| option.name == "help")
     }
 
-    /// The script's help: its first comment, how it is called, and its options.
+    /// Returns the script's help: its first comment, its usage, and its options.
     pub(super) fn help(&self, text: &ScriptText) -> String {
         let mut lines = text.first_comment();
         if !lines.is_empty() {
@@ -71,12 +73,13 @@ impl Wanted {
         printable::lines(text.as_bytes()).into_owned()
     }
 
-    /// What must be said of the words behind the script's name: an argument that is missing, or that the script never reads.
+    /// Returns remarks on the words after the script's name: a missing argument, or one that the
+    /// script never reads.
     pub(super) fn remarks(&self, text: &ScriptText) -> Vec<String> {
         let given: Vec<&String> = text.params.iter().filter(|param| !param.starts_with("--")).collect();
         let mut remarks = Vec::new();
         let most = self.arguments.last().copied().unwrap_or_default() as usize;
-        // The bundled scripts do without their arguments.
+        // The bundled scripts can do without their arguments.
         if most > given.len() && !self.counts && text.bundled.is_none() {
             let missing = given.len() + 1;
             let (rest, are) = if missing == most { (String::new(), "is") } else { (format!(" to ${most}"), "are") };
@@ -86,8 +89,9 @@ impl Wanted {
                 "{name} reads ${missing}{rest}, which {are} not given and so 0: arguments stand behind {place}"
             ));
         }
-        // What it has in probes' names was put in already, so its text is searched, too.
-        // A script that asks how many there are can read more than it names; what the bundled ones take is known.
+        // Arguments in names of probes were substituted already, so the text is searched too.
+        // A script that reads the number of arguments can read more than it names; for bundled ones
+        // it is known.
         let can_read_more = self.counts && text.bundled.is_none();
         let is_read = |number: usize| can_read_more || number <= most || text.text.contains(&format!("${number}"));
         let unread = given.iter().enumerate().filter(|(index, _)| !is_read(index + 1));
@@ -126,7 +130,7 @@ impl VisitMut for Wanted {
 }
 
 impl ScriptOption {
-    /// `getopt("name", default, "what it is for")`.
+    /// Parses `getopt("name", default, "what it is for")`.
     fn of(args: &[Expr]) -> Option<Self> {
         let string = |arg: Option<&Expr>| match &arg?.kind {
             ExprKind::Str(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),

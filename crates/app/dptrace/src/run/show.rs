@@ -1,4 +1,4 @@
-//! What a script is made into, for people: `--dump`.
+//! `--dump`: the intermediate forms of a script, for people.
 
 use bpf_insn::Listing;
 use bt_abi::Script;
@@ -9,11 +9,11 @@ use super::Lines;
 use super::options::{DumpName, RunArgs};
 use crate::output::Output;
 
-/// Prints it.
+/// Prints one of the forms.
 pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::Result<()> {
     let mut output = Output::whole(args.output.as_deref(), Access::Umask)?;
     match what {
-        // The syntax tree was printed before there was a script.
+        // The syntax tree was printed before compilation.
         DumpName::Ast => {}
         DumpName::Types => output.buffer.extend(printable::lines(types(script).as_bytes()).as_bytes()),
         DumpName::Insns => {

@@ -1,4 +1,4 @@
-//! The script: its text and the name that messages call it by, and its arguments.
+//! The script: its text, its name in messages, and its arguments.
 
 use std::path::Path;
 
@@ -14,30 +14,30 @@ use super::options::RunArgs;
 use crate::bundled::{self, Bundled};
 use crate::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 
-/// What bpftrace calls a program that has no file, in messages and in JSON.
+/// bpftrace's name for a program without a file, in messages and in JSON.
 const NO_FILE: &str = "stdin";
-/// What we call the text of `-e`.
+/// Our name for the text of `-e`.
 const OPTION: &str = "-e";
 
-/// A script's text.
+/// Text of a script.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptText {
-    /// What messages call it.
+    /// Name in messages.
     pub(super) name: String,
-    /// All of it.
+    /// Whole text, with our own lines.
     pub(super) text: String,
-    /// How many bytes of it are lines of ours, for `--include`.
+    /// Number of leading bytes that are our lines for `--include`.
     pub(super) before: usize,
-    /// What stands behind it on the command line.
+    /// Words after it on the command line.
     pub(super) params: Vec<String>,
-    /// Whether it is one that dptrace carries.
+    /// Bundled script that it is, if any.
     pub(super) bundled: Option<Bundled>,
 }
 
 impl ScriptText {
-    /// What was asked for.
+    /// Reads the requested script.
     pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
-        // As bpftrace does, files that are to be included stand before the script.
+        // As in bpftrace, included files precede the script.
         let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
         let includes = includes.concat();
         if !args.programs.is_empty() {
@@ -54,17 +54,17 @@ impl ScriptText {
         Ok(Self { name, text: includes + &text, before, params: params.to_vec(), bundled })
     }
 
-    /// Whether it came from a file, or is one that dptrace carries.
+    /// Returns whether it came from a file, or is a bundled script.
     pub(super) fn is_file(&self) -> bool {
         self.name != OPTION && self.name != NO_FILE
     }
 
-    /// What it is called by on the command line.
+    /// Returns its name on the command line.
     pub(super) fn called(&self) -> &str {
         self.bundled.map_or(&self.name, |bundled| bundled.name)
     }
 
-    /// The lines of the comment that it begins with.
+    /// Returns the lines of the comment that it begins with.
     pub(super) fn first_comment(&self) -> Vec<String> {
         let lines = self.given().lines().skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
         let lines = lines.map_while(|line| line.strip_prefix("//"));
@@ -76,12 +76,12 @@ impl ScriptText {
         lines
     }
 
-    /// The text as it was given, whose lines messages count.
+    /// Returns the text as given, whose lines messages count.
     fn given(&self) -> &str {
         self.text.get(self.before..).unwrap_or_default()
     }
 
-    /// A place of the whole text as one of what was given.
+    /// Converts a span of the whole text to one of the given text.
     fn in_given(&self, span: bt_lang::Span) -> bt_lang::Span {
         let before = self.before as u32;
         bt_lang::Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
@@ -99,11 +99,12 @@ impl ScriptText {
         given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
         let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
         let shown = without_error_numbers(&shown);
-        // Where standard error is gone, nobody reads it.
+        // If standard error is gone, nobody reads it.
         let _ = write!(anstream::stderr(), "{shown}");
     }
 
-    /// A diagnostic in bpftrace's form: `stdin:1:9-20: ERROR: Message`, the line, tildes under the place, hints.
+    /// Formats a diagnostic in bpftrace's form: `stdin:1:9-20: ERROR: Message`, the line, tildes
+    /// under the place, hints.
     fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
         let place = self.place(diagnostic.span);
         let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
@@ -117,18 +118,18 @@ impl ScriptText {
         also.chain(lines).chain(hints).map(|line| line + "\n").collect()
     }
 
-    /// Where a span is, in lines and columns.
+    /// Returns the lines and columns of a span.
     pub(super) fn place(&self, span: bt_lang::Span) -> Place {
         let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
         Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
     }
 
-    /// The same place as JSON has it, where a text without a file has bpftrace's name.
+    /// Returns the place for JSON output, where a text without a file has bpftrace's name.
     pub(super) fn in_json(&self, place: Place) -> Place {
         if self.is_file() { place } else { Place { file: NO_FILE.to_owned(), ..place } }
     }
 
-    /// The line that a place is in, and a mark under it, as bpftrace shows them.
+    /// Returns the line of a place, with a mark under it, as bpftrace shows them.
     pub(super) fn context(&self, place: &Place) -> String {
         let line = self.given().lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
         let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
@@ -164,7 +165,7 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
     Ok((name, text, None))
 }
 
-/// That a script can't be read, with near names.
+/// Returns the message that a script can't be read, with near names.
 pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();

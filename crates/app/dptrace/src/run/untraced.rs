@@ -1,4 +1,4 @@
-//! Processes that those of `-p` start, and of which a script shows nothing.
+//! Processes that those of `-p` start, and that a script does not trace.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use crate::messages::{is_bpftrace_compat, note};
 /// Processes whose children are not traced.
 pub(super) struct Untraced {
     pids: Vec<u32>,
-    /// What they had started when the run began.
+    /// Children they had when the run began.
     known: HashSet<u32>,
 }
 
 impl Untraced {
-    /// A process that was asked for may leave all work to its children, and the script shows nothing of them: that is reported.
-    /// Nothing where children are traced, or nothing is.
+    /// Reports that the children of the named processes, which may do all the work, are not traced.
+    /// `None` if they are, or if nothing is traced.
     pub(super) fn report(args: &RunArgs) -> Option<Self> {
         let is_run = !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
         if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
@@ -32,7 +32,7 @@ impl Untraced {
         Some(Self { pids, known })
     }
 
-    /// Reports at the end how many of those that were started since live: others may have come and gone.
+    /// Reports at the end how many of the later children are alive: others may have come and gone.
     pub(super) fn report_later(&self) {
         let later = host::family::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
         if let Some(remark) = process_selector::started_since(later.count()) {

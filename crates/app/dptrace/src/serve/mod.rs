@@ -1,4 +1,4 @@
-//! `dptrace serve`: what requests and threads take, for Prometheus, all the time.
+//! `dptrace serve`: continuous metrics of requests and threads, for Prometheus.
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(crate) struct ServeArgs {
     forget: Duration,
 }
 
-/// A number from 1 on.
+/// Parses a number from 1 to `most`.
 fn limit(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=most)
 }
@@ -109,7 +109,7 @@ Examples:
   curl -s http://127.0.0.1:9470/metrics
   curl -s http://127.0.0.1:9470/connections";
 
-/// The most bytes of a token's file.
+/// Limit on the size of a token file, in bytes.
 const MOST_TOKEN: u64 = 4096;
 
 /// Runs the command.
@@ -138,7 +138,7 @@ impl ServeArgs {
         }
     }
 
-    /// Returns where tables are written, if that was asked for.
+    /// Returns where to write tables, if requested.
     fn place(&self) -> Option<Place> {
         let dir = self.parquet.clone()?;
         let host = self.host.clone().or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned());
@@ -176,7 +176,7 @@ fn listen(text: &str) -> anyhow::Result<TcpListener> {
         .with_context(|| format!("listening on {text} (--listen names another address or port)"))
 }
 
-/// The token of a file: its first line.
+/// Reads the token of a file: its first line.
 fn token(path: &std::path::Path) -> anyhow::Result<Token> {
     let reading = || format!("reading the token of {}", printable(path));
     let bytes = user_file::read(path, MOST_TOKEN).with_context(reading)?;

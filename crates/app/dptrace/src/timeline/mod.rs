@@ -1,4 +1,5 @@
-//! `dptrace timeline`: every request with what the kernel did to its thread, and who made the slow ones slow.
+//! `dptrace timeline`: every request with what the kernel did to its thread, and the causes of slow
+//! requests.
 
 use std::path::PathBuf;
 
@@ -124,7 +125,7 @@ fn intervals(inputs: &Inputs, output: &mut Output) -> anyhow::Result<()> {
     if source.kernel.is_none() {
         return Err(usage("there are no events of the kernel, and so no intervals for --ndjson"));
     }
-    // Intervals are of threads: records are not needed for them.
+    // Intervals belong to threads: records are not needed for them.
     let progress = Progress::new(&terminal::observer_beside(output));
     let mut failed = Ok(());
     let write = |line: &str| {

@@ -1,4 +1,4 @@
-//! `dptrace trace` of a folder that a DPDK program left: events in the Common Trace Format.
+//! `dptrace trace` of the trace folder of a DPDK program: events in the Common Trace Format.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -22,12 +22,12 @@ use crate::args::filter::EventFilter;
 use crate::messages::note;
 use crate::output::Output;
 
-/// The file that describes the others.
+/// Name of the file that describes the others.
 const METADATA: &str = "metadata";
-/// The most that is read of the description, in bytes; DPDK's have tens of thousands.
+/// Size limit of that file, in bytes; DPDK's have tens of thousands.
 const MOST_OF_METADATA: u64 = 16 << 20;
 
-/// Whether it is such a folder. A capture has a description of its own.
+/// Returns whether it is such a folder. A capture has a description of its own.
 pub(super) fn is_trace(path: &Path) -> bool {
     path.is_dir() && path.join(METADATA).is_file() && !path.join(captures::META).exists()
 }
@@ -54,7 +54,7 @@ pub(super) fn run(args: &TraceArgs, folder: &Path) -> anyhow::Result<()> {
     Ok(output.finish()?)
 }
 
-/// Options that mean nothing here.
+/// Refuses options that mean nothing here.
 fn refuse(args: &TraceArgs) -> anyhow::Result<()> {
     let is_known = matches!(args.format(), FormatName::Text | FormatName::Ndjson);
     let given = [
@@ -80,7 +80,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in folder.read_dir().with_context(reading)? {
         let entry = entry.with_context(reading)?;
         let is_stream = entry.file_name() != METADATA && entry.file_type().is_ok_and(|kind| kind.is_file());
-        // As babeltrace2: what begins with a dot is not part of the trace.
+        // As in babeltrace2: files that begin with a dot are not part of the trace.
         if is_stream && !entry.file_name().as_encoded_bytes().starts_with(b".") {
             paths.push(entry.path());
         }
@@ -92,7 +92,8 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The streams of these files; what is none is an error, as long as none is left out in silence.
+/// Opens the streams of these files. A file that is no stream is an error, so that none is left out
+/// silently.
 fn streams<'b>(metadata: &'b Metadata, files: &[PathBuf]) -> anyhow::Result<Vec<Stream<'b>>> {
     let stream = |path: &PathBuf| {
         let file = user_file::open_member(path)?;
@@ -102,7 +103,7 @@ fn streams<'b>(metadata: &'b Metadata, files: &[PathBuf]) -> anyhow::Result<Vec<
     files.iter().map(|path| stream(path).with_context(|| format!("reading {}", printable(path)))).collect()
 }
 
-/// Names that no event has are slips.
+/// Returns an error for names that no event has.
 fn check(filter: &EventFilter, metadata: &Metadata) -> anyhow::Result<()> {
     let kinds = metadata.kinds();
     for glob in &filter.tpoints {
@@ -125,7 +126,7 @@ fn check(filter: &EventFilter, metadata: &Metadata) -> anyhow::Result<()> {
 }
 
 impl EventFilter {
-    /// Whether it is wanted; `first` is the time of the first event.
+    /// Returns whether the event is selected; `first` is the time of the first event.
     fn wants(&self, stream: &Stream<'_>, event: &Event<'_>, first: i64) -> bool {
         let micros = event.nanos.saturating_sub(first) as f64 / 1e3;
         let head = stream.head();
@@ -147,7 +148,7 @@ impl EventFilter {
     }
 }
 
-/// Whether a value is as it must be. An event that has no such field passes `!=` only.
+/// Returns whether a value passes the test. An event without the field passes only `!=`.
 fn holds(test: &Test, value: Option<&Value<'_>>) -> bool {
     let is = |glob: &glob::Pattern, value: &Value<'_>| {
         let number = value.number();
@@ -161,7 +162,7 @@ fn holds(test: &Test, value: Option<&Value<'_>>) -> bool {
     }
 }
 
-/// Bytes that are gathered before they are written.
+/// Size of buffered output, in bytes, at which it is written.
 const GATHERED: usize = 128 << 10;
 
 fn list(
@@ -217,7 +218,7 @@ fn list(
     Ok(())
 }
 
-/// `--info`.
+/// Returns the text of `--info`.
 fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String {
     let mut text = String::new();
     for (name, value) in &metadata.env {
@@ -231,7 +232,7 @@ fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String
     let _ = writeln!(text, "{}", head.trim_end());
     for mut stream in streams {
         let (lcore, thread) = (stream.head().cpu(), ::text::printable::text(stream.head().thread()).into_owned());
-        // DPDK writes all bits where a thread is no lcore.
+        // DPDK sets all bits for a thread that is no lcore.
         let lcore = lcore.filter(|lcore| *lcore != u64::from(u32::MAX)).map_or("-".to_owned(), |it| it.to_string());
         let (mut events, mut first, mut last) = (0_u64, None, None);
         for event in stream.by_ref() {
@@ -249,7 +250,7 @@ fn info(metadata: &Metadata, streams: Vec<Stream<'_>>, screen: Screen) -> String
     text
 }
 
-/// `--list-tpoints`: each with the names of its fields.
+/// Returns the text of `--list-tpoints`: each tracepoint with the names of its fields.
 fn kinds(metadata: &Metadata) -> String {
     let mut text = String::new();
     for kind in metadata.kinds() {

@@ -16,30 +16,30 @@ use crate::messages::note;
 use crate::output::Output;
 use crate::terminal;
 
-/// Lcores whose losses are reported one by one.
+/// Number of lcores whose losses are reported one by one.
 const MAX_REPORTED_LOSSES: usize = 8;
-/// How often it is asked whether to stop.
+/// Interval at which the end is checked.
 const ASK: Duration = Duration::from_millis(50);
-/// Time between two looks at the application.
+/// Liveness poll interval for the application.
 const ALIVE: Duration = Duration::from_millis(500);
 
-/// What to follow, and how it is listed.
+/// Trace to follow, and the form of its listing.
 pub(crate) struct Following {
     pub(crate) source: FileSource,
-    /// Who writes it.
+    /// Application that writes it.
     pub(crate) application: Application,
-    /// There is a CPU on which nothing of the application's is in the way.
+    /// Set if there is a CPU free of the application's threads.
     pub(crate) has_room: bool,
-    /// Nothing before this.
+    /// Time of the first record to list.
     pub(crate) start: Ticks,
     pub(crate) form: Form,
-    /// What it is written to.
+    /// Screen of the output.
     pub(crate) screen: Screen,
     pub(crate) options: ListOptions,
     pub(crate) stop: Stop,
 }
 
-/// When to stop.
+/// Reasons to stop.
 pub(crate) struct Stop {
     pub(crate) interrupt: Interrupt,
     pub(crate) after: Option<Duration>,
@@ -69,7 +69,7 @@ pub(crate) fn follow(
             reader.stop();
             end.why = Some(why);
         }
-        // After the rings: who is in them is known by now.
+        // After the rings: the objects that they refer to are known by now.
         objects.learn(follower.given());
         let Some(Batch { copied, at, is_last, failed }) = batch else { continue };
         follower.take(copied, at);
@@ -102,12 +102,12 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// The trace's owners, read again often enough: what is shown was held back for longer than that, so that its owner was
-/// there when they were read.
+/// Owners of the trace, re-read often enough. Records are held back for longer than that before
+/// they are shown, so that their owners existed at the last reading.
 struct FreshOwners {
     source: FileSource,
     read: Option<Instant>,
-    /// How often they had changed when the objects learnt of them.
+    /// Number of changes to the owners when the objects last learnt of them.
     changes: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl FreshOwners {
     }
 }
 
-/// Whether it is over.
+/// Tracks whether the following is over.
 struct End<'a> {
     what: &'a Following,
     started: Instant,
@@ -142,7 +142,7 @@ impl<'a> End<'a> {
         Self { what, started: now, last_alive: now, gone: what.application.is_gone(), why: None }
     }
 
-    /// Why to stop now, if there is a reason that was not there before.
+    /// Returns the reason to stop, once.
     fn reached(&mut self) -> Option<&'static str> {
         if self.why.is_some() {
             return None;
@@ -161,7 +161,7 @@ impl<'a> End<'a> {
     }
 }
 
-/// What was overwritten before it was read, why, and what helps.
+/// Reports the slots that were overwritten before they were read, the reason, and the remedy.
 fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     let (mut lost, mut largest) = (0, 0);
     let mut losses: Vec<_> = follower.losses().collect();
@@ -250,7 +250,7 @@ impl Poll<'_, '_> {
         }
     }
 }
-/// `1 slot was`, `2 slots were`.
+/// Formats `1 slot was`, `2 slots were`.
 fn overwritten(slots: u64) -> String {
     format!("{} {}", screen::counted(slots, "slot"), if slots == 1 { "was" } else { "were" })
 }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use records::Form;
 
-/// What `--format` takes.
+/// Values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
     /// Text, as SPDK's annotation script prints it
@@ -19,7 +19,7 @@ pub(crate) enum FormatName {
 }
 
 impl FormatName {
-    /// What it is.
+    /// Returns the output form.
     pub(crate) fn form(self) -> Form {
         match self {
             Self::Text => Form::Text,

@@ -153,7 +153,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         output.buffer.extend_from_slice(text.as_bytes());
         return Ok(output.finish()?);
     }
-    // The table's header says which columns there are, before the first record is read.
+    // The table's header names the columns before the first record is read.
     let loaded =
         if args.info { input::load_measured(place)? } else { input::load(place, args.format() == FormatName::Csv)? };
     if args.info || args.list_tpoints {
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     list_records(args, &loaded, access)
 }
 
-/// `--info` and `--list-tpoints`.
+/// Prints the output of `--info` or `--list-tpoints`.
 fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result<()> {
     let mut output = Output::whole(args.output.as_deref(), access)?;
     let screen = args.screen();
@@ -182,7 +182,7 @@ fn describe(args: &TraceArgs, loaded: &Loaded, access: Access) -> anyhow::Result
 }
 
 impl TraceArgs {
-    /// Objects and filters, for a trace with these tracepoints.
+    /// Resolves objects and filters for a trace with these tracepoints.
     fn resolve(
         &self,
         tpoints: &TpointTable,
@@ -202,7 +202,7 @@ impl TraceArgs {
         if self.json { FormatName::Ndjson } else { self.format }
     }
 
-    /// What the listing is laid out for.
+    /// Returns the screen that the listing is laid out for.
     fn screen(&self) -> Screen {
         if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
     }
@@ -220,7 +220,7 @@ impl TraceArgs {
     }
 }
 
-/// What objects and filters come down to for a trace.
+/// Objects and filters, resolved for a trace.
 struct Resolved {
     specs: Vec<ObjectSpec>,
     annotator: Option<Annotator>,
@@ -285,7 +285,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     };
     known.warn_missing(filter.fields(), &terminal::observer());
     let application = Application::of(path);
-    // Before any thread is started: they inherit it.
+    // Must precede the start of any thread: threads inherit the affinity.
     let place = cpus::keep_off(application.pids().chain(live), &terminal::observer());
     place.give_way_for(args.duration);
     let has_room = place.has_room();

@@ -1,4 +1,5 @@
-//! `dptrace watch`: a black box that keeps what came last, and writes a capture when a request was slow.
+//! `dptrace watch`: a black box that keeps the recent past, and writes a capture when a request was
+//! slow.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -129,7 +130,7 @@ pub(crate) fn run(args: &WatchArgs) -> anyhow::Result<()> {
 }
 
 impl WatchArgs {
-    /// Returns what was typed, resolved for this process.
+    /// Returns the options, resolved for this process.
     fn options(&self, pid: u32) -> anyhow::Result<Options> {
         Ok(Options {
             pid,
