@@ -1,4 +1,5 @@
-//! Threads that were away, in words and as JSON: requests that arrived meanwhile have no record until they are back.
+//! Threads that were away, in words and as JSON. Requests that arrive meanwhile have no record
+//! until the thread is back.
 
 use std::fmt::Write as _;
 
@@ -12,16 +13,17 @@ use super::words::{self, Share};
 
 /// Limit on the threads that have a sentence.
 const MAX_NAMED: usize = 4;
-/// Limit on the times away of one thread in JSON: of more, the longest.
+/// Limit on the times away of one thread in JSON; the longest are kept.
 const MAX_LISTED: usize = 100;
 
-/// Makes a tracker for those of a source's threads that write rings.
+/// Returns a tracker for the threads of a source that write rings.
 pub(crate) fn tracker(source: &Source) -> AwayTracker {
     let calls = if source.calls_have_names { calls_of_pollers() } else { Vec::new() };
     AwayTracker::new(source.lcores.values().copied(), calls)
 }
 
-/// Counts a request in the times away of the thread that wrote its first record, unless it works for another one or waits by design.
+/// Counts a request in the times away of the thread that wrote its first record, unless it works
+/// for another request or waits by design.
 pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Kept>) {
     let lcore = request.records.first().and_then(|mark| source.lcores.get(&mark.lcore));
     if let Some(tid) = lcore.filter(|_| request.related.is_none() && request.excluded.is_none()) {
@@ -29,7 +31,7 @@ pub(crate) fn count(times: &mut AwayTimes, source: &Source, request: &Request<Ke
     }
 }
 
-/// Sums up what kept a thread away, by name; the longest first.
+/// Sums up what kept a thread away, by name, the longest first.
 fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
     let mut by: Vec<(String, u64)> = Vec::new();
     for away in times {
@@ -48,7 +50,8 @@ fn takers(source: &Source, times: &[Away]) -> Vec<(String, u64)> {
     by
 }
 
-/// Says of each thread how often it was away, and what no record shows for that; the one that was away longest first.
+/// Returns a sentence for each thread on how often it was away, with the longest sum first. No
+/// record shows these times.
 pub(crate) fn sentences(source: &Source, times: &AwayTimes) -> Vec<String> {
     let mut threads: Vec<_> = times.threads().collect();
     threads.sort_by_key(|(_, found)| std::cmp::Reverse(length(&found.times)));
@@ -95,7 +98,7 @@ fn sentence(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAw
     format!("{name} was away {lasted}{mainly}{missed}: {}{began}{more}", words::UNREAD)
 }
 
-/// Returns a JSON object for each thread: its longest times away, in the order of time.
+/// Returns a JSON object for each thread, with its longest times away in time order.
 pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<String> {
     times.threads().map(|(tid, found)| thread_json(source, tid, found, begin)).collect()
 }

@@ -1,5 +1,5 @@
-//! Causes of the slow requests of one group: whoever had the CPU, the threads' own calls and code, devices and peers.
-//! Verdicts name the first of these, and a report has a bar for each.
+//! Causes of the slow requests of one group: takers of the CPU, the threads' own calls and code,
+//! devices and peers. Verdicts name the first cause, and a report has a bar for each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,35 +11,35 @@ use super::second::{Blamed, Culprit, Sum};
 /// Taker of a part of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What<'a> {
-    /// A thread, an interrupt, or a call of the thread's own; its name is without CPUs.
+    /// A thread, an interrupt, or a call of the thread's own; the name has no CPU.
     Culprit {
         /// Subject of a sentence.
         name: String,
         /// Activity of the thread.
         activity: Activity,
-        /// One on each CPU.
+        /// One entry per CPU.
         each: Vec<&'a (Culprit, Blamed)>,
     },
     /// The code of the thread that serves the requests.
     OwnCode,
-    /// A device or a peer, or that code: which of them is not known.
+    /// A device or a peer, or the thread's own code: it is unknown which.
     DeviceOrOwnCode,
-    /// No event explains it.
+    /// Time that no event explains.
     Unknown,
 }
 
-/// A cause of the time of slow requests.
+/// Cause of the time of slow requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause<'a> {
-    /// The cause.
+    /// Taker of the time.
     pub what: What<'a>,
-    /// Nanoseconds that it took of all of them, at least and at most.
+    /// Nanoseconds that it took of all the requests together, at least and at most.
     pub took: (u64, u64),
-    /// The stage in which most of that was, if it is no culprit.
+    /// Stage with the largest part of that time, unless the cause is a culprit.
     pub stage: Option<StageKind>,
 }
 
-/// Returns the causes, the one that took most first.
+/// Returns the causes, the largest first.
 pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
     let mut by: BTreeMap<String, Vec<&(Culprit, Blamed)>> = BTreeMap::new();
     for found in sum.by.values() {
@@ -50,12 +50,12 @@ pub fn of(sum: &Sum) -> Vec<Cause<'_>> {
     let unknown = Cause { what: What::Unknown, took: (sum.unknown, sum.unknown), stage: None };
     let mut causes: Vec<Cause<'_>> = by.into_iter().filter_map(culprit).chain(rests).chain([unknown]).collect();
     causes.retain(|cause| cause.took.1 > 0);
-    // The sort is stable: of what is equal, names come in their order.
+    // The sort is stable: equal causes stay in the order of their names.
     causes.sort_by_key(|cause| Reverse((cause.took.1, cause.took.0)));
     causes
 }
 
-/// Sums up what one name took on each CPU.
+/// Sums up what one name took on all CPUs.
 fn culprit((name, mut each): (String, Vec<&(Culprit, Blamed)>)) -> Option<Cause<'_>> {
     each.sort_by_key(|(culprit, _)| culprit.cpu);
     let activity = each.first()?.0.activity;
@@ -73,7 +73,8 @@ fn without_cpu(culprit: &Culprit) -> String {
     }
 }
 
-/// Returns what nothing took of the stages of one kind of end, with the stage that had most of it.
+/// Returns the time that nobody took in stages of one kind of end, with the stage that has the
+/// largest part of it.
 fn of_rest<'a>(sum: &'a Sum, is_own: bool, what: What<'a>) -> Option<Cause<'a>> {
     let of = || sum.rest.iter().filter(move |((_, own), _)| *own == is_own);
     let all = of().fold(0, |all: u64, (_, length)| all.saturating_add(*length));

@@ -1,4 +1,5 @@
-//! The first pass: what is usual, how the times are spread, and from when on a request is one of the slowest.
+//! The first pass: usual lengths, the distribution of times, and the threshold of the slowest
+//! requests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,16 +15,16 @@ use super::source::Source;
 use super::still_open::StillOpen;
 use super::{away, missing};
 
-/// What a table is about: objects that one tracepoint creates, of one group.
+/// Subject of a table: objects of one group that one tracepoint creates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     /// Values of the fields that requests are grouped by.
     pub group: Vec<Option<Box<str>>>,
-    /// Prefix of the objects (SPDK's object types have one letter).
+    /// Prefix of the objects' names (SPDK's object types have one letter).
     pub prefix: char,
-    /// The tracepoint that creates it.
+    /// Tracepoint that creates the objects.
     pub first: u16,
-    /// Whether it belongs to another object.
+    /// True if the objects belong to other objects.
     pub is_part: bool,
 }
 
@@ -39,7 +40,7 @@ impl Subject {
     }
 }
 
-/// The times of one subject.
+/// Lengths of one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// Lengths of whole requests.
@@ -48,18 +49,18 @@ pub struct Times {
     pub stages: HashMap<StageKind, Histogram, RandomState>,
 }
 
-/// The consumer of the first pass.
+/// Consumer of the first pass.
 pub struct First<'a> {
-    /// The source of the pass.
+    /// Source of the pass.
     pub source: &'a Source,
     /// Usual lengths of stages.
     pub survey: Survey,
     /// Lengths by subject.
     pub times: HashMap<Subject, Times, RandomState>,
-    /// The lengths of the longest requests, the shortest on top.
+    /// Lengths of the longest requests, the shortest on top.
     longest: BinaryHeap<Reverse<u64>>,
     most: usize,
-    /// How many sets of times there are.
+    /// Number of histograms in `times`.
     lengths: usize,
     /// Requests that are in no table because there are too many groups.
     pub left_out: u64,
@@ -73,7 +74,7 @@ pub struct First<'a> {
 }
 
 impl<'a> First<'a> {
-    /// Looks for that number of slowest requests.
+    /// Creates a consumer that looks for the `most` slowest requests.
     fn new(source: &'a Source, most: usize) -> Self {
         Self {
             source,
@@ -90,7 +91,7 @@ impl<'a> First<'a> {
         }
     }
 
-    /// Adds the times of a request to those of its group, if there is room for one more.
+    /// Adds the times of a request to its group, if there is room for another one.
     fn add(&mut self, request: &Request<Kept>) {
         let (lengths, most) = (&mut self.lengths, MOST_LENGTHS);
         let subject = Subject::of(request);
@@ -115,22 +116,24 @@ impl<'a> First<'a> {
         }
     }
 
-    /// Returns when threads that write rings were away, once.
+    /// Takes the times in which threads that write rings were away; later calls return none.
     pub fn take_away(&mut self) -> AwayTimes {
         std::mem::take(&mut self.away).finish()
     }
 
-    /// The length of the shortest of the slowest; of fewer, 0.
+    /// Returns the length of the shortest of the slowest requests; 0 if there are fewer than
+    /// wanted.
     pub fn slowest_from(&self) -> u64 {
         let shortest = self.longest.peek().map_or(0, |Reverse(length)| *length);
         if self.longest.len() < self.most { 0 } else { shortest }
     }
 }
 
-/// Sets of times that are kept, one for each group and one for each of its stages, of some KiB each.
+/// Limit on the number of histograms, one for each group and one for each of its stages, of some
+/// KiB each.
 const MOST_LENGTHS: usize = 8_192;
 
-/// The first pass, which looks for that number of slowest requests. Reports what is missing.
+/// Runs the first pass, which looks for the `most` slowest requests. Reports what is missing.
 pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     let source = &inputs.source;
     let mut first = First::new(source, most);
@@ -140,18 +143,19 @@ pub fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
     (first, passed)
 }
 
-/// Returns whether a request counts: it ended, does not wait by design, and began when the kernel's events had begun, if there are any.
+/// Returns whether a request counts: it ended, does not wait by design, and began after the
+/// kernel's events, if there are any.
 pub fn counts(request: &Request<Kept>, source: &Source) -> bool {
     is_measured(request) && request.excluded.is_none() && !is_early(request, source)
 }
 
-/// Returns whether a request has a time: it ended, and has more than one record.
+/// Returns whether a request has a length: it ended, and has more than one record.
 pub fn is_measured(request: &Request<Kept>) -> bool {
     !request.unfinished && request.records.len() > 1
 }
 
-/// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
-/// capture begins.
+/// Returns whether a request began before the kernel's events: the cause of its delay is unknown.
+/// Rings hold such requests when a capture begins.
 pub fn is_early(request: &Request<Kept>, source: &Source) -> bool {
     source.is_early(request.begin())
 }

@@ -1,4 +1,4 @@
-//! All that a timeline is made from: what was opened, and what is asked of each request.
+//! Inputs of a timeline: the opened source, and the fields to read of each request.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -19,14 +19,14 @@ use super::open;
 use super::pass::{Fields, Kept, Passed, pass};
 use super::source::Source;
 
-/// What requests are grouped by if nothing was said.
+/// Field that requests are grouped by unless the user names others.
 const SUBSYSTEM: &str = "owner.subnqn";
 
-/// A capture or a trace, its objects, and the fields that are asked for.
+/// Capture or trace, its objects, and the requested fields.
 pub struct Inputs {
-    /// The trace and the kernel's events.
+    /// Trace and kernel events.
     pub source: Source,
-    /// The fields that requests are grouped by, as typed.
+    /// Fields that requests are grouped by, as typed.
     pub by: Vec<String>,
     by_fields: Vec<Vec<Field>>,
     owner: [Field; 2],
@@ -34,14 +34,14 @@ pub struct Inputs {
     /// Names of objects, if they are known.
     pub annotator: Option<Annotator>,
     rate: TickRate,
-    /// What later events show of earlier times; read when it is first needed.
+    /// Facts about earlier times from later events; read when first needed.
     foreseen: OnceCell<Vec<KernelEvent>>,
     /// Observer of all passes.
     pub observer: Observer,
 }
 
 impl Inputs {
-    /// Opens them, and reports what is missing.
+    /// Opens a capture or a trace, and reports what is missing.
     pub fn open(path: &Path, objects: &ObjectSources, by: &[String], observer: &Observer) -> anyhow::Result<Self> {
         let source = open::source(path, observer)?;
         let objects = objects.of(&Place::File(path.to_owned()));
@@ -58,7 +58,8 @@ impl Inputs {
         Self::of(source, annotator, &specs, by, observer)
     }
 
-    /// The same with these fields to group by; of each, the first name that a request has a value for.
+    /// Opens the same with these fields to group by; each is a list of names, the first of which
+    /// with a value counts.
     pub fn open_for(
         path: &Path,
         objects: &ObjectSources,
@@ -73,7 +74,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// A capture, without groups and with no report on its objects.
+    /// Opens a capture, without groups, and without a report on its objects.
     pub fn open_quietly(dir: &Path, observer: &Observer) -> anyhow::Result<Self> {
         let source = open::source(dir, observer)?;
         let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
@@ -81,13 +82,13 @@ impl Inputs {
         Self::quietly(source, &String::from_utf8_lossy(&recording), observer)
     }
 
-    /// A trace alone, with the text of a recording; without groups.
+    /// Wraps a trace alone, with the text of a recording, without groups.
     pub fn of_trace(trace: Trace, recording: &str, observer: &Observer) -> anyhow::Result<Self> {
         let rate = trace.tick_rate();
         Self::quietly(Source::of_trace(trace, rate), recording, observer)
     }
 
-    /// A capture that has just been written, by subsystem, and with no report at all.
+    /// Opens a capture that has just been written, grouped by subsystem, without any report.
     pub fn open_to_judge(dir: &Path, specs: &[ObjectSpec], observer: &Observer) -> anyhow::Result<Self> {
         let recording = captures::objects(dir).map(|path| user_file::read_member(&path, user_file::RECORDING));
         let recording = recording.transpose().context("reading the capture's recording")?.unwrap_or_default();
@@ -95,7 +96,7 @@ impl Inputs {
         Self::with_recording(open::captured_quietly(dir)?, &String::from_utf8_lossy(&recording), specs, by, observer)
     }
 
-    /// The same of one that is in memory, without groups.
+    /// Opens a capture in memory in the same way, without groups.
     pub fn open_to_learn(reader: Reader, specs: &[ObjectSpec], observer: &Observer) -> anyhow::Result<Self> {
         Self::with_recording(open::captured(reader)?, "", specs, Vec::new(), observer)
     }
@@ -144,12 +145,13 @@ impl Inputs {
         })
     }
 
-    /// Hands all records and events to a consumer, in the order of time. `what` is shown meanwhile.
+    /// Hands all records and events to a consumer in time order, and shows progress under the name
+    /// `what`.
     pub fn pass<C: Consumer<Kept>>(&self, what: &'static str, setting: Setting, consumer: &mut C) -> Passed {
         self.pass_with(Progress::new(&self.observer), what, setting, consumer)
     }
 
-    /// The same for a consumer that prints.
+    /// Does the same for a consumer that prints.
     pub fn pass_with<C: Consumer<Kept>>(
         &self,
         progress: Progress,
@@ -172,14 +174,14 @@ impl Inputs {
     }
 }
 
-/// What is grouped by: if nothing was said, by what the trace knows of a subsystem.
+/// Returns the fields to group by. By default that is the subsystem, if the trace knows subsystems.
 fn fields_to_group_by(by: &[String], source: &Source, has_objects: bool) -> Vec<String> {
     let knows = source.trace.as_ref().is_some_and(|trace| has_objects || trace.has_owners());
     if by.is_empty() && knows { vec![SUBSYSTEM.to_owned()] } else { by.to_vec() }
 }
 
-/// The field, and what stands for it where it is missing: owners know their subsystems; RDMA's records have none, but a recording
-/// may.
+/// Returns a field with its substitute. Owners know their subsystems; RDMA's records have no
+/// owners, but a recording may know the subsystem.
 fn alternatives(field: &str, specs: &[ObjectSpec]) -> anyhow::Result<Vec<Field>> {
     let other = (field == SUBSYSTEM).then_some("qpair.subnqn");
     std::iter::once(field).chain(other).map(|name| field::parse(name, specs)).collect()

@@ -1,5 +1,5 @@
-//! One slow request of a capture, explained, and when threads were away in it: for `dptrace watch`, which knows the request and has
-//! just written the capture.
+//! Explains one slow request of a capture, and when threads were away in it: for `dptrace watch`,
+//! which knows the request and has just written the capture.
 
 use std::path::Path;
 
@@ -16,27 +16,27 @@ use super::second::{blamed, kernel_of, unknown};
 use super::source::Source;
 use super::words::{self, Share};
 
-/// By which a request is known again.
+/// Identity of a request: its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its first record: when, who wrote it, and its tracepoint.
+    /// Time of the first record.
     pub begin: Ticks,
-    /// Lcore of the request.
+    /// Lcore of the first record.
     pub lcore: Lcore,
-    /// First tracepoint of the request.
+    /// Tracepoint of the first record.
     pub first: u16,
 }
 
 /// Findings of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
-    /// The request that was looked for, if it is there from its beginning.
+    /// Wanted request, if the capture has it from its start.
     pub request: Option<Judged>,
     /// Times in which threads that write rings were away.
     pub away: AwayText,
 }
 
-/// Times in which threads were away, a text for each thread.
+/// Times in which threads were away, with a text for each thread.
 #[derive(Clone, Debug, Default)]
 pub struct AwayText {
     /// Sentences, as `timeline` has them.
@@ -45,54 +45,54 @@ pub struct AwayText {
     pub json: Vec<String>,
 }
 
-/// What is to be said of a request. Texts of others are escaped.
+/// Findings about a request. Foreign texts are escaped.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
-    /// Its name, as listings of the capture have it, and its kind, `TCP_REQ`.
+    /// Name of the request, as in listings of the capture.
     pub object: String,
-    /// Kind of the request.
+    /// Kind of the request, such as `TCP_REQ`.
     pub kind: String,
     /// Subsystem of the request, if it is known.
     pub subsystem: Option<String>,
-    /// Its connection.
+    /// Connection of the request, if it is known.
     pub whose: Option<String>,
     /// Time of its first record.
     pub begin: BootNanos,
     /// Length in nanoseconds.
     pub length: u64,
-    /// The capture ends in the middle of it.
+    /// True if the capture ends before the request does.
     pub unfinished: bool,
-    /// Whether there are events of the kernel.
+    /// True if there are kernel events.
     pub has_kernel: bool,
-    /// What the kernel took, in nanoseconds.
+    /// Nanoseconds that the kernel took, at least.
     pub at_least: u64,
-    /// Nanoseconds at most.
+    /// Nanoseconds that the kernel took, at most.
     pub at_most: u64,
-    /// Who took most, with what that one took, and whether it was the kernel's doing.
+    /// Largest taker of its time.
     pub culprit: Option<Culprit>,
-    /// The time that no event explains.
+    /// Nanoseconds that no event explains.
     pub unknown: u64,
-    /// The longest stage, by both tracepoints, and its length.
+    /// Longest stage: both tracepoints, and its length in nanoseconds.
     pub stage: Option<(String, String, u64)>,
-    /// The last tracepoint.
+    /// Tracepoint of the last record.
     pub last: String,
 }
 
-/// Who took time of a request.
+/// Taker of a request's time.
 #[derive(Clone, Debug)]
 pub struct Culprit {
     /// Name of the culprit.
     pub name: String,
     /// True if it took the CPU of the thread.
     pub is_taken: bool,
-    /// Nanoseconds at least.
+    /// Nanoseconds that it took, at least.
     pub at_least: u64,
-    /// Nanoseconds at most.
+    /// Nanoseconds that it took, at most.
     pub at_most: u64,
 }
 
-/// Looks for a request in a capture, if there is one to be looked for, and explains it; and for times away. What is usual is what
-/// captures and samples have shown so far: this one, too.
+/// Explains the wanted request of a capture, if there is one, and finds the times away. Usual
+/// lengths come from all captures and samples so far, including this one.
 pub fn judge(
     dir: &Path,
     specs: &[ObjectSpec],
@@ -113,7 +113,7 @@ pub fn judge(
     Ok(Judgement { request, away: AwayText { sentences, json } })
 }
 
-/// Learns what is usual from a capture that is in memory: of a time in which nothing needs to have been slow.
+/// Learns usual lengths from a capture in memory, of a time in which nothing need have been slow.
 pub fn learn(
     reader: Reader,
     specs: &[ObjectSpec],
@@ -125,7 +125,7 @@ pub fn learn(
     Ok(())
 }
 
-/// Learns what is usual, and what is at this time.
+/// Consumer that learns usual lengths over all captures, and of this one.
 struct Learning<'a> {
     experience: &'a mut Experience,
     now: Survey,
@@ -145,7 +145,7 @@ impl Consumer<Kept> for Learning<'_> {
     }
 }
 
-/// Waits for one request, and counts those that times away hit.
+/// Consumer that waits for one request, and counts the requests hit by times away.
 struct Looking<'a> {
     source: &'a Source,
     wanted: Option<Wanted>,
@@ -196,7 +196,7 @@ fn judged(request: &Request<Kept>, source: &Source) -> Judged {
 }
 
 impl Judged {
-    /// Who is to be blamed, in words: the same as in the verdicts of `dptrace timeline`.
+    /// Names the culprit in words, as the verdicts of `dptrace timeline` do.
     pub fn blame(&self) -> String {
         let Some(culprit) = self.culprit.as_ref().filter(|it| words::explains(it.at_most, self.length)) else {
             return self.no_blame();

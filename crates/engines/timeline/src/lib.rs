@@ -1,8 +1,9 @@
-//! Every request with what the kernel did to its thread, and who made the slow ones slow.
+//! Every request with what the kernel did to its thread, and the causes of slow requests.
 //!
-//! [`inputs::Inputs`] opens a capture or a trace; each pass hands all records and events to a consumer: [`first`] finds what is usual,
-//! [`second`] what each slow request lost. [`text`] and [`json`] print the report of both, [`perfetto`] writes a trace for its viewer,
-//! and [`judge`] explains one request of a capture that has just been written.
+//! [`inputs::Inputs`] opens a capture or a trace; each pass hands all records and events to a
+//! consumer: [`first`] finds usual lengths, [`second`] the losses of each slow request. [`text`]
+//! and [`json`] print the report of both, [`perfetto`] writes a trace for its viewer, and [`judge`]
+//! explains one request of a capture that has just been written.
 #![forbid(unsafe_code)]
 
 mod away;

@@ -1,4 +1,4 @@
-//! What is missing of the whole, as notes.
+//! Notes on missing data.
 
 use observer::Observer;
 use requests::Excluded;
@@ -9,14 +9,14 @@ use super::first::First;
 use super::pass::Passed;
 use super::source::Source;
 
-/// Reports what a pass did not find.
+/// Reports the gaps of a pass.
 pub fn report(source: &Source, passed: &Passed, observer: &Observer) {
     for missing in of(source, passed) {
         observer.note(&missing);
     }
 }
 
-/// What a pass did not find.
+/// Returns notes on the gaps of a pass.
 pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     let mut notes = Vec::new();
     if passed.unseen > 0 {
@@ -51,7 +51,8 @@ pub fn of(source: &Source, passed: &Passed) -> Vec<String> {
     notes
 }
 
-/// Which objects are left out, of which no more than that number of records is kept each.
+/// Returns notes on objects that are left out; `most` is the limit on the records kept of one
+/// object.
 pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
     let LeftOut { endless, forgotten, torn } = left_out;
     let left = |count: u64, which: &str, why: &str| {
@@ -66,8 +67,8 @@ pub fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// Says which requests are left out: those from before the kernel's events, those that wait by design, and those of groups for which
-/// there is no room.
+/// Returns notes on requests that are left out: from before the kernel's events, waiting by design,
+/// or of groups for which there is no room.
 pub fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<String> {
     let whole = first.times.iter().filter(|(subject, _)| !subject.is_part);
     let counted = whole.map(|(_, times)| times.whole.count()).sum::<u64>();
@@ -84,15 +85,16 @@ pub fn of_requests(source: &Source, passed: &Passed, first: &First<'_>) -> Vec<S
     notes.into_iter().flatten().collect()
 }
 
-/// Says how many requests are in no table.
+/// Returns a note on the number of requests that are in no table.
 pub fn of_groups(left_out: u64) -> Option<String> {
     left(left_out, 0, "", NO_ROOM)
 }
 
-/// Reason for which requests are in no table.
+/// Reason that requests are in no table.
 const NO_ROOM: &str = "in no table: there are too many groups; --by with another field makes fewer";
 
-/// Says that some of all requests are left out, with their share if that is a hundredth or more; 0 for all if these are not known.
+/// Returns a note that requests are left out, with their share if it is at least a hundredth. `all`
+/// is 0 if the total is unknown.
 fn left(count: u64, all: u64, which: &str, what: &str) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
     let requests = match count.saturating_mul(100).checked_div(all) {

@@ -1,4 +1,5 @@
-//! One request, explained: the waterfall and the verdict for a caller that knows which request it wants.
+//! Explains one request: the waterfall and the verdict, for a caller that knows which request it
+//! wants.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,27 +16,28 @@ use super::second::blamed;
 use super::source::Source;
 use super::{text, words};
 
-/// A request that is known to have been delayed, by the record after which that happened.
+/// Known delay of a request, identified by the record that it follows.
 pub struct Delayed {
-    /// The tracepoint of the record, and its time.
+    /// Tracepoint of the record.
     pub stage: String,
-    /// Time at which the stage begins.
+    /// Time of the record, at which the delayed stage begins.
     pub since: Ticks,
-    /// Whether it is chosen before others.
+    /// True if the request is chosen before others.
     pub is_preferred: bool,
-    /// How long the delay was.
+    /// Length of the delay in nanoseconds.
     pub nanos: u64,
 }
 
-/// One of them.
+/// Explanation of one of the delays.
 pub struct Explained {
-    /// Which one.
+    /// Index of the delay.
     pub which: usize,
-    /// Its waterfall and verdict.
+    /// Waterfall and verdict of the request.
     pub text: String,
 }
 
-/// Explains one of these requests: of those that are preferred, the one of which its delay was the largest part. None if the capture has none of them whole.
+/// Explains one of these requests: among the preferred ones, the request of which its delay was the
+/// largest part. `None` if the capture has none of them complete.
 pub fn explain(
     dir: &Path,
     delayed: &[&Delayed],
@@ -50,7 +52,7 @@ pub fn explain(
     let rank = |request: &Request<Kept>| {
         let at = request.records.iter().find_map(|mark| places.get(&(mark.tpoint, mark.ticks)))?;
         let part = u128::from(delayed[*at].nanos) * 1_000_000 / u128::from(request.length().max(1));
-        // A request that was not longer than its delay was not that one's.
+        // A request that was no longer than the delay was not the delayed one.
         (part <= 1_000_000).then_some((delayed[*at].is_preferred, part, *at))
     };
     let (origin, best) = best(&inputs, rank);
@@ -60,7 +62,8 @@ pub fn explain(
     }))
 }
 
-/// The stages of the slowest request of a trace alone.
+/// Returns the stages of the slowest request of a trace alone. `None` if it has no complete
+/// request.
 pub fn slowest_of(
     trace: Trace,
     recording: &str,
@@ -72,7 +75,7 @@ pub fn slowest_of(
     Ok(best.map(|(_, request)| text::waterfall(&inputs.source, origin, screen, "the slowest", &request)))
 }
 
-/// The whole request with the highest rank, and when the trace begins.
+/// Returns the start of the trace, and the complete request with the highest rank.
 fn best<R: Ord>(
     inputs: &Inputs,
     rank: impl Fn(&Request<Kept>) -> Option<R>,
@@ -106,7 +109,7 @@ impl<R: Ord, F: Fn(&Request<Kept>) -> Option<R>> Consumer<Kept> for Best<'_, R, 
     }
 }
 
-/// Who took most of it.
+/// Names the largest taker of a request's time.
 fn verdict(source: &Source, request: &Request<Kept>) -> String {
     let all = time(request.length());
     match blamed(request, source).first() {

@@ -1,4 +1,4 @@
-//! Opens what a timeline is made of: the folder of a capture, or a trace alone.
+//! Opens the source of a timeline: the folder of a capture, or a trace alone.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use trace_source::{Place, captures};
 
 use super::source::{Events, Kernel, Source, Ticker};
 
-/// The events of a capture.
+/// Events of a capture.
 struct Captured {
     reader: Reader,
     names: Names,
@@ -35,7 +35,7 @@ impl Events for Captured {
     }
 }
 
-/// Opens it, and says what is missing.
+/// Opens a source, and reports what is missing.
 pub(crate) fn source(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     let source = if path.is_dir() {
         captured(captures::reader(path, observer)?).with_context(|| reading(path))?
@@ -46,7 +46,7 @@ pub(crate) fn source(path: &Path, observer: &Observer) -> anyhow::Result<Source>
     Ok(source)
 }
 
-/// A trace file.
+/// Opens a trace file.
 fn alone(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     let loaded = Place::File(path.to_owned()).load(true, observer)?;
     let rate = loaded.rate();
@@ -56,7 +56,7 @@ fn alone(path: &Path, observer: &Observer) -> anyhow::Result<Source> {
     Ok(source)
 }
 
-/// The same of a capture, and says nothing.
+/// Opens a capture, and reports nothing.
 pub(crate) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
     captured(captures::reader_quietly(dir)?).with_context(|| reading(dir))
 }
@@ -73,7 +73,7 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
         notes.push(format!("{}: requests and their stages only", shown(error)));
     }
     let ticker = ticker(&reader, trace.as_ref(), no_events.is_none(), &mut notes);
-    // Events that can't be put beside a trace say nothing of its requests.
+    // Events that can't be aligned with a trace explain none of its requests.
     let is_joined = no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
     let lcores = reader.lcore_threads();
     if is_joined && trace.is_some() && lcores.is_empty() {
@@ -94,7 +94,8 @@ pub(crate) fn captured(reader: Reader) -> anyhow::Result<Source> {
     })
 }
 
-/// The trace, if there is one; reports why not. Without events, too, there is nothing.
+/// Returns the trace. Without one, adds the reason to `notes`, or returns the error if there are no
+/// events either.
 fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<Option<Trace>, CaptureError> {
     match reader.trace() {
         Ok(trace) => Ok(Some(Trace::Captured(Box::new(trace)))),
@@ -106,7 +107,7 @@ fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<O
     }
 }
 
-/// What puts the trace's ticks on a clock: the kernel's, if both were read together.
+/// Returns the clock of the trace's ticks: the kernel's, if both were read together.
 fn ticker(reader: &Reader, trace: Option<&Trace>, has_events: bool, notes: &mut Vec<String>) -> Ticker {
     let stated = || Ticker::Stated(trace.map_or(TickRate::ticks_as_micros(), Trace::tick_rate));
     match reader.clock() {
@@ -120,7 +121,7 @@ fn ticker(reader: &Reader, trace: Option<&Trace>, has_events: bool, notes: &mut 
     }
 }
 
-/// An error of a capture with its causes.
+/// Formats an error of a capture with its causes.
 fn shown(error: &CaptureError) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

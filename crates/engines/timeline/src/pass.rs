@@ -1,4 +1,4 @@
-//! One pass over all records and events, put together in the order of time.
+//! One pass over all records and events, merged in time order.
 
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -11,20 +11,20 @@ use spdk_trace::{Problems, Record};
 
 use super::source::{Kernel, Source};
 
-/// What is kept of each request.
+/// Data kept of each request.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// The values that it is grouped by.
+    /// Values of the fields to group by.
     pub group: Vec<Option<Box<str>>>,
-    /// Whose it is.
+    /// Connection or owner.
     pub owner: Option<Box<str>>,
 }
 
-/// What is asked of each request.
+/// Fields to read of each request.
 pub struct Fields<'a> {
-    /// Of each, the first that it has.
+    /// Fields to group by; for each, the first with a value counts.
     pub by: &'a [Vec<Field>],
-    /// Whose it is: the first of these that it has.
+    /// Fields of the owner; the first with a value counts.
     pub owner: &'a [Field],
     /// Context in which fields are read.
     pub context: Context<'a>,
@@ -48,34 +48,36 @@ impl Fields<'_> {
     }
 }
 
-/// What a pass found beside what it handed out.
+/// Statistics of a pass.
 #[derive(Default)]
 pub struct Passed {
     /// Problems of the trace.
     pub problems: Problems,
-    /// Records of objects whose creation was not seen, and all.
+    /// Number of records of objects whose creation was not seen.
     pub unseen: u64,
     /// Number of all records.
     pub records: u64,
     /// Number of events.
     pub events: u64,
-    /// Objects that were left out so that memory is bounded.
+    /// Objects that were left out to bound memory.
     pub left_out: LeftOut,
-    /// Events that were lost.
+    /// Number of lost events.
     pub lost: u64,
-    /// The time of the last event, if others that came later are missing.
+    /// Time of the last event, if later ones are missing.
     pub events_end: Option<BootNanos>,
-    /// Why there are no more events.
+    /// Reason that the events end early.
     pub cut: Option<String>,
-    /// The time of the last record or event.
+    /// Time of the last record or event.
     pub end: BootNanos,
-    /// From when printed times count: the time of the first record; if there is none, when the kernel's events begin.
+    /// Origin of printed times: the first record, or without records the start of the kernel's
+    /// events.
     pub begin: BootNanos,
-    /// The time of the last record.
+    /// Time of the last record.
     pub last_record: BootNanos,
 }
 
-/// Hands everything to a consumer. `noted` is what later events show.
+/// Hands all records and events to a consumer. `noted` are the facts about earlier times from later
+/// events.
 pub fn pass<C: Consumer<Kept>>(
     source: &Source,
     mut reading: Reading,
@@ -109,7 +111,7 @@ pub fn pass<C: Consumer<Kept>>(
     passing.finish(kernel, source.trace.is_none().then_some(reading), consumer)
 }
 
-/// A pass that goes on.
+/// Pass in progress.
 struct Passing<E: Iterator<Item = Result<KernelEvent, String>>> {
     scene: Scene<Kept>,
     events: Peekable<E>,
@@ -118,7 +120,7 @@ struct Passing<E: Iterator<Item = Result<KernelEvent, String>>> {
 }
 
 impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
-    /// Hands out the events up to that time.
+    /// Hands out the events up to a time.
     fn events_until(&mut self, at: BootNanos, consumer: &mut impl Consumer<Kept>) {
         while let Some(Ok(event)) = self.events.next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at)) {
             self.event(&event, consumer);
@@ -139,7 +141,7 @@ impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
         passed.begin = if passed.records == 1 { at } else { passed.begin.min(at) };
     }
 
-    /// Hands out what is left: without records, all events, which are counted.
+    /// Hands out the remaining events; without records that is all of them, counted in `reading`.
     fn finish(
         mut self,
         kernel: Option<&Kernel>,
@@ -173,7 +175,7 @@ impl Passed {
         }
     }
 
-    /// How long after the time from which printed times count, in nanoseconds.
+    /// Returns the nanoseconds from the origin of printed times.
     pub fn after_begin(&self, at: BootNanos) -> u64 {
         at.0.saturating_sub(self.begin.0)
     }

@@ -1,4 +1,4 @@
-//! What comes of both passes, for text and JSON.
+//! The outcome of both passes, for text and JSON.
 
 use std::cmp::Reverse;
 
@@ -12,43 +12,44 @@ use super::second::Second;
 use super::source::Source;
 use super::verdict::Verdict;
 
-/// All that is to be printed.
+/// Everything to print.
 pub struct Report<'a> {
-    /// The source of both passes.
+    /// Source of both passes.
     pub source: &'a Source,
-    /// The time of the first record, from which times are counted.
+    /// Time of the first record, from which times are counted.
     pub begin: BootNanos,
     /// Terminal that the text is for.
     pub screen: Screen,
-    /// The fields that requests are grouped by, as typed.
+    /// Fields that requests are grouped by, as typed.
     pub by: &'a [String],
-    /// Those of whole requests first, the slowest first.
+    /// Verdicts: those of whole requests first, the slowest first.
     pub verdicts: Vec<Verdict<'a>>,
-    /// The slowest requests, slowest first.
+    /// Slowest requests, slowest first.
     pub slowest: Vec<Request<Kept>>,
-    /// Whether the text has the stages of all of them.
+    /// True if the text has the stages of all of them.
     pub all: bool,
-    /// Requests that took longer than asked for, and that length in nanoseconds.
+    /// Number of requests that took longer than `over`.
     pub beyond: u64,
-    /// That length in nanoseconds.
+    /// Threshold for listed requests in nanoseconds; 0 if there is none.
     pub over: u64,
     /// Usual lengths of stages.
     pub usual: Usual,
     /// Sentences before the verdicts ([`unseen`]).
     pub sentences: Vec<String>,
-    /// Sentences behind them: which requests are left out.
+    /// Sentences after the verdicts, on requests that are left out.
     pub left_out: Vec<String>,
-    /// Lines of JSON with what the sentences before them say.
+    /// Lines of JSON with the content of `sentences`.
     pub lines: String,
 }
 
-/// Says what no figure shows: requests that had not ended, and times away in which requests waited unread.
+/// Returns sentences on what no figure shows: requests that had not ended, and times away in which
+/// requests waited unread.
 pub fn unseen(first: &First<'_>, second: &Second<'_>, passed: &Passed) -> Vec<String> {
     let open = first.still_open.sentence(first.source, passed.end);
     open.into_iter().chain(away::sentences(first.source, &second.away)).collect()
 }
 
-/// The verdict of each group and object; the order is that of the times in their sentences.
+/// Returns the verdict of each group and object, ordered by the times in their sentences.
 pub fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>, by: &'a [String]) -> Vec<Verdict<'a>> {
     let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();

@@ -8,12 +8,12 @@ use crate::report::{Report, verdicts};
 use crate::second::Second;
 use crate::{away, first, json, missing, report, text};
 
-/// Which requests are listed, and how.
+/// Selection of listed requests, and the form of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Number of the slowest requests to list.
     pub slowest: usize,
-    /// Nanoseconds that a listed request takes at least.
+    /// Listed requests take longer than this many nanoseconds; 0 lists all.
     pub over: u64,
     /// True if the text has the stages of all listed requests.
     pub all: bool,
@@ -23,7 +23,8 @@ pub struct Options {
     pub screen: Screen,
 }
 
-/// Passes twice over the requests and returns the report, as text or JSON. Notes go to the observer of `inputs`.
+/// Passes over the requests twice and returns the report, as text or JSON. Notes go to the observer
+/// of `inputs`.
 pub fn requests(inputs: &Inputs, options: &Options) -> String {
     let Options { over, all, screen, .. } = *options;
     let source = &inputs.source;
@@ -50,7 +51,7 @@ pub fn requests(inputs: &Inputs, options: &Options) -> String {
         lines.push('\n');
     }
     if options.as_json {
-        // Of a text they are a part.
+        // In text they are part of the report.
         for missing in &left_out {
             inputs.observer.note(missing);
         }

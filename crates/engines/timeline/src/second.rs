@@ -1,4 +1,5 @@
-//! The second pass: what the slow ones lost to whom, and the slowest with all that is known of them.
+//! The second pass: the losses of slow requests by culprit, and the slowest requests in full
+//! detail.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -12,44 +13,44 @@ use super::pass::Kept;
 use super::source::Source;
 use super::{away, words};
 
-/// Parts of all requests, by their lengths.
+/// Bands of requests, by their lengths.
 pub const BANDS: [Band; 3] = [
     Band { name: "p50", from: 0.4, to: Some(0.6), part: 0.5 },
     Band { name: "p99", from: 0.99, to: None, part: 0.99 },
     Band { name: "p99.9", from: 0.999, to: None, part: 0.999 },
 ];
 
-/// A part of all requests: those from one quantile on, up to another.
+/// Band of requests from one quantile up to another.
 pub struct Band {
     /// Name of the band.
     pub name: &'static str,
     from: f64,
     to: Option<f64>,
-    /// The quantile that it stands for.
+    /// Quantile that it stands for.
     pub part: f64,
 }
 
-/// Who took time of a request. Threads of one name on one CPU are one: a compiler has many.
+/// Taker of a request's time. Threads with one name on one CPU count as one: a compiler has many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
-    /// As the subject of a sentence.
+    /// Name, as the subject of a sentence.
     pub name: String,
     /// Activity of the thread.
     pub activity: Activity,
-    /// CPU on which it was taken, if it is known.
+    /// CPU on which the time was taken, if known.
     pub cpu: Option<Cpu>,
 }
 
-/// How much somebody took.
+/// Time that one taker took of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blamed {
-    /// Of how many requests, and how long these took together.
+    /// Number of requests of which it took time.
     pub requests: u64,
-    /// Length of the request in nanoseconds.
+    /// Total length of these requests in nanoseconds.
     pub length: u64,
-    /// Together, in nanoseconds.
+    /// Total nanoseconds that it took, at least.
     pub at_least: u64,
-    /// Nanoseconds at most.
+    /// Total nanoseconds that it took, at most.
     pub at_most: u64,
 }
 
@@ -65,69 +66,72 @@ impl Blamed {
         self.length = self.length.saturating_add(length);
     }
 
-    /// What it took of a request of that length, if it took as much of this one as of those that are counted.
+    /// Returns what it took of a request of that length, at least and at most, at the average share
+    /// over the counted requests.
     pub fn of_one(&self, length: u64) -> (u64, u64) {
         (scaled(self.at_least, self.length, length), scaled(self.at_most, self.length, length))
     }
 
-    /// Of each of that number, in the mean.
+    /// Returns the mean over `of` requests, at least and at most.
     pub fn mean(&self, of: u64) -> (u64, u64) {
         (self.at_least / of.max(1), self.at_most / of.max(1))
     }
 }
 
-/// A part of a sum of lengths, scaled to one of these lengths; never more than that one.
+/// Scales a part of a sum of lengths to one of these lengths; the result never exceeds that length.
 pub fn scaled(part: u64, sum: u64, length: u64) -> u64 {
     let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
     u64::try_from(one).map_or(length, |one| one.min(length))
 }
 
-/// Together, at least and at most, what the kernel took of these.
+/// Returns what the kernel took of these shares in total, at least and at most.
 pub fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
     let taken = of.filter(|(activity, ..)| activity.is_taken());
     taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| (sum.0.saturating_add(least), sum.1.saturating_add(most)))
 }
 
-/// The same, of what [`blamed`] found.
+/// Returns the same for the result of [`blamed`].
 pub fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
     kernel_took(by.iter().map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)))
 }
 
-/// The same, of what a stage lost.
+/// Returns the same for a stage.
 pub fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
     kernel_took(stage.shares.iter().map(|share| (share.activity, share.at_least, share.at_most)))
 }
 
-/// How much of a request no event explains.
+/// Returns the nanoseconds of a request that no event explains.
 pub fn unknown(request: &Request<Kept>) -> u64 {
     request.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
-/// What the requests of one band lost.
+/// Losses of the requests of one band.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     /// Number of requests.
     pub requests: u64,
-    /// Their lengths together, in nanoseconds.
+    /// Total length in nanoseconds.
     pub length: u64,
-    /// What the kernel took.
+    /// Time that the kernel took.
     pub kernel: Blamed,
-    /// Unknown time in nanoseconds.
+    /// Nanoseconds that no event explains.
     pub unknown: u64,
-    /// Those of which the kernel took at least half of what they took more than the median, and at most so.
+    /// Number of requests that the kernel explains: it took at least half of their excess over the
+    /// median.
     pub explained: u64,
-    /// Requests that the kernel perhaps explains.
+    /// Number of requests that the kernel possibly explains, by its upper bound.
     pub perhaps: u64,
-    /// By name.
+    /// Losses by culprit's name.
     pub by: HashMap<String, (Culprit, Blamed), RandomState>,
     /// Nanoseconds of each stage.
     pub stages: BTreeMap<StageKind, u64>,
-    /// What nothing that the kernel knows took of each stage, by whether the thread's own work ends it.
+    /// Nanoseconds of each stage that the kernel's events attribute to nobody, by whether the
+    /// thread's own work ends it.
     pub rest: BTreeMap<(StageKind, bool), u64>,
 }
 
 impl Sum {
-    /// Those who took something, the one that took most first; of what is equal, the one that took surely more.
+    /// Returns the culprits by upper bound, largest first; equal ones by lower bound.
     pub fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
         let mut by: Vec<_> = self.by.values().collect();
         by.sort_by_key(|(culprit, blamed)| (Reverse((blamed.at_most, blamed.at_least)), culprit.name.clone()));
@@ -135,11 +139,11 @@ impl Sum {
     }
 }
 
-/// What a subject's requests lost.
+/// Losses of a subject's requests.
 #[derive(Clone, Debug, Default)]
 pub struct Loss {
     median: u64,
-    /// The shortest and the longest of each band.
+    /// Shortest and longest length in each band.
     limits: [(u64, u64); BANDS.len()],
     /// Sums of whole requests, by band.
     pub whole: [Sum; BANDS.len()],
@@ -147,11 +151,11 @@ pub struct Loss {
     pub stages: HashMap<StageKind, StageLoss, RandomState>,
 }
 
-/// What a stage lost, in each band of its own lengths.
+/// Losses of a stage, in each band of its own lengths.
 #[derive(Clone, Debug, Default)]
 pub struct StageLoss {
     limits: [(u64, u64); BANDS.len()],
-    /// What the kernel took of them.
+    /// Time that the kernel took, by band.
     pub bands: [Blamed; BANDS.len()],
 }
 
@@ -215,7 +219,7 @@ impl Loss {
     }
 }
 
-/// Who took how much of a request, who took most first.
+/// Returns the share of each culprit in one request, largest first.
 pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
     let mut by: Vec<(Culprit, Blamed)> = Vec::new();
     for stage in &request.stages {
@@ -233,7 +237,7 @@ pub fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)
     by
 }
 
-/// The consumer of the second pass.
+/// Consumer of the second pass.
 pub struct Second<'a> {
     source: &'a Source,
     /// Losses by subject.
@@ -241,9 +245,9 @@ pub struct Second<'a> {
     slowest: BinaryHeap<Slow>,
     most: usize,
     over: u64,
-    /// Requests that took longer than asked for.
+    /// Number of requests longer than the threshold.
     pub beyond: u64,
-    /// Times in which threads were away, with the requests that these hit.
+    /// Times in which threads were away, with the requests that they hit.
     pub away: AwayTimes,
 }
 
@@ -272,15 +276,15 @@ impl Ord for Slow {
 }
 
 impl<'a> Second<'a> {
-    /// Goes on from the first pass, whose times away it takes; keeps at most `most` of the slowest requests that take longer than
-    /// `over` nanoseconds.
+    /// Continues after the first pass, and takes over its times away. Keeps at most `most` of the
+    /// slowest requests that take longer than `over` nanoseconds.
     pub fn new(first: &mut First<'a>, most: usize, over: u64) -> Self {
         let losses = first.times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
         let (source, away) = (first.source, first.take_away());
         Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0, away }
     }
 
-    /// The slowest, slowest first.
+    /// Takes the slowest requests, slowest first.
     pub fn take_slowest(&mut self) -> Vec<Request<Kept>> {
         std::mem::take(&mut self.slowest).into_sorted_vec().into_iter().map(|slow| slow.0).collect()
     }
@@ -321,7 +325,7 @@ mod tests {
             blamed.of(length);
             blamed.add(0, taken);
         }
-        // The mean is 7.5 ms, which no 2 ms can lose.
+        // The mean is 7.5 ms, which no request of 2 ms can lose.
         assert_eq!((blamed.mean(2), blamed.of_one(2_000_000)), ((0, 7_500_000), (0, 1_500_000)));
         for _ in 0..2 {
             blamed.of(u64::MAX);

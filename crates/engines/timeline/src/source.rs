@@ -1,4 +1,4 @@
-//! What a timeline is made of: the records of a trace, the kernel's events, or one of both.
+//! Source of a timeline: the records of a trace, the kernel's events, or both.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,47 +7,48 @@ use observer::{Observer, Progress, Reading};
 use scene::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 
-/// The calls in which a thread waits for work: for events, of which the time may be limited. A thread that sleeps for a time
-/// (`nanosleep`) does not see what comes meanwhile.
+/// Calls in which a thread waits for work, possibly with a timeout. A thread that only sleeps
+/// (`nanosleep`) does not notice work.
 const IDLE_CALLS: [&str; 8] =
     ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "io_uring_enter"];
 
-/// Calls in which a thread sleeps for as long as it chose.
+/// Calls in which a thread sleeps for a time of its own choice.
 const SLEEPS: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
-/// Returns the numbers of the calls in which a thread that polls is not away: it waits for work, or sleeps for as long as it chose.
+/// Returns the numbers of the calls in which a polling thread is not away: it waits for work, or
+/// sleeps by its own choice.
 pub fn calls_of_pollers() -> Vec<u32> {
     numbers(IDLE_CALLS.iter().chain(&SLEEPS))
 }
 
-/// Returns the numbers of calls, as this program's architecture has them.
+/// Returns the numbers of calls on this program's architecture.
 fn numbers<'a>(names: impl IntoIterator<Item = &'a &'static str>) -> Vec<u32> {
     names.into_iter().filter_map(|name| kernel_delay::call_number(name)).collect()
 }
 
-/// Everything that there is.
+/// Opened trace and kernel events.
 pub struct Source {
     /// The trace, if there is one.
     pub trace: Option<Trace>,
     /// Clock of its ticks.
     pub ticker: Ticker,
-    /// The kernel's events, if there are any.
+    /// Kernel events, if there are any.
     pub kernel: Option<Kernel>,
-    /// The thread of each lcore.
+    /// Thread of each lcore.
     pub lcores: HashMap<Lcore, Tid>,
-    /// Whether the numbers of system calls are those of this program's architecture.
+    /// True if the numbers of system calls are those of this program's architecture.
     pub calls_have_names: bool,
-    /// What machine and process it was, of a capture.
+    /// Machine and process of a capture.
     pub meta: Option<Meta>,
-    /// What is missing, in words.
+    /// Notes on missing data.
     pub notes: Vec<String>,
 }
 
-/// Puts ticks on the kernel's clock, or on one that begins with the machine's ticks.
+/// Converts ticks to the kernel's clock, or to a clock that starts with the machine's ticks.
 pub enum Ticker {
-    /// A measured clock.
+    /// Measured clock.
     Measured(Clock),
-    /// The rate that the trace states.
+    /// Tick rate that the trace states.
     Stated(TickRate),
 }
 
@@ -61,36 +62,36 @@ impl Ticker {
     }
 }
 
-/// The kernel's part.
+/// Kernel events with what they cover.
 pub struct Kernel {
-    /// The events.
+    /// Events.
     pub events: Box<dyn Events>,
-    /// The threads of the process, of which events report, in order.
+    /// Threads of the process, which the events are about, in ascending order.
     pub threads: Vec<Tid>,
-    /// Their names at the end.
+    /// Names of these threads at the end.
     pub own_names: HashSet<String>,
-    /// From when on no event is missing.
+    /// Time from which no event is missing.
     pub start: BootNanos,
-    /// The end of what was captured, if it is known.
+    /// End of the capture, if known.
     pub end: Option<BootNanos>,
-    /// Whether events reach until then, as far as that is known before they are read.
+    /// True if events reach the end, as far as that is known before they are read.
     pub has_last: bool,
 }
 
-/// The kernel's events, for any number of passes.
+/// Kernel events, for any number of passes.
 pub trait Events {
-    /// All, in the order of time; the last one may say why there are no more.
+    /// Returns all events in time order; the last item may be the reason that they end early.
     fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_>;
 
-    /// Returns how many of them stand behind later ones in the file: 0 if it can't be read.
+    /// Returns the number of events that follow later ones in the file; 0 if it can't be read.
     fn late(&self) -> u64;
 
-    /// What a thread was called at that time, with control characters escaped.
+    /// Returns the name of a thread at a time, with control characters escaped.
     fn name(&self, tid: Tid, at: BootNanos) -> Option<String>;
 }
 
 impl Source {
-    /// A trace without the kernel's events.
+    /// Creates the source of a trace without kernel events.
     pub fn of_trace(trace: Trace, rate: TickRate) -> Self {
         Self {
             trace: Some(trace),
@@ -103,7 +104,7 @@ impl Source {
         }
     }
 
-    /// Returns whether a time is one before the kernel's events begin, if there are any.
+    /// Returns whether a time is before the kernel's events begin, if there are any.
     pub fn is_early(&self, at: BootNanos) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| at < kernel.start)
     }
@@ -119,7 +120,7 @@ impl Source {
         trace.and_then(|trace| trace.tpoints().get(id)).map_or("?", |tpoint| tpoint.name.as_str())
     }
 
-    /// What a scene must know of it.
+    /// Returns the facts that a scene needs.
     pub fn setting(&self) -> Setting {
         let kernel = self.kernel.as_ref();
         let idle_calls = if self.calls_have_names { numbers(&IDLE_CALLS) } else { Vec::new() };
@@ -132,7 +133,7 @@ impl Source {
         }
     }
 
-    /// The sign of a pass over all records; without records, over all events.
+    /// Returns the progress of a pass over all records; without records, over all events.
     pub fn reading(&self, progress: Progress, what: &'static str) -> Reading {
         match &self.trace {
             Some(trace) => Reading::new(progress, what, expected_records(trace, self.meta.as_ref())),
@@ -145,7 +146,8 @@ impl Source {
         Reading::with_noun("event", progress, what, end.map(|end| end.events))
     }
 
-    /// What later events show of earlier times; and that nothing is known after the last one, if others are missing.
+    /// Returns the facts about earlier times that later events show. If events are missing at the
+    /// end, these include that nothing is known after the last one.
     pub fn foresee(&self, observer: &Observer) -> Vec<KernelEvent> {
         let Some(kernel) = &self.kernel else { return Vec::new() };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
@@ -161,19 +163,19 @@ impl Source {
         if has_last { foresight.finish() } else { foresight.finish_early() }
     }
 
-    /// What a thread is called.
+    /// Returns the name of a thread, or `thread TID` if it has none.
     pub fn thread(&self, tid: Tid, at: BootNanos) -> String {
         let name = self.kernel.as_ref().and_then(|kernel| kernel.events.name(tid, at));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("thread {}", tid.0))
     }
 
-    /// Whether a thread is one of the process.
+    /// Returns whether a thread belongs to the process.
     pub fn is_own(&self, tid: Tid) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| kernel.threads.binary_search(&tid).is_ok())
     }
 
-    /// What a thread is called that took something of one of the process's: it may be another one of the process, and one of another
-    /// process may have the same name.
+    /// Returns the name of a thread that took time of one of the process's. It is marked if it
+    /// belongs to the process too, or if another process's thread has the name of one of these.
     pub fn taker(&self, tid: Tid, at: BootNanos) -> String {
         let name = self.thread(tid, at);
         match &self.kernel {
@@ -183,7 +185,7 @@ impl Source {
         }
     }
 
-    /// What a system call is called.
+    /// Returns the name of a system call, or `syscall:NUMBER` on another architecture.
     pub fn call(&self, number: u32) -> String {
         if self.calls_have_names { kernel_delay::call_name(number) } else { format!("syscall:{number}") }
     }

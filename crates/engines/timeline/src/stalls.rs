@@ -1,8 +1,9 @@
-//! Which slow requests were delayed by the same stall: a thread that loses its CPU delays all that it has in flight.
+//! Finds slow requests that the same stall delayed: a thread that loses its CPU delays all its
+//! requests in flight.
 
 use scene::{BootNanos, Interval, Request, StageOfRequest, Tid};
 
-/// The longest time for which something was taken from a thread.
+/// Longest time that was taken from a thread at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stall {
     thread: Tid,
@@ -11,7 +12,8 @@ struct Stall {
 }
 
 impl Stall {
-    /// That of a request, if it is at least a quarter of it: a shorter one does not explain the request.
+    /// Returns the longest stall of a request. `None` if it is less than a quarter of the request,
+    /// which it does not explain.
     fn of<K>(request: &Request<K>) -> Option<Self> {
         let length = |it: &Self| it.to.0.saturating_sub(it.from.0);
         let of_stage = |stage: &StageOfRequest| {
@@ -23,20 +25,21 @@ impl Stall {
         (length(&longest).saturating_mul(4) >= request.length()).then_some(longest)
     }
 
-    /// Whether both are one: each is cut where a stage of its request begins and ends.
+    /// Returns whether both are one stall: each is cut at the borders of its request's stages.
     fn is(&self, other: &Self) -> bool {
         self.thread == other.thread && self.from < other.to && other.from < self.to
     }
 }
 
-/// For each request the first one of the list that the same stall delayed, if that is an earlier one.
+/// Returns for each request the first one of the list that the same stall delayed, if it is an
+/// earlier one.
 pub(crate) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
     let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::of).collect();
     let first = |at: usize| {
         let stall = stalls[at]?;
         stalls[..at].iter().position(|it| it.is_some_and(|it| it.is(&stall)))
     };
-    // The first one may itself have an earlier one, of which this one has no part.
+    // The first one may have an earlier one itself, which does not overlap this one.
     let mut firsts: Vec<Option<usize>> = Vec::with_capacity(requests.len());
     for at in 0..requests.len() {
         let found = first(at).map(|found| firsts[found].unwrap_or(found));

@@ -1,4 +1,5 @@
-//! Requests that had not ended when the trace did: no percentile has them, and one of them may be the one that hangs.
+//! Requests that had not ended when the trace did: they are in no percentile, and one of them may
+//! hang.
 
 use scene::{BootNanos, Request};
 use screen::{counted, time};
@@ -11,13 +12,13 @@ use super::words;
 /// Requests of hosts that had not ended.
 #[derive(Debug, Default)]
 pub struct StillOpen {
-    /// Number of requests whose queue is known as one on which none waits by design.
+    /// Number of requests on a queue where none waits by design.
     count: u64,
-    /// Number of requests whose queue is not known.
+    /// Number of requests on an unknown queue.
     unknown: u64,
-    /// Oldest request whose queue is known.
+    /// Oldest request on a known queue.
     oldest: Option<Open>,
-    /// Length of the slowest request that counts, in nanoseconds.
+    /// Length of the longest ended request that counts, in nanoseconds.
     longest_ended: u64,
 }
 
@@ -56,12 +57,13 @@ impl StillOpen {
         }
     }
 
-    /// Takes note of how long a request took that counts.
+    /// Notes the length of an ended request that counts.
     pub fn compare(&mut self, request: &Request<Kept>) {
         self.longest_ended = self.longest_ended.max(request.length());
     }
 
-    /// Says how many had not ended at that time, if one had taken longer than all that had: others are only in flight.
+    /// Returns a sentence on the requests that had not ended by `end`, if one was open longer than
+    /// any ended one took: others are merely in flight.
     pub fn sentence(&self, source: &Source, end: BootNanos) -> Option<String> {
         let oldest = self.oldest.as_ref()?;
         let open = end.0.saturating_sub(oldest.begin.0);

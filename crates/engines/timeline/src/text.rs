@@ -1,4 +1,4 @@
-//! The report as text: sentences, the table of the slow requests, their waterfalls, and the summary.
+//! The report as text: sentences, the table of slow requests, their waterfalls, and the summary.
 
 use std::fmt::Write as _;
 
@@ -12,27 +12,28 @@ use super::source::Source;
 use super::verdict::Verdict;
 use super::{stalls, words};
 
-/// The columns of a report that goes to a file.
+/// Width of a report that goes to a file, in columns.
 const USUAL_WIDTH: usize = 100;
-/// Columns of a time, with a blank before it.
+/// Width of a time, with a blank before it, in columns.
 const TIME: usize = 9;
-/// The fewest and the most columns of a bar.
+/// Least width of a bar, in columns.
 const LEAST_BAR: usize = 12;
+/// Largest width of a bar, in columns.
 const MOST_BAR: usize = 48;
-/// Sentences that are printed at most, and rows of the summary of stages for each subject.
+/// Limit on the sentences printed.
 const MOST_SENTENCES: usize = 8;
-/// A stage that took less than this part of its request is shown without what its thread did.
+/// A stage shorter than its request divided by this is shown without its thread's activities.
 const SMALL: u64 = 100;
-/// Requests whose stages are shown, unless all are wanted: a waterfall takes a screen.
+/// Limit on the requests whose stages are shown by default: a waterfall fills a screen.
 const MOST_WATERFALLS: usize = 3;
 
-/// All of it.
+/// Formats the report.
 pub fn text(report: &Report<'_>) -> String {
     let page = Page { source: report.source, begin: report.begin, screen: report.screen, text: String::new() };
     page.write(report)
 }
 
-/// One request, with its stages; `label` says which one it is, times count from `begin`.
+/// Formats one request with its stages; `label` names it, and times count from `begin`.
 pub fn waterfall(source: &Source, begin: BootNanos, screen: Screen, label: &str, request: &Request<Kept>) -> String {
     let mut page = Page { source, begin, screen, text: String::new() };
     page.waterfall(label, request);
@@ -64,7 +65,7 @@ impl Page<'_> {
         self.text
     }
 
-    /// Of all requests, or of the first ones that different stalls delayed.
+    /// Adds the waterfalls of all requests, or of the first ones that different stalls delayed.
     fn waterfalls(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
         let most = if report.all { usize::MAX } else { MOST_WATERFALLS };
         let is_shown = |(rank, _): &(usize, _)| report.all || same[*rank].is_none();
@@ -90,7 +91,7 @@ impl Page<'_> {
         self.text.push('\n');
     }
 
-    /// Lines that hold all of a text.
+    /// Adds a text, wrapped into lines.
     fn wrapped(&mut self, text: &str, indent: &str) {
         for line in wrap(text, self.width() - indent.len()) {
             let _ = writeln!(self.text, "{indent}{line}");
@@ -133,19 +134,20 @@ impl Page<'_> {
         }
     }
 
-    /// A request by its name and kind: objects of two kinds may have one name.
+    /// Formats a request's name and kind: objects of two kinds may have the same name.
     fn object(&self, request: &Request<Kept>) -> String {
         format!("{} ({})", request.name, words::kind(self.source.tpoint(request.first())))
     }
 
-    /// Who took most of a request, or else in which stage it was.
+    /// Names the largest taker of a request's time, or else its longest stage.
     fn taken(&self, request: &Request<Kept>) -> String {
         let by = blamed(request, self.source);
         if let Some((culprit, blamed)) = by.first()
             && blamed.at_most.saturating_mul(20) >= request.length()
         {
             let (least, most) = kernel_of(&by);
-            // Most of it, or of many the one that took most.
+            // The culprit alone if it took nearly all, otherwise all takers together with the
+            // largest one's name.
             if culprit.activity.is_taken() && blamed.at_most.saturating_mul(10) < most.saturating_mul(9) {
                 return format!("{} {} and others", words::bounds(least, most), culprit.name);
             }
@@ -199,7 +201,7 @@ impl Page<'_> {
         }
     }
 
-    /// Where it was: thread, CPU, and when.
+    /// Formats the place of a request: thread, CPU, and time.
     fn place(&self, stage: &StageOfRequest, request: &Request<Kept>) -> String {
         let thread = stage.tid.filter(|_| self.source.kernel.is_some());
         let thread = thread.map(|tid| format!(", {}", self.source.thread(tid, stage.end)));
@@ -221,7 +223,7 @@ impl Page<'_> {
         bar
     }
 
-    /// What the thread did in a stage, if it is worth a line.
+    /// Adds what the thread did in a stage, if it is worth a line.
     fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
         let is_plain = stage.sums.iter().all(|sum| sum.activity == scene::Activity::Runs);
         if stage.length() < request.length() / SMALL || (is_plain && stage.unknown == 0) || self.source.kernel.is_none()
@@ -273,7 +275,7 @@ impl Page<'_> {
         }
     }
 
-    /// A row a stage: its quantiles, and what the kernel took of these.
+    /// Adds a row for each stage: its quantiles, and what the kernel took of them.
     fn stages(&mut self, verdict: &Verdict<'_>) {
         let (times, source) = (verdict.times, self.source);
         let has_kernel = source.kernel.is_some();
@@ -311,13 +313,13 @@ impl Page<'_> {
     }
 }
 
-/// What the kernel took at most; if it is not sure, with a `<`.
+/// Formats what the kernel took at most, with a `<` if that is not certain.
 fn kernel_took(least: u64, most: u64) -> String {
     let most_text = time(most);
     if time(least) == most_text { most_text } else { format!("<{most_text}") }
 }
 
-/// What all names begin with, up to an underscore.
+/// Returns the common prefix of all names, up to an underscore.
 fn common_start<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
     let first = names.next().unwrap_or_default();
     let common = names.fold(first.len(), |common, name| {

@@ -1,4 +1,4 @@
-//! Threads only, if there is no trace: what each did, and its longest absences.
+//! Threads only, without a trace: what each did, and its longest absences.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,11 +11,12 @@ use super::pass::Kept;
 use super::source::Source;
 use super::words;
 
-/// Columns of a name and of a time.
+/// Width of a name, in columns.
 const NAME: usize = 16;
+/// Width of a time, in columns.
 const TIME: usize = 9;
 
-/// How long a thread did what, in nanoseconds.
+/// Total time of each activity of a thread, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     ran: u64,
@@ -70,22 +71,22 @@ impl Sums {
     }
 }
 
-/// The consumer.
+/// Consumer that sums up the activities of threads.
 pub struct Threads {
     sums: BTreeMap<Tid, Sums>,
-    /// What the kernel took at once, the shortest on top.
+    /// Longest absences, the shortest on top.
     longest: BinaryHeap<Reverse<(u64, Reverse<u64>, Tid)>>,
     activities: BTreeMap<(u64, Tid), Interval>,
     most: usize,
 }
 
 impl Threads {
-    /// Keeps that number of absences.
+    /// Creates a consumer that keeps the `most` longest absences.
     pub fn new(most: usize) -> Self {
         Self { sums: BTreeMap::new(), longest: BinaryHeap::new(), activities: BTreeMap::new(), most }
     }
 
-    /// Both tables.
+    /// Formats both tables.
     pub fn text(self, source: &Source, screen: Screen) -> String {
         let begin = source.kernel.as_ref().map_or(0, |kernel| kernel.start.0);
         let mut lines = self.table(source, screen, begin);
@@ -97,7 +98,7 @@ impl Threads {
         text
     }
 
-    /// A row for each thread.
+    /// Returns the lines of a table with a row for each thread.
     fn table(&self, source: &Source, screen: Screen, begin: u64) -> Vec<String> {
         let tid_width = self.sums.keys().map(|tid| tid.0.to_string().len()).max().unwrap_or(0).max("tid".len());
         let all = self.sums.values().fold(Sums::default(), Sums::plus).columns();
@@ -144,12 +145,13 @@ impl Threads {
     }
 }
 
-/// Which columns fit, and those that do not with their sums: the ones with the least time are left out first.
+/// Returns the columns that fit, and the omitted ones with their sums: those with the least time
+/// are omitted first.
 fn fitting(all: &[(&'static str, u64)], room: Option<usize>) -> (Vec<usize>, Vec<String>) {
     let width = |shown: &[usize]| shown.iter().map(|at| 1 + column(all[*at].0)).sum::<usize>();
     let mut shown: Vec<usize> = (0..all.len()).collect();
     while room.is_some_and(|room| room < width(&shown)) && shown.len() > 1 {
-        // Of those that are equal, as without any time, the last one.
+        // Of equal ones, such as those without any time, the last one.
         let Some(least) = (0..shown.len()).rev().min_by_key(|at| all[shown[*at]].1) else { break };
         shown.remove(least);
     }
@@ -159,7 +161,7 @@ fn fitting(all: &[(&'static str, u64)], room: Option<usize>) -> (Vec<usize>, Vec
     (shown, left_out)
 }
 
-/// The columns of a time with this headline.
+/// Returns the width of a time column with this headline.
 fn column(name: &str) -> usize {
     name.len().max(TIME - 1)
 }

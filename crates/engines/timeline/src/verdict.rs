@@ -1,4 +1,4 @@
-//! The sentence that a person wants first: how slow, and who took how much of it.
+//! The sentence to read first: how slow requests are, and who took how much of their time.
 
 use scene::StageKind;
 use screen::{counted, time};
@@ -9,52 +9,55 @@ use super::second::{BANDS, Blamed, Loss, Sum, scaled};
 use super::source::Source;
 use super::words::{self, OTHERS, Share};
 
-/// Name of what nobody took of stages that the thread's own work ends.
+/// Name of the time that nobody took in stages that the thread's own work ends.
 pub const OWN_CODE: &str = "its own code";
-/// Name of what nobody took of the other stages.
+/// Name of the time that nobody took in the other stages.
 pub const DEVICE_OR_OWN_CODE: &str = "waiting for a device or a peer, or its own code";
 
-/// A band says something if it has that many requests.
+/// Least number of requests in a band for a verdict on it.
 const FEW: u64 = 5;
 
-/// What is to be said of one group's requests.
+/// Verdict on the requests of one group.
 pub struct Verdict<'a> {
-    /// The fields that requests are grouped by, as typed.
+    /// Fields that requests are grouped by, as typed.
     by: &'a [String],
-    /// The subject of the verdict.
+    /// Subject of the verdict.
     pub subject: &'a Subject,
     /// Lengths of its requests.
     pub times: &'a Times,
     /// Losses of its requests.
     pub loss: &'a Loss,
-    /// Index of the band that it is about: the slowest that has enough requests. If none has, it is about the slowest requests.
+    /// Index of its band: the slowest with enough requests. `None` if no band has; the verdict is
+    /// then about the slowest requests.
     band: Option<usize>,
 }
 
 impl<'a> Verdict<'a> {
-    /// About the slowest band that has enough requests; of very few requests, about the slowest one.
+    /// Creates the verdict on the slowest band with enough requests, or else on the slowest
+    /// request.
     pub fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= FEW;
         let band = (1..BANDS.len()).rev().find(enough);
         Self { by, subject, times, loss, band }
     }
 
-    /// What the requests that it is about lost.
+    /// Returns the losses of the requests that it is about.
     pub fn sum(&self) -> &Sum {
         &self.loss.whole[self.band.unwrap_or(BANDS.len() - 1)]
     }
 
-    /// The quantile's value, or the longest time.
+    /// Returns the value of the band's quantile, or else the longest time.
     pub fn value(&self) -> u64 {
         self.band.map_or(self.times.whole.max(), |band| self.times.whole.quantile(BANDS[band].part))
     }
 
-    /// What distinguishes its group, in words; empty if there are no groups.
+    /// Describes its group in words; empty if there are no groups.
     pub fn group(&self) -> String {
         words::group(self.by, &self.subject.group)
     }
 
-    /// The stage that took more of these requests than of all, and how long it took of one as long as the value.
+    /// Returns the stage with the largest excess in these requests over all requests, and its time
+    /// in a request as long as the value.
     fn stage(&self) -> Option<(StageKind, u64)> {
         let sum = self.sum();
         let mean = |kind: &StageKind| {
@@ -66,12 +69,12 @@ impl<'a> Verdict<'a> {
         most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
     }
 
-    /// Returns what a sentence calls the requests that it is about.
+    /// Returns the name of the requests that it is about, for a sentence.
     pub fn requests(&self, source: &Source) -> String {
         words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first))
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     pub fn sentence(&self, source: &Source) -> String {
         let of = self.requests(source);
         let value = self.value();
@@ -88,7 +91,7 @@ impl<'a> Verdict<'a> {
         let culprit = causes.iter().find(|cause| matches!(cause.what, What::Culprit { .. }));
         let culprit = culprit.filter(|cause| words::explains(cause.took.1, self.late()));
         let (taken, explained) = culprit.map_or_else(|| (self.nothing(), 0), |cause| self.taken(cause));
-        // What is not known could be what they took.
+        // Unknown time may have been taken by them.
         let is_unknown = culprit.is_none() && self.sum().unknown.saturating_mul(2) > self.late();
         let unknown = causes.iter().find(|cause| is_unknown && cause.what == What::Unknown);
         let said = if is_unknown { unknown.and_then(|cause| self.not_taken(cause)) } else { Some(taken) };
@@ -97,7 +100,7 @@ impl<'a> Verdict<'a> {
         format!("{head}: {}{}", parts.join("; "), self.where_else(source, explained))
     }
 
-    /// Says what the largest cause took, if that is none that took the CPU.
+    /// Returns what the largest cause took, unless that is a culprit.
     fn not_taken(&self, cause: &Cause<'_>) -> Option<String> {
         let took = time(scaled(cause.took.1, self.sum().length, self.value()));
         match cause.what {
@@ -108,7 +111,8 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// Says what the largest culprit took, alone or with others; returns how much that explains, too.
+    /// Returns what the largest culprit took, alone or with others, and how many nanoseconds that
+    /// explains.
     fn taken(&self, cause: &Cause<'_>) -> (String, u64) {
         let (sum, value) = (self.sum(), self.value());
         let What::Culprit { name, activity, each } = &cause.what else { return (String::new(), 0) };
@@ -116,7 +120,7 @@ impl<'a> Verdict<'a> {
         let (who, all, share) = match &each[..] {
             [(culprit, blamed)] if share == Share::All => (&culprit.name, blamed, share),
             [(culprit, _)] => (&culprit.name, &sum.kernel, share),
-            // In how many requests it was on one of these CPUs is not known.
+            // The number of requests in which it was on one of these CPUs is unknown.
             _ => (name, &sum.kernel, if share == Share::All { Share::Most } else { share }),
         };
         let is_alone = share == Share::All;
@@ -126,7 +130,8 @@ impl<'a> Verdict<'a> {
         (format!("{taken}{comma}{many}"), all.at_most)
     }
 
-    /// Says of how many of the slow ones others took at least half of what they took longer than the median.
+    /// Returns the number of slow requests of which others took at least half of the excess over
+    /// the median, in words.
     pub fn explained(&self) -> String {
         let Sum { requests, explained, perhaps, .. } = *self.sum();
         if requests == 1 {
@@ -150,13 +155,13 @@ impl<'a> Verdict<'a> {
         format!("of {which}, {lost} lost at least half of the time beyond the median to others")
     }
 
-    /// How much longer than the median the requests of the band took together.
+    /// Returns the total excess of the band's requests over the median, in nanoseconds.
     fn late(&self) -> u64 {
         let sum = self.sum();
         sum.length.saturating_sub(sum.requests.saturating_mul(self.times.whole.quantile(0.5)))
     }
 
-    /// Says that nobody took anything.
+    /// Returns the words for a band of which others took nothing, or hardly anything.
     fn nothing(&self) -> String {
         let sum = self.sum();
         if sum.kernel.at_most == 0 {
@@ -166,7 +171,8 @@ impl<'a> Verdict<'a> {
         format!("{OTHERS} took hardly anything of it (at most {most})")
     }
 
-    /// The stage in which they are late, if that is not explained.
+    /// Returns the stage in which the requests are late, in words; empty if enough of the delay is
+    /// explained.
     fn where_else(&self, source: &Source, explained: u64) -> String {
         if explained >= self.late() / 2 {
             return String::new();
@@ -178,7 +184,7 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// Of how many requests something was taken; of one it goes without saying.
+/// Returns in how many requests something was taken, in words; empty if there is only one.
 fn in_how_many(all: &Blamed, sum: &Sum) -> String {
     if sum.requests == 1 { String::new() } else { format!(" in {} of {} requests", all.requests, sum.requests) }
 }

@@ -1,18 +1,18 @@
-//! What threads do, in words.
+//! Activities of threads, in words.
 
 use scene::{Activity, ActivitySum, BootNanos, Cpu, Interrupt, Tid};
 use screen::{shorten, time};
 
 use super::source::Source;
 
-/// Columns of a group's name in a sentence.
+/// Width limit of a group's name in a sentence, in columns.
 const NAME: usize = 40;
-/// Things that a thread did in a stage, named at most.
+/// Limit on the activities of a stage that are named.
 const MOST_DONE: usize = 6;
-/// The idle task of each CPU.
+/// Idle task of each CPU.
 const IDLE: Tid = Tid(0);
 
-/// An interrupt.
+/// Formats an interrupt.
 pub fn interrupt(interrupt: Interrupt) -> String {
     match interrupt {
         Interrupt::Hard(number) => format!("irq {number}"),
@@ -22,7 +22,7 @@ pub fn interrupt(interrupt: Interrupt) -> String {
     }
 }
 
-/// Who or what takes time of a thread, as the subject of a sentence.
+/// Names the taker of a thread's time, as the subject of a sentence.
 pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNanos) -> String {
     let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
     match activity {
@@ -40,7 +40,7 @@ pub fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNa
     }
 }
 
-/// What a thread did.
+/// Describes an activity of a thread.
 pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
     match activity {
         Activity::Runs => "ran".to_owned(),
@@ -57,7 +57,8 @@ pub fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
     }
 }
 
-/// Says what a thread did: what has one name is one thing, and of many things only the longest are named.
+/// Describes what a thread did: activities with the same name are merged, and only the longest are
+/// named.
 pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String {
     let mut named: Vec<(String, u64, u64)> = Vec::new();
     for &ActivitySum { activity, count, nanos: sum } in sums {
@@ -81,7 +82,7 @@ pub fn all_done(source: &Source, sums: &[ActivitySum], at: BootNanos) -> String 
     parts.join(", ")
 }
 
-/// Bounds, as one number if they are hardly apart.
+/// Formats bounds, as one number if they look the same.
 pub fn bounds(at_least: u64, at_most: u64) -> String {
     let (least, most) = (time(at_least), time(at_most));
     match at_least {
@@ -91,23 +92,23 @@ pub fn bounds(at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// Name of all that takes the time of a thread that could run.
+/// Name of everything that takes the time of a runnable thread.
 pub const OTHERS: &str = "other threads and interrupts";
 
-/// Share of one in what was taken.
+/// Share of the largest taker in all that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// It is named alone.
+    /// At least 60 %, or not taken by others: it is named alone.
     All,
     /// More than half.
     Most,
-    /// Less, and more than anybody else.
+    /// Half or less, but more than anybody else.
     Largest,
 }
 
 impl Share {
-    /// Returns which share a part of a whole is that is larger than all others. Most of it, or what others did not take, is named alone;
-    /// otherwise there were many together.
+    /// Returns the share of the largest part of a whole. A part that was not taken by others counts
+    /// as all of it.
     pub fn of(is_taken: bool, part: u64, whole: u64) -> Self {
         match u128::from(part) * 100 {
             _ if !is_taken => Self::All,
@@ -117,7 +118,7 @@ impl Share {
         }
     }
 
-    /// Returns the word before who took it.
+    /// Returns the words before the taker's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::All => "",
@@ -127,7 +128,7 @@ impl Share {
     }
 }
 
-/// Says what was taken of a time, at least and at most, and by whom.
+/// Describes how much of a time was taken, at least and at most, and by whom.
 pub fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> String {
     let bounds = bounds(at_least, at_most);
     match share {
@@ -136,15 +137,15 @@ pub fn taken_by(who: &str, share: Share, (at_least, at_most): (u64, u64)) -> Str
     }
 }
 
-/// Whether what was taken explains a part of a time: less than a 20th explains nothing.
+/// Returns whether the taken time explains a time: less than a 20th explains nothing.
 pub fn explains(at_most: u64, time: u64) -> bool {
     at_most.saturating_mul(20) >= time
 }
 
-/// Words for what no record shows of a thread that was away.
+/// Words on the requests that no record shows while a thread was away.
 pub const UNREAD: &str = "requests that arrived meanwhile waited unread, up to that long, and no record shows it";
 
-/// Says how often something was so for 10 ms or longer, and for how long in all and at once, in nanoseconds.
+/// Formats the number of times of 10 ms or longer, with their sum and the longest, in nanoseconds.
 pub fn lasted(count: u64, all: u64, longest: u64) -> String {
     match count {
         1 => format!("once for {}", time(longest)),
@@ -152,13 +153,14 @@ pub fn lasted(count: u64, all: u64, longest: u64) -> String {
     }
 }
 
-/// What kind of object it is: the name of the tracepoint that creates it without its last part, `TCP_REQ` of `TCP_REQ_NEW`.
+/// Returns the kind of an object: the name of the tracepoint that creates it without its last part,
+/// `TCP_REQ` of `TCP_REQ_NEW`.
 pub fn kind(first: &str) -> &str {
     first.rsplit_once('_').map_or(first, |(kind, _)| kind)
 }
 
-/// A group's values with what they are, for a sentence; empty if nothing is grouped by. Of a subsystem's name only what follows the
-/// last colon distinguishes it.
+/// Describes a group by its fields and values, for a sentence; empty without fields. A subsystem's
+/// name is reduced to the part after the last colon.
 pub fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
     let one = |(field, value): (&String, &Option<Box<str>>)| {
         let what = if is_subsystem(field) { "subsystem" } else { field };
@@ -167,7 +169,7 @@ pub fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
     by.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The requests of a group, as a sentence names them.
+/// Names the requests of a group, for a sentence.
 pub fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
     let kind = kind(first);
     match (by, values) {
@@ -178,12 +180,12 @@ pub fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> Stri
     }
 }
 
-/// Whether a field is the name of a subsystem.
+/// Returns whether a field is the name of a subsystem.
 fn is_subsystem(field: &str) -> bool {
     matches!(field, "owner.subnqn" | "qpair.subnqn")
 }
 
-/// What distinguishes a subsystem.
+/// Shortens a subsystem's name to the part that distinguishes it.
 pub fn short(value: &str) -> String {
     let name = if value.starts_with("nqn.") { value.rsplit(':').next().unwrap_or(value) } else { value };
     shorten(name, NAME).into_owned()

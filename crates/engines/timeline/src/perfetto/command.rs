@@ -1,4 +1,4 @@
-//! `dptrace timeline --perfetto FILE`: both passes, and what is written where.
+//! `dptrace timeline --perfetto FILE`: runs both passes and writes the file.
 
 use std::path::Path;
 use std::str::FromStr as _;
@@ -19,14 +19,14 @@ use crate::inputs::Inputs;
 use crate::pass::{Kept, Passed};
 use crate::source::Source;
 
-/// A part of the time, from the first record or event on.
+/// Time range from the first record or event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     from: Duration,
     to: Option<Duration>,
 }
 
-/// `FROM..TO`, of which one may be left out.
+/// Parses `FROM..TO`, of which one may be left out.
 pub fn span(text: &str) -> Result<Span, String> {
     let form = || "a part of the time is FROM..TO, such as 1.2s..1.3s; one of them may be left out".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(form)?;
@@ -44,7 +44,7 @@ impl Whose for Kept {
     }
 }
 
-/// Writes the trace: a first pass finds what is usual, the second one writes.
+/// Writes the trace: the first pass finds usual lengths, the second one writes.
 pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -> anyhow::Result<()> {
     let source = &inputs.source;
     let (first, passed) = survey(inputs, 0);
@@ -73,7 +73,7 @@ pub fn write(path: &Path, span: Option<Span>, inputs: &Inputs, access: Access) -
     Ok(())
 }
 
-/// Reports what is left out so that memory is bounded.
+/// Reports the data left out to bound memory.
 fn report_limits(&Limits { step, arrows_left_out }: &Limits, observer: &Observer) {
     if step > 1 {
         let step = time(step);
@@ -87,7 +87,8 @@ fn report_limits(&Limits { step, arrows_left_out }: &Limits, observer: &Observer
     }
 }
 
-/// Reports that the kernel's events begin later than what is written: rings hold records from before a capture begins.
+/// Reports that the kernel's events begin later than the written range: rings hold records from
+/// before a capture begins.
 fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Observer) {
     let start = source.kernel.as_ref().map(|kernel| kernel.start);
     if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
@@ -99,7 +100,8 @@ fn report_begin(source: &Source, passed: &Passed, window: Window, observer: &Obs
 }
 
 impl Span {
-    /// The same in times of the kernel's clock; an error if nothing lies in it.
+    /// Converts the span to times of the kernel's clock. Returns an error if it begins after the
+    /// end of the capture.
     fn window(self, passed: &Passed) -> anyhow::Result<Window> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let after = |time: Duration| BootNanos(passed.begin.0.saturating_add(nanos(time)));

@@ -1,4 +1,4 @@
-//! What the kernel did, as events of ftrace, from which Perfetto draws its own views.
+//! The kernel's events in ftrace's form, from which Perfetto draws its own views.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -9,38 +9,40 @@ use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
 use super::Facts;
 
-/// The priority of a task that nobody gave another one: events do not report priorities.
+/// Default priority of a task: events do not report priorities.
 const USUAL_PRIORITY: i32 = 120;
-/// The vector of the timer's interrupt on x86 (`LOCAL_TIMER_VECTOR`): Perfetto shows it, and events do not report it.
+/// Vector of the timer's interrupt on x86 (`LOCAL_TIMER_VECTOR`): Perfetto shows it, but events do
+/// not report it.
 const TIMER_VECTOR: i32 = 0xec;
 
-/// A `prev_state` that no kernel reports: Perfetto shows a thread's state as unknown from there on (it knows the bits below 0x200 of
-/// kernels since 4.14: `task_state.cc` of its trace processor).
+/// A `prev_state` that no kernel reports: from there on, Perfetto shows a thread's state as unknown
+/// (it knows the bits below 0x200 of kernels since 4.14: `task_state.cc` of its trace processor).
 const UNKNOWN_STATE: i64 = 0x8000;
 
-/// What must be known of earlier events.
+/// State from earlier events.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    /// The process's.
+    /// Threads of the process.
     threads: HashSet<Tid>,
-    /// CPUs of which it is known who has them.
+    /// CPUs with a known current thread.
     seen: HashSet<Cpu>,
-    /// By CPU: the last thread that was shown on it.
+    /// Last thread shown on each CPU.
     last: HashMap<Cpu, Tid>,
-    /// Until when events of a CPU were lost.
+    /// Time up to which events of a CPU were lost.
     lost: HashMap<Cpu, BootNanos>,
-    /// The thread that was found off its CPU last, and when: an event of that time shows the call that it is in, and not that it has a CPU.
+    /// Last thread that was found off its CPU, and when. An event of the same time shows the call
+    /// that it is in, not that it has a CPU.
     asleep: Option<(Tid, BootNanos)>,
-    /// By thread: the system call that it is in.
+    /// System call that each thread is in.
     calls: HashMap<Tid, u32>,
 }
 
-/// `prev_state` of `sched_switch`: the bits of its format (`trace_sched_switch` in include/trace/events/sched.h; 0x100 is
-/// `TASK_REPORT_MAX`, which stands for preempted).
+/// Returns `prev_state` of `sched_switch`, in the bits of its format (`trace_sched_switch` in
+/// include/trace/events/sched.h; 0x100 is `TASK_REPORT_MAX`, which stands for preempted).
 fn state(leaves: Leaves) -> i64 {
     match leaves {
         Leaves::Preempted => 0x100,
-        // What it waits for may be interruptible or not: that is not reported.
+        // Whether the wait is interruptible is not reported.
         Leaves::Blocked => 0x1,
         Leaves::Stopped => 0x4,
         Leaves::Ended => 0x10,
@@ -84,7 +86,8 @@ impl Kernel {
         }
     }
 
-    /// The event as ftrace has it, and the thread in which it happened; none if it has no such event.
+    /// Converts an event to ftrace's form, with the thread in which it happened. `None` if ftrace
+    /// has no such event.
     fn ftrace(&mut self, facts: &Facts<'_>, event: &KernelEvent) -> Option<(Tid, Ftrace)> {
         let KernelEvent { at, cpu, kind } = *event;
         Some(match kind {
@@ -104,7 +107,7 @@ impl Kernel {
                 self.calls.insert(tid, number);
                 (tid, Ftrace::SysEnter(SysCall { id: Some(number.into()) }))
             }
-            // Without a number, it was in the call before the trace began.
+            // Without a number, the thread was in the call before the trace began.
             EventKind::CallExit { tid } => {
                 (tid, Ftrace::SysExit(SysCall { id: Some(self.calls.remove(&tid)?.into()) }))
             }
@@ -116,8 +119,8 @@ impl Kernel {
         })
     }
 
-    /// That a thread of the process had this CPU up to now, if no switch has shown that: a poller that nobody disturbs has no
-    /// switch, and would not be seen at all.
+    /// Writes that a thread of the process had this CPU up to now, if no switch has shown that: an
+    /// undisturbed poller has no switch, and would not be visible at all.
     fn had<W: Write>(&mut self, writer: &mut Writer<W>, facts: &Facts<'_>, cpu: Cpu, tid: Tid) -> io::Result<()> {
         if !self.threads.contains(&tid) || !self.seen.insert(cpu) {
             return Ok(());
@@ -128,8 +131,8 @@ impl Kernel {
         writer.kernel(cpu.0, from.0, 0, switch(facts, from, (Tid(0), state(Leaves::Preempted)), tid))
     }
 
-    /// If the trace has no events of its end, nobody is known to have a CPU from then on: Perfetto would show the last thread until
-    /// the end.
+    /// If the events end before the trace, writes that nobody is known to have a CPU from then on:
+    /// Perfetto would show the last thread until the end.
     pub(crate) fn finish<W: Write>(&self, writer: &mut Writer<W>, facts: &Facts<'_>) -> io::Result<()> {
         let Some(cut) = facts.known_until else { return Ok(()) };
         let mut last: Vec<(Cpu, Tid)> = self.last.iter().map(|(cpu, tid)| (*cpu, *tid)).collect();
@@ -186,7 +189,7 @@ fn end(interrupt: Interrupt) -> Ftrace {
     }
 }
 
-/// As arm64 calls it in its own `ipi_entry`.
+/// Returns the event under arm64's name for it, from its own `ipi_entry`.
 fn call() -> Ipi {
     Ipi { reason: Some("Function call interrupts".to_owned()) }
 }

@@ -9,7 +9,7 @@
 //!   what of reactor_1 is not known        holes, where events were lost
 //! ```
 //!
-//! What the kernel did goes to Perfetto's own views, as events of ftrace.
+//! The kernel's events go to Perfetto's own views, in ftrace's form.
 
 pub mod command;
 mod kernel;
@@ -27,53 +27,53 @@ use spdk_trace::{Lcore, Tpoint};
 use kernel::Kernel;
 use requests::{Limits, Requests};
 
-/// Who a request belongs to, of what a scene keeps of it.
+/// Connection of a request, from the data that a scene keeps of it.
 pub trait Whose {
-    /// The connection, as text.
+    /// Returns the connection, as text.
     fn connection(&self) -> Option<&str>;
 }
 
-/// What the trace is about.
+/// Facts about the trace.
 pub struct Facts<'a> {
-    /// The process; 0 if it is not known.
+    /// Process id; 0 if it is unknown.
     pub pid: u32,
     /// Command line of the process.
     pub command_line: &'a [String],
-    /// The kernel's release, and the machine as `uname -m` prints it.
+    /// Release of the kernel.
     pub release: &'a str,
-    /// Architecture of the machine.
+    /// Architecture of the machine, as `uname -m` prints it.
     pub machine: &'a str,
-    /// The process's threads and their names.
+    /// Threads of the process with their names.
     pub threads: Vec<(Tid, String)>,
     /// Thread of each lcore.
     pub lcores: &'a HashMap<Lcore, Tid>,
     /// Tracepoints of the trace.
     pub tpoints: &'a [Tpoint],
-    /// When the capture begins, and the time of day then, in nanoseconds since 1970.
+    /// Start of the capture.
     pub begin: BootNanos,
-    /// Nanoseconds since 1970 at the begin, if they are known.
+    /// Nanoseconds since 1970 at the start of the capture, if known.
     pub time_of_day: Option<u64>,
-    /// From when on no event of the kernel is missing.
+    /// Time from which no kernel event is missing.
     pub start: BootNanos,
-    /// Until when the events reach that are written, if that is before the end of the capture.
+    /// Time up to which the written events reach, if that is before the end of the capture.
     pub known_until: Option<BootNanos>,
-    /// What of it is written.
+    /// Part of the time to write.
     pub window: Window,
-    /// What a thread was called at that time.
+    /// Function that returns the name of a thread at a time.
     pub name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
 }
 
-/// A part of the time.
+/// Part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Begin of the part.
+    /// Start of the part.
     pub from: BootNanos,
     /// End of the part.
     pub to: BootNanos,
 }
 
 impl Window {
-    /// All of it.
+    /// All times.
     pub const ALL: Self = Self { from: BootNanos(0), to: BootNanos(u64::MAX) };
 
     fn overlaps(self, begin: BootNanos, end: BootNanos) -> bool {
@@ -81,7 +81,7 @@ impl Window {
     }
 }
 
-/// Writes what a scene hands out.
+/// Consumer that writes the trace.
 pub struct Export<'a, W> {
     facts: &'a Facts<'a>,
     writer: Writer<W>,
@@ -91,18 +91,18 @@ pub struct Export<'a, W> {
     holes: HashMap<Tid, Track>,
     unknown: Name,
     failed: Option<io::Error>,
-    /// Requests and events that lie in the window.
+    /// Numbers of requests and events in the window.
     written: (u64, u64),
 }
 
-/// What was written, and where.
+/// Outcome of an export.
 #[derive(Debug)]
 pub struct Written<W> {
     /// Destination.
     pub out: W,
     /// Number of requests.
     pub requests: u64,
-    /// Events of the kernel.
+    /// Number of kernel events.
     pub events: u64,
 }
 
@@ -125,12 +125,12 @@ impl<'a, W: Write> Export<'a, W> {
         Ok(Self { facts, writer, process, requests, kernel, holes, unknown, failed: None, written: (0, 0) })
     }
 
-    /// What is not as exact as it could be.
+    /// Returns the limits that made the output less exact.
     fn limits(&self) -> Limits {
         self.requests.limits()
     }
 
-    /// Writes what is left, and reports what went wrong.
+    /// Writes the remaining data. Returns the first error of the export, if there was one.
     pub fn finish(mut self) -> io::Result<Written<W>> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -141,7 +141,7 @@ impl<'a, W: Write> Export<'a, W> {
         Ok(Written { out: self.writer.finish()?, requests, events })
     }
 
-    /// Keeps the first failure; there is nothing more to write then.
+    /// Runs a write unless an earlier one failed, and keeps the first error.
     fn try_to(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) {
         if self.failed.is_none()
             && let Err(error) = write(self)

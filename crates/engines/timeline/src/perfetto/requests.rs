@@ -1,4 +1,4 @@
-//! Requests as slices, with their stages inside, under their connection and lcore.
+//! Requests as slices with their stages inside, under their connection and lcore.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -10,70 +10,72 @@ use spdk_trace::Lcore;
 
 use super::{Facts, Whose};
 
-/// What requests without a connection stand under.
+/// Name of the track of requests without a connection.
 const NO_CONNECTION: &str = "no connection known";
 
-/// Places for the slots of one kind of requests: those of the next kind stand behind them.
+/// Number of track ranks reserved for the slots of one kind of requests: the next kind follows
+/// them.
 const LANES_OF_KIND: usize = 4096;
 
-/// Beginnings and ends that are kept for the counters of requests in flight, of 16 bytes each.
+/// Limit on the starts and ends kept for the counters of requests in flight, of 16 bytes each.
 const MOST_CHANGES: usize = 1 << 20;
-/// The longest step in which they are counted, in nanoseconds: some minutes.
+/// Longest step in which they are counted, in nanoseconds: some minutes.
 const LONGEST_STEP: u64 = 1 << 38;
-/// Objects that are remembered for arrows.
+/// Limit on the objects remembered for arrows.
 const MOST_PARENTS: usize = 1 << 18;
 
-/// What is not as exact as it could be.
+/// Limits that made the output less exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// The length in nanoseconds of the steps in which requests in flight are counted.
+    /// Step in which requests in flight are counted, in nanoseconds.
     pub step: u64,
-    /// Arrows that were left out.
+    /// Number of arrows that were left out.
     pub arrows_left_out: u64,
 }
 
-/// The tracks of requests.
+/// Tracks of requests.
 #[derive(Debug)]
 pub(crate) struct Requests {
     process: Track,
     keys: Keys,
     lcores: HashMap<Lcore, Track>,
     groups: Vec<Group>,
-    /// Where the group of an lcore's connection is.
+    /// Index of the group of an lcore's connection.
     places: HashMap<(Lcore, Option<Box<str>>), usize, RandomState>,
-    /// By tracepoint: what its stage and its request are called.
+    /// Names of each tracepoint's stage and requests.
     names: HashMap<u16, Names, RandomState>,
-    /// The numbers of objects to which others belong: an arrow goes from them.
+    /// Numbers of objects to which others belong: an arrow starts at each.
     parents: HashSet<u64, RandomState>,
-    /// How often requests began or ended in all groups, and the length in nanoseconds of the steps in which that is counted.
+    /// Number of starts and ends of requests in all groups.
     changes: usize,
+    /// Step in which they are counted, in nanoseconds.
     step: u64,
-    /// Arrows that were left out because too many objects have not ended.
+    /// Number of arrows left out because too many objects have not ended.
     arrows_left_out: u64,
 }
 
-/// A connection on one lcore.
+/// Connection on one lcore.
 #[derive(Debug)]
 struct Group {
     track: Track,
-    /// By the kind of requests, which is the name of their slices.
+    /// Slots and their tracks by kind of request, whose name the slices have.
     lanes: HashMap<u64, (Lanes, Vec<Track>), RandomState>,
     in_flight: Track,
     depth: Option<Track>,
     in_flight_changes: Changes,
 }
 
-/// What a tracepoint, its stage, and the requests that begin with it are called.
+/// Names of a tracepoint, its stage, and the requests that begin with it.
 #[derive(Clone, Copy, Debug)]
 struct Names {
     whole: Text,
     stage: Name,
     kind: Name,
-    /// Kinds of one name are one kind.
+    /// Number of the kind: kinds with the same name share it.
     number: u64,
 }
 
-/// The names of details.
+/// Keys of details.
 #[derive(Clone, Copy, Debug)]
 struct Keys {
     object: Key,
@@ -86,7 +88,8 @@ struct Keys {
     unknown: Key,
 }
 
-/// When requests of a group began and ended: by time, how many more there were from then on.
+/// Starts and ends of a group's requests: times with the change in the number of requests in
+/// flight.
 #[derive(Debug, Default)]
 struct Changes(Vec<(BootNanos, i64)>);
 
@@ -96,7 +99,8 @@ impl Changes {
         self.0.extend([(floor(begin, step), 1), (floor(end, step), -1)]);
     }
 
-    /// Puts what lies in one step together, in the order of time. What follows at once is not one more.
+    /// Merges the changes within each step, in time order. A request that starts as another ends is
+    /// no change.
     fn merge(&mut self, step: u64) {
         self.0.iter_mut().for_each(|(at, _)| *at = floor(*at, step));
         self.0.sort_unstable();
@@ -148,7 +152,7 @@ impl Requests {
         }
     }
 
-    /// Writes a request that is over.
+    /// Writes a request that has ended.
     pub(crate) fn write<W: Write, K: Whose>(
         &mut self,
         writer: &mut Writer<W>,
@@ -189,25 +193,25 @@ impl Requests {
         writer.end(track, end.0)
     }
 
-    /// Counts in longer steps while there are too many changes.
+    /// Lengthens the counting step while there are too many changes.
     fn limit(&mut self) {
         while self.changes > MOST_CHANGES {
             self.step *= 2;
             self.groups.iter_mut().for_each(|group| group.in_flight_changes.merge(self.step));
             self.changes = self.groups.iter().map(|group| group.in_flight_changes.0.len()).sum();
-            // With one change in each group there is nothing to merge any more.
+            // With one change in each group there is nothing left to merge.
             if self.step > LONGEST_STEP {
                 break;
             }
         }
     }
 
-    /// What is not as exact as it could be, so that memory is bounded.
+    /// Returns the limits that made the output less exact to bound memory.
     pub(crate) fn limits(&self) -> Limits {
         Limits { step: self.step, arrows_left_out: self.arrows_left_out }
     }
 
-    /// Writes the counters, whose changes come in the order of requests' ends.
+    /// Writes the counters, whose changes were added in the order of requests' ends.
     pub(crate) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
         for group in &mut self.groups {
             group.in_flight_changes.merge(self.step);
@@ -220,7 +224,8 @@ impl Requests {
         Ok(())
     }
 
-    /// The arrows of a request: to the one it belongs to, and from those that belong to it, which are over before it.
+    /// Returns the arrows of a request: to the one it belongs to, and from those that belong to it,
+    /// which end before it.
     fn flows<K>(&mut self, request: &Request<K>) -> Vec<u64> {
         let mut flows = Vec::new();
         if let Some(parent) = request.related_number {
@@ -240,7 +245,7 @@ impl Requests {
         let Some(names) = self.names.get(&stage.from) else { return Ok(()) };
         let mut details = Vec::with_capacity(4);
         details.extend(self.names.get(&stage.to).map(|to| (self.keys.until, Value::Text(to.whole))));
-        // The thread's own calls are no part of what the kernel took.
+        // The thread's own calls do not count as taken by the kernel.
         let taken = stage.shares.iter().filter(|share| share.activity.is_taken());
         let sum = |part: fn(&Share) -> u64| taken.clone().map(part).sum::<u64>();
         let (at_least, at_most) = (sum(|share| share.at_least), sum(|share| share.at_most));
@@ -248,7 +253,7 @@ impl Requests {
             details.push((self.keys.at_least, Value::Count(at_least)));
             details.push((self.keys.at_most, Value::Count(at_most)));
         }
-        // Of a trace without the kernel's events nothing is known at all: that is no news at each stage.
+        // Without kernel events everything is unknown, which need not be repeated for each stage.
         if stage.unknown > 0 && stage.tid.is_some() {
             details.push((self.keys.unknown, Value::Count(stage.unknown)));
         }
@@ -256,7 +261,7 @@ impl Requests {
         writer.slice(&Slice { track, name: names.stage, begin, end, details: &details, flows: &[] })
     }
 
-    /// Where the group of this connection on this lcore is; a new one gets its tracks.
+    /// Returns the index of this connection's group on this lcore; creates the tracks of a new one.
     fn place<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -301,7 +306,7 @@ impl Requests {
 }
 
 impl Group {
-    /// The track of a slot that is free for a request of that kind.
+    /// Returns the track of a slot that is free for a request of that kind.
     fn lane<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -318,7 +323,7 @@ impl Group {
         }
         let tpoint = facts.tpoints.iter().find(|tpoint| tpoint.id == first);
         let name = tpoint.map_or("?", |tpoint| parts(&tpoint.name).0);
-        // Behind the counters, and kinds stay together.
+        // After the counters, with the slots of each kind together.
         let rank = rank(2 + (names.number as usize * LANES_OF_KIND).saturating_add(lane));
         let track = writer.track(&TrackSpec { name, parent: Some(self.track), rank, kind: TrackKind::Slices })?;
         tracks.push(track);
@@ -336,14 +341,14 @@ impl Group {
     }
 }
 
-/// The kind of object that a tracepoint is about, and what is left of its name: `TCP_REQ` and `EXECUTING`.
+/// Splits a tracepoint's name into the kind of object and the rest: `TCP_REQ` and `EXECUTING`.
 fn parts(tpoint: &str) -> (&str, &str) {
-    // Names of stages have underscores of their own (RDY_TO_EXECUTE): the kind is what stands before the third one.
+    // Names of stages contain underscores (RDY_TO_EXECUTE): the kind ends at the second one.
     let second = tpoint.match_indices('_').nth(1).map(|(at, _)| at);
     second.map_or((tpoint, tpoint), |at| (&tpoint[..at], &tpoint[at + 1..]))
 }
 
-/// A track's place among others.
+/// Converts a track's place among others to its rank.
 fn rank(place: usize) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What Perfetto's trace has of requests and events.
+//! Requests and events in the Perfetto trace.
 
 use ::requests::Ending;
 use perfetto::proto::{Data, Ftrace, event_type, read};
@@ -7,7 +7,7 @@ use spdk_trace::{ObjectName, Ticks};
 
 use super::*;
 
-/// Whose requests they are here.
+/// Connection of the test requests.
 struct Queue(Option<&'static str>);
 
 impl Whose for Queue {
@@ -40,7 +40,8 @@ fn tpoints() -> Vec<Tpoint> {
     names.map(tpoint).to_vec()
 }
 
-/// A request with these records, and perhaps of another one. Numbers are those of names.
+/// Returns a request with these records, possibly belonging to another one. Numbers are those of
+/// names.
 fn request(name: &str, related: Option<&str>, records: &[(u16, u64)]) -> Request<Queue> {
     let object = |name: &str| name.parse::<ObjectName>().unwrap();
     let mark = |&(tpoint, at): &(u16, u64)| Mark { tpoint, ticks: Ticks(at), at: BootNanos(at), lcore: Lcore(1) };
@@ -115,7 +116,7 @@ fn exported(window: Window, requests: &[Request<Queue>], events: &[(u64, EventKi
     packets.into_iter().filter_map(|packet| Some((packet.timestamp, packet.data?))).collect()
 }
 
-/// The events of tracks: when, which, and on which track.
+/// Returns the events of tracks: time, type and track.
 fn events(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, u64)> {
     let event = |(at, data): &(Option<u64>, Data)| match data {
         Data::TrackEvent(event) => Some((at.unwrap(), event.r#type.unwrap(), event.track_uuid.unwrap())),
@@ -124,7 +125,7 @@ fn events(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, u64)> {
     data.iter().filter_map(event).collect()
 }
 
-/// The tracks by their names, with that of their parent.
+/// Returns the tracks with their names and parents.
 fn tracks(data: &[(Option<u64>, Data)]) -> Vec<(u64, String, Option<u64>)> {
     let track = |(_, data): &(Option<u64>, Data)| match data {
         Data::TrackDescriptor(track) => {
@@ -163,12 +164,12 @@ fn requests_stand_in_slots_under_their_connection() {
     };
     let (begin, end, counter) = (event_type::SLICE_BEGIN, event_type::SLICE_END, event_type::COUNTER);
     assert_eq!(of_track(5), [(210, begin), (210, begin), (280, end), (280, end)]);
-    // The first slot has the request with both stages inside, then the one that begins as it ends.
+    // The first slot has the request with both stages inside, then the one that starts as it ends.
     let first = [(200, begin), (200, begin), (205, end), (205, begin), (300, end), (300, end)];
     let third = [(300, begin), (300, begin), (320, end), (320, end)];
     assert_eq!(of_track(6), [&first[..], &third].concat());
     assert_eq!(of_track(7), [(250, begin), (250, begin), (310, end), (310, end)]);
-    // At 300 one ends as another one begins.
+    // At 300 one request ends as another starts.
     let at = [200, 210, 250, 280, 310, 320];
     assert_eq!(of_track(4), at.map(|at| (at, counter)));
     let flows = flows(&data);
@@ -176,7 +177,7 @@ fn requests_stand_in_slots_under_their_connection() {
     assert_eq!(flows[0], flows[1]);
 }
 
-/// The arrows of all slices that have some.
+/// Returns the arrows of all slices that have some.
 fn flows(data: &[(Option<u64>, Data)]) -> Vec<Vec<u64>> {
     let flows = data.iter().filter_map(|(_, data)| match data {
         Data::TrackEvent(event) if !event.flow_ids.is_empty() => Some(event.flow_ids.clone()),
@@ -190,7 +191,7 @@ fn requests_of_one_name_share_no_arrow() {
     let numbered = |request: Request<Queue>, number, related_number| Request { number, related_number, ..request };
     let requests = [
         numbered(request("b1", Some("r1"), &[(START, 210), (DONE, 280)]), 3, Some(1)),
-        // That of another transport.
+        // The request of another transport.
         numbered(request("r1", None, &[(NEW, 205), (EXECUTING, 285)]), 2, None),
         numbered(request("r1", None, &[(NEW, 200), (EXECUTING, 290)]), 1, None),
     ];
@@ -198,7 +199,7 @@ fn requests_of_one_name_share_no_arrow() {
     assert!(flows.len() == 2 && flows[0] == flows[1], "{flows:?}");
 }
 
-/// The switches: when, who left the CPU and in which state, and who came.
+/// Returns the switches: time, leaving thread, its state, and name of the next thread.
 fn switches(data: &[(Option<u64>, Data)]) -> Vec<(u64, i32, i64, String)> {
     let bundles = data.iter().filter_map(|(_, data)| match data {
         Data::FtraceEvents(bundle) => Some(bundle),
@@ -229,14 +230,14 @@ fn where_the_events_end_nobody_has_the_cpu_any_more() {
     let window = Window { from: BootNanos(100), to: BootNanos(700) };
     let events = [(500, switch(REACTOR, KWORKER)), (600, switch(KWORKER, REACTOR)), (900, switch(REACTOR, KWORKER))];
     let shown = switches(&exported(window, &[], &events));
-    // The thread did not leave: a state that no kernel reports is unknown to Perfetto, too.
+    // The thread did not leave: Perfetto takes a state that no kernel reports as unknown, too.
     assert_eq!(shown[3..], [(700, 11, 0x8000, "swapper".to_owned())]);
     // An idle CPU stays idle.
     let idle = [(500, switch(REACTOR, Tid(0)))];
     assert_eq!(switches(&exported(window, &[], &idle)).len(), 2);
 }
 
-/// Captures of `watch` begin with what is known then: of this thread, that it sleeps in a call.
+/// Captures of `watch` begin with the known state: this thread sleeps in a call.
 #[test]
 fn a_thread_that_sleeps_in_a_call_has_no_cpu() {
     let window = Window { from: BootNanos(100), to: BootNanos(700) };
