@@ -1,5 +1,5 @@
-//! The figures of a trace as a report has them: those of `latency --json` for each kind of object, and of `latency --summary
-//! --json` for each connection.
+//! Figures of a trace for a report: those of `latency --json` for each kind of object, and of
+//! `latency --summary --json` for each connection.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -19,23 +19,24 @@ use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Question, Subject, Times, Tracker};
 use super::tables::in_order;
 
-/// Connections that are kept, and those of which also the stages are.
+/// Limit on the connections kept.
 const MOST_CONNECTIONS: usize = 2_000;
+/// Limit on the connections kept with their stages.
 const MOST_WITH_STAGES: usize = 40;
 
-/// What was found.
+/// Figures of a trace.
 #[derive(Default)]
 pub struct Found {
-    /// The kind on which most time was spent first.
+    /// Kinds of objects, the one with the most total time first.
     pub groups: Vec<Group>,
-    /// The slowest first; what waits by design behind the others.
+    /// Connections, the slowest first; those that wait by design come after the others.
     pub connections: Vec<Connection>,
-    /// Connections that are not kept.
+    /// Number of connections that are not kept.
     pub left_out: u64,
 }
 
-/// Reads a trace once; it may be a capture's. Only records at times for which `counts` returns true are looked at: objects that were
-/// created before are in no figure.
+/// Reads a trace once; it may be a capture's. Uses only records for whose times `counts` returns
+/// true: objects created before are in no figure.
 pub fn figures(
     trace: &Trace,
     meta: Option<&Meta>,
@@ -70,7 +71,7 @@ pub fn figures(
     Ok(naming.found(all.finish_all(), each.finish_all()))
 }
 
-/// Gives tracepoints their names.
+/// Names tracepoints.
 struct Naming<'a> {
     trace: &'a Trace,
 }
@@ -78,7 +79,7 @@ struct Naming<'a> {
 impl Naming<'_> {
     fn found(&self, all: Latencies, each: Latencies) -> Found {
         let mut subjects = all.subjects;
-        // Of what waits by design there are figures only where there is nothing else.
+        // Requests that wait by design have figures only if there are no others.
         let others = subjects.iter().filter(|(subject, _)| subject.excluded.is_none());
         let others: HashSet<_> = others.map(|(subject, _)| (subject.prefix, subject.first)).collect();
         subjects.retain(|(it, _)| it.excluded.is_none() || !others.contains(&(it.prefix, it.first)));
@@ -144,7 +145,7 @@ impl Naming<'_> {
 }
 
 fn spread(of: &Histogram, with_curve: bool) -> Figures {
-    // A tenth of a nine for each step, as long as a step means at least one more of them.
+    // A tenth of a nine per step, as long as a step means at least one more value.
     let steps = if with_curve && of.count() > 0 { (of.count() as f64).log10() * 10.0 } else { -1.0 };
     let nines: Vec<f64> = (0..=steps as i64).filter(|_| steps >= 0.0).map(|step| step as f64 / 10.0).collect();
     let curve: Vec<f64> = nines.iter().map(|nines| 1.0 - 10f64.powf(-nines)).collect();

@@ -84,7 +84,7 @@ pub fn follow_objects(
 /// Returns the tables of all records of a trace that pass the filter, as text.
 ///
 /// # Errors
-/// If no record can be read.
+/// Fails if no record can be read.
 pub fn tables_of(
     loaded: &Loaded,
     annotator: Option<&Annotator>,

@@ -1,7 +1,8 @@
-//! Times of requests and their stages, by kind and group; the slowest requests, and what they spent their time on.
+//! Times of requests and their stages, by kind and group; the slowest requests, and what they spent
+//! their time on.
 //!
-//! A [`stages::Tracker`] takes records and returns [`stages::Latencies`]; [`tables`], [`summary`], [`plot`] and [`json`] show these, and
-//! [`figures`] are the same for a report.
+//! A [`stages::Tracker`] takes records and returns [`stages::Latencies`]; [`tables`], [`summary`],
+//! [`plot`] and [`json`] show these, and [`figures`] are the same for a report.
 #![forbid(unsafe_code)]
 
 pub mod figures;

@@ -1,4 +1,4 @@
-//! The longest of many lives.
+//! The longest lives of many.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -7,17 +7,17 @@ use spdk_trace::{ObjectName, TickRate};
 
 use super::stages::{Life, length};
 
-/// Keeps the longest lives, up to a number of them.
+/// Keeps the longest lives, up to a limit.
 pub(crate) struct Longest {
     most: usize,
     rate: TickRate,
-    /// The shortest on top.
+    /// Lives, the shortest on top.
     kept: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
-    /// How many there were.
+    /// Number of lives added.
     count: u64,
 }
 
-/// Lives are only compared by what stands before them.
+/// Life that is ignored in comparisons: they use only the values before it.
 #[derive(Clone, Debug)]
 struct LifeBox(Box<Life>);
 
@@ -39,7 +39,7 @@ impl Ord for LifeBox {
 }
 
 impl Longest {
-    /// Keeps at most that number.
+    /// Creates an empty collection of at most `most` lives.
     pub(crate) fn new(most: usize, rate: TickRate) -> Self {
         Self { most, rate, kept: BinaryHeap::new(), count: 0 }
     }
@@ -56,20 +56,20 @@ impl Longest {
         self.kept.push((Reverse(length(&life, self.rate)), Reverse(life.name), LifeBox(Box::new(life))));
     }
 
-    /// Whether this would be one of the longest.
+    /// Returns whether this life would be one of the longest.
     pub(crate) fn would_keep(&self, life: &Life) -> bool {
         let length = length(life, self.rate);
-        // Of two equally long ones the earlier stays.
+        // Of two equally long ones, the earlier stays.
         let is_longer = || self.kept.peek().is_none_or(|(Reverse(shortest), ..)| *shortest < length);
         self.most > 0 && (self.kept.len() < self.most || is_longer())
     }
 
-    /// How many there were.
+    /// Returns the number of lives added.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest, longest first.
+    /// Returns the lives, longest first.
     pub(crate) fn into_lives(self) -> Vec<Life> {
         let mut kept = self.kept.into_vec();
         kept.sort_by_key(|(length, name, _)| (*length, Reverse(*name)));

@@ -1,4 +1,4 @@
-//! Names of stages and groups: as long as they are in a file, as short as they may be on a terminal.
+//! Names of stages and groups: in full for files, as short as possible on a terminal.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,32 +9,32 @@ use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 
 use super::slowest::Show;
 
-/// What a report needs to know beside the times.
+/// Facts that a report needs besides the times.
 pub struct Names<'a> {
     /// Tracepoints of the trace.
     pub tpoints: &'a TpointTable,
     /// Rate of its ticks.
     pub rate: TickRate,
-    /// The rate by which `dptrace trace` lists the records.
+    /// Rate by which `dptrace trace` lists the records.
     pub listed: TickRate,
-    /// The fields grouped by, as typed.
+    /// Fields grouped by, as typed.
     pub by: &'a [String],
-    /// What it is written to.
+    /// Screen of the output.
     pub screen: Screen,
-    /// The first record's time, from which `dptrace trace` counts.
+    /// Time of the first record, from which `dptrace trace` counts.
     pub base: Ticks,
-    /// How an object is listed.
+    /// Command that lists an object.
     pub show: Show,
-    /// Whether a summary has all rows.
+    /// True if all rows are printed.
     pub all: bool,
 }
 
-/// A time as the tables of files have it.
+/// Formats a time as in tables of files, in microseconds.
 pub fn micros(nanos: u64) -> String {
     Nanos(nanos).to_string()
 }
 
-/// JSON text of a string.
+/// Formats a string as JSON.
 pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     string(&mut out, text.as_bytes());
@@ -52,27 +52,27 @@ impl Names<'_> {
         format!("{} -> {}", self.tpoint(from), self.tpoint(to))
     }
 
-    /// A time: with its unit on a terminal, in microseconds elsewhere.
+    /// Formats a time: with its unit on a terminal, in microseconds elsewhere.
     pub fn time(&self, nanos: u64) -> String {
         if self.screen.is_terminal() { screen::time(nanos) } else { micros(nanos) }
     }
 
-    /// When it is in a listing, in nanoseconds from its first record.
+    /// Returns the time of a record in a listing, in nanoseconds from its first record.
     pub fn listed_at(&self, tsc: Ticks) -> u64 {
         self.listed.nanos(Ticks(tsc.0.saturating_sub(self.base.0))).0
     }
 
-    /// From one time to a later one, in nanoseconds.
+    /// Returns the nanoseconds from one time to a later one.
     pub fn nanos(&self, from: Ticks, to: Ticks) -> u64 {
         self.rate.nanos(Ticks(to.0.saturating_sub(from.0))).0
     }
 
-    /// `FIELD=VALUE` for each field grouped by.
+    /// Returns `FIELD=VALUE` for each field grouped by.
     pub fn group<'g>(&'g self, group: &'g [Option<Box<str>>]) -> impl Iterator<Item = String> + 'g {
         self.by.iter().zip(group).map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")))
     }
 
-    /// The same as a JSON member behind a comma.
+    /// Formats the same as a JSON member after a comma.
     pub fn json_group(&self, group: &[Option<Box<str>>]) -> String {
         if self.by.is_empty() {
             return String::new();
@@ -82,35 +82,36 @@ impl Names<'_> {
         format!(",\"group\":{{{}}}", values.collect::<Vec<_>>().join(","))
     }
 
-    /// What all names of these tracepoints begin with, up to an underscore: `TCP_REQ_`.
+    /// Returns the common prefix of these tracepoints' names, up to an underscore: `TCP_REQ_`.
     pub fn common_start(&self, stages: impl Iterator<Item = (u16, u16)>) -> &str {
         let mut names = stages.flat_map(|(from, to)| [self.tpoint(from), self.tpoint(to)]);
         let first = names.next().unwrap_or_default();
         let common = names.fold(first, |common, name| &first[..common_bytes(common, name)]);
-        // A name that is all of it would have nothing left.
+        // A name that is equal to the prefix would become empty.
         let end = common.rfind('_').map_or(0, |at| at + 1);
         &first[..end]
     }
 }
 
-/// How many bytes both begin with, in whole characters.
+/// Returns the number of bytes that both begin with, in whole characters.
 fn common_bytes(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum()
 }
 
-/// Names of groups with what they share left out, and what that is.
+/// Names of groups without their common parts, and those parts.
 pub struct Short {
     /// Names of the fields.
     pub names: Vec<String>,
-    /// For each number of words: a name with `…` for what distinguishes it, if anything was left out.
+    /// For each number of words, if anything was left out: the common parts, with `…` for the
+    /// distinct ones.
     pub shared: Vec<String>,
 }
 
-/// Beginnings of words that are shorter than this are left as they are: `qid:`.
+/// Least length of a common prefix to be left out; shorter ones, such as `qid:`, stay.
 const LEAST_START: usize = 6;
 
-/// Leaves out the words that all names share, and what their words begin with. Only names of as many words have anything in
-/// common: those of owners, of a recording, and addresses.
+/// Leaves out the words that all names share, and common prefixes of words. Only names with the
+/// same number of words are compared: those of owners, of a recording, and addresses.
 pub fn shortened(names: &[String]) -> Short {
     let mut by_words: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
     for (index, name) in names.iter().enumerate() {
@@ -127,7 +128,7 @@ pub fn shortened(names: &[String]) -> Short {
     short
 }
 
-/// The same for names of that many words, if they share anything.
+/// Does the same for names of `count` words. `None` if they share nothing.
 fn shortened_alike(count: usize, alike: &[Vec<&str>]) -> Option<(Vec<String>, String)> {
     let starts: Vec<&str> = (0..count).map(|at| shared_start(alike.iter().map(|words| words[at]))).collect();
     let is_same = |at: usize| alike.iter().all(|words| words[at] == starts[at]);
@@ -139,17 +140,17 @@ fn shortened_alike(count: usize, alike: &[Vec<&str>]) -> Option<(Vec<String>, St
             rest if rest.len() == words[at].len() => Cow::Borrowed(rest),
             rest => Cow::Owned(format!("…{rest}")),
         });
-        // A comma separates values: the one behind the last that is left separates it from nothing.
+        // A comma separates values: after the last one left, it separates nothing.
         left.collect::<Vec<_>>().join(" ").trim_end_matches(',').to_owned()
     };
     let shared = (0..count).map(|at| if is_same(at) { starts[at].to_owned() } else { format!("{}…", starts[at]) });
     Some((alike.iter().map(short).collect(), shared.collect::<Vec<_>>().join(" ")))
 }
 
-/// What a part is called, and whether the word at that place is one.
+/// Name of a part, and a test whether the word at an index belongs to it.
 type Part = (&'static str, fn(&[&str], usize) -> bool);
 
-/// What names of connections can do without, what says least of them first.
+/// Parts that names of connections can omit, the least significant first.
 const LEAVE_OUT: [Part; 3] = [
     ("thread", |words, at| {
         let key = words[at].split_once(':').map_or("", |(key, _)| key);
@@ -158,15 +159,15 @@ const LEAVE_OUT: [Part; 3] = [
     ("host", |words, at| is_nqn(words[at]) && words[..at].iter().any(|word| is_nqn(word))),
     ("address", |words, at| words[at].starts_with("0x") && words.iter().any(|word| is_nqn(word))),
 ];
-/// How many things names can do without.
+/// Number of parts that names can omit.
 pub const LEFT_OUT_MOST: usize = LEAVE_OUT.len();
 
 fn is_nqn(word: &str) -> bool {
     word.starts_with("nqn.")
 }
 
-/// The names without the first `most` of the parts that they can do without, and what these are. What distinguishes two names is
-/// not left out.
+/// Removes the first `most` omittable parts from the names, and returns the removed ones. Parts
+/// that distinguish two names stay.
 pub fn without_parts(names: &[String], most: usize) -> (Vec<String>, Vec<&'static str>) {
     let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
     let (mut left, mut parts) = (names.to_vec(), Vec::new());
@@ -186,7 +187,8 @@ pub fn without_parts(names: &[String], most: usize) -> (Vec<String>, Vec<&'stati
     (left, parts)
 }
 
-/// The word if all are the same, else what all begin with up to a sign that separates, if that is worth leaving out.
+/// Returns the word if all are the same; otherwise their common prefix up to a separator, if it is
+/// worth leaving out.
 fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str {
     let first = words.next().unwrap_or_default();
     if words.clone().all(|word| word == first) {
@@ -194,17 +196,17 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
     }
     let common = words.fold(first, |common, word| &first[..common_bytes(common, word)]);
     let end = common.rfind(|c: char| c.is_ascii_punctuation()).map_or(0, |at| at + 1);
-    // `thread:3` is more than `…3`.
+    // `thread:3` says more than `…3`.
     let is_key = first[..end].trim_end_matches(':').bytes().all(|byte| byte.is_ascii_alphabetic());
     if end < LEAST_START || is_key { "" } else { &first[..end] }
 }
 
-/// A name of words that takes at most `width` columns: its longest word loses its middle, as an NQN does, or if that is not enough
-/// all long ones, so that short ones such as `qid:1` stay whole.
+/// Shortens a name to at most `width` columns. Its longest word, such as an NQN, loses its middle;
+/// if that is not enough, all long ones do, so that short ones such as `qid:1` stay complete.
 pub fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
-    /// A beginning, the mark and an end.
+    /// Least width of a word: a start, the mark and an end.
     const LEAST_WORD: usize = 5;
-    /// What one word that alone is cut keeps.
+    /// Least width of a word if it is the only one shortened.
     const LEAST_ALONE: usize = 12;
     let words: Vec<&str> = name.split(' ').collect();
     let blanks = words.len() - 1;
@@ -260,7 +262,7 @@ mod tests {
         let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
         assert_eq!(left[..2], ["qid:1 nqn.2016-06.io.spdk:cnode1", "qid:2 nqn.2016-06.io.spdk:cnode1"]);
         assert_eq!((&*left[2], parts), ("0x7f07c4002ff0", vec!["thread", "host", "address"]));
-        // Of two connections of one queue each keeps its address.
+        // Two connections of one queue keep their addresses.
         let names = [names[0].clone(), names[1].replace("qid:2", "qid:1")];
         let (left, parts) = without_parts(&names, LEFT_OUT_MOST);
         assert_eq!(left[1], "0x7f07c4002890 qid:1 nqn.2016-06.io.spdk:cnode1");

@@ -1,4 +1,5 @@
-//! The command that explains slow requests: `latency` shows that they are slow and in which stage, not why.
+//! The command that explains slow requests: `latency` shows that they are slow and in which stage,
+//! not why.
 
 use std::path::PathBuf;
 
@@ -7,29 +8,30 @@ use trace_source::{Application, Loaded};
 
 use super::stages::{Latencies, Times};
 
-/// What can be done about a trace.
+/// Next step for a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// This process writes it: it can be captured.
+    /// Process that writes it, and can be captured.
     Live(u32),
-    /// It is this capture, which has the kernel's events.
+    /// Capture with the kernel's events.
     Capture(PathBuf),
-    /// Neither: what the kernel did is gone.
+    /// Neither: the kernel's events are gone.
     Nothing,
 }
 
-/// Fewer requests have no 99th percentile.
+/// Least number of requests that have a 99th percentile.
 const LEAST: u64 = 20;
-/// Slow are percentiles of at least this, in nanoseconds, and of this number of medians.
+/// Least slow percentile, in nanoseconds.
 const SLOW: u64 = 50_000;
+/// Least ratio of a slow percentile to the median.
 const MEDIANS: u64 = 5;
 
 impl Next {
-    /// For a trace that was read from `path`, of this process if one was named.
+    /// Finds the next step for a trace that was read from `path`, of this process if one was named.
     pub fn of(loaded: &Loaded, path: Option<PathBuf>, process: Option<u32>) -> Self {
         match (path, loaded.capture.as_deref()) {
             (Some(path), Some(meta)) if meta.captured.kernel => Self::Capture(path),
-            // The rate of the ticks is measured while somebody writes them.
+            // The tick rate is measured only while somebody writes the trace.
             (Some(path), None) if loaded.measured.is_some() => {
                 process.or_else(|| Application::of(&path).pids().next()).map_or(Self::Nothing, Self::Live)
             }
@@ -37,7 +39,7 @@ impl Next {
         }
     }
 
-    /// What to type, if something is slow.
+    /// Returns the advice to type a command, if something is slow.
     pub fn explains(&self, latencies: &Latencies) -> Option<String> {
         let is_slow = |times: &Times| {
             let [p50, p99] = times.whole.quantiles(&[0.5, 0.99]);
@@ -50,7 +52,7 @@ impl Next {
         self.command().map(|command| format!("who delayed the slow requests: {command}"))
     }
 
-    /// Returns the command that shows what the kernel did, if that can be known.
+    /// Returns the command that shows what the kernel did, if there is one.
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Live(pid) => Some(format!(

@@ -11,7 +11,7 @@ use super::next::Next;
 use super::slowest::Show;
 use super::stages::{Latencies, MOST_OF_OBJECT};
 
-/// The notes.
+/// Returns the notes.
 pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
     remarks.extend(missing::of_groups(latencies.in_no_table));
@@ -37,7 +37,7 @@ pub fn remarks(latencies: &Latencies, names: &Names<'_>) -> Vec<String> {
     remarks
 }
 
-/// Says that a busy thread wrote nothing for a while: it may have been away.
+/// Returns a note that a busy thread wrote nothing for a while: it may have been away.
 pub fn silent(silence: &Silence, next: &Next) -> String {
     let Silence { lcore, thread, count, sum, longest, mean } = silence;
     let who =
@@ -47,7 +47,7 @@ pub fn silent(silence: &Silence, next: &Next) -> String {
     format!("{who} wrote no record {lasted}, and one each {mean} otherwise: if it was away, {}{shows}", words::UNREAD)
 }
 
-/// What a number behind an address is.
+/// Returns a note on the number after an address, if there is one.
 fn numbered(latencies: &Latencies) -> Option<String> {
     let groups = latencies.subjects.iter().flat_map(|(subject, _)| &subject.group).flatten();
     let owners = latencies.slowest.iter().filter_map(|life| Some(&life.owner.as_ref()?.1));
@@ -59,7 +59,7 @@ fn numbered(latencies: &Latencies) -> Option<String> {
     ))
 }
 
-/// That the slowest of all is not among the slowest.
+/// Returns a note that the slowest object of all is not among the slowest.
 fn left_out(latencies: &Latencies, names: &Names<'_>) -> Option<String> {
     let (longest, count) = latencies.left_out.as_ref()?;
     let (first, last) = longest.span();

@@ -1,4 +1,5 @@
-//! `--slowest`: the longest lives: whose, when, where they took so long, and how to see more.
+//! `--slowest`: the longest lives, with their owners, their times, their slowest stages, and a
+//! command that shows more.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
 
-/// The longest lives with all their records.
+/// Formats the longest lives with all their records.
 pub fn text(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (i, life) in latencies.slowest.iter().enumerate() {
@@ -24,19 +25,21 @@ pub fn text(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-/// The command that lists an object of the trace: by its address and time. Its name is no name for one object only, since requests
-/// of each transport are numbered by themselves, and another one each time a trace is read that is being written.
+/// Command that lists an object of the trace by its address and time. A name may belong to several
+/// objects, since each transport numbers its own requests, and it changes between readings of a
+/// trace that is being written.
 pub enum Show {
-    /// This command.
+    /// Command for a trace file.
     File(String),
-    /// This command, and the file, which is being written.
+    /// Command for a trace that is being written, and its file.
     Live(String, PathBuf),
-    /// The trace came through a pipe.
+    /// A trace from a pipe.
     Piped,
 }
 
 impl Show {
-    /// For this trace. Whether it is being written matters for the slowest only.
+    /// Returns the command for this trace. Whether it is being written matters only for the
+    /// slowest.
     pub fn of(place: &Place, objects: &ObjectSources, has_slowest: bool) -> Self {
         let Place::File(path) = place else { return Self::Piped };
         let command = format!("dptrace trace {}{}", shell::word(path), objects.command_line());
@@ -44,7 +47,7 @@ impl Show {
         if is_written { Self::Live(command, path.clone()) } else { Self::File(command) }
     }
 
-    /// The command that lists a life.
+    /// Returns the command that lists a life.
     pub fn command(&self, life: &Life) -> String {
         let (first, last) = life.span();
         let filters = format!("--object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0);
@@ -81,7 +84,7 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
         push(format!("  where: {slow_stage}"));
     }
     push(format!("  when:  {} us in the trace", micros(names.listed_at(first))));
-    // Not cut, since it is to be pasted.
+    // Not cut, since it is meant to be pasted.
     let _ = writeln!(text, "  show:  {}", names.show.command(life));
     records(text, life, names, most.map(|most| most.stage));
 }
@@ -102,7 +105,7 @@ fn records(text: &mut String, life: &Life, names: &Names<'_>, most: Option<(u16,
     }
 }
 
-/// An object a life.
+/// Formats the longest lives as JSON, one object each.
 pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (i, life) in latencies.slowest.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! From records to stages: every object is followed from the record that creates it to its last, and the time between
-//! two of its records belongs to the stage between their tracepoints.
+//! From records to stages: every object is followed from the record that creates it to its last,
+//! and the time between two of its records belongs to the stage between their tracepoints.
 
 use std::collections::HashMap;
 
@@ -13,154 +13,159 @@ use stats::{Histogram, Scale};
 use super::longest::Longest;
 use super::tail::Tail;
 
-/// One object's life, as far as it was traced.
+/// Life of one object, as far as it was traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
     /// Name of the object.
     pub name: ObjectName,
-    /// Its id (usually an address): it is the same in each reading of a trace that is being written, and the name is not.
+    /// Id (usually an address). Unlike the name, it is the same in each reading of a trace that is
+    /// being written.
     pub id: u64,
-    /// The trace ends in the middle of it.
+    /// True if the trace ends before the object does.
     pub unfinished: bool,
-    /// Tracepoint id and time of each of its records; the first is the one that creates it, unless that was filtered
-    /// out.
+    /// Tracepoint id and time of each of its records. The first is the one that creates it, unless
+    /// that was filtered out.
     pub records: Vec<(u16, Ticks)>,
-    /// The values that it is grouped by.
+    /// Values of the fields to group by.
     pub group: Vec<Option<Box<str>>>,
-    /// Whose it is, where that was asked for.
+    /// Owner, if requested.
     pub owner: Owner,
-    /// Reason why its time does not count among those of other requests, if so.
+    /// Reason that its time does not count among those of other requests, if so.
     pub excluded: Option<Excluded>,
-    /// It has too many records: these are not kept.
+    /// Set if it has too many records, which are then not kept.
     is_endless: bool,
 }
 
-/// Whose a life is: the place of the field in [`Question::owner`], and its value.
+/// Owner of a life: the index of the field in [`Question::owner`], and its value.
 type Owner = Option<(usize, Box<str>)>;
 
-/// What an object has of the one that it is related to.
+/// Values that an object takes from its related object.
 #[derive(Clone, Debug, Default)]
 struct Inherited {
     group: Vec<Option<Box<str>>>,
     owner: Owner,
 }
 
-/// What a table is about: objects that one tracepoint creates, of one group.
+/// Subject of a table: objects of one group that one tracepoint creates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
-    /// Reason why these are not among the others of their group, if so.
+    /// Reason that these are not among the others of their group, if so.
     pub excluded: Option<Excluded>,
-    /// Values of the fields grouped by; `None` where an object has none.
+    /// Values of the fields grouped by; `None` if an object has none.
     pub group: Vec<Option<Box<str>>>,
-    /// The object's prefix.
+    /// Prefix of the objects' names.
     pub prefix: char,
-    /// The tracepoint that creates it, or its first one in this trace.
+    /// Tracepoint that creates the objects, or their first one in this trace.
     pub first: u16,
 }
 
-/// The times of one subject's objects.
+/// Times of one subject's objects.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// By the tracepoints that begin and end the stage.
+    /// Times of the stages, by the tracepoints that begin and end them.
     pub stages: HashMap<(u16, u16), Stage, RandomState>,
-    /// From an object's first record to its last.
+    /// Times from an object's first record to its last.
     pub whole: Histogram,
-    /// Objects whose last record in the trace is not one that ends objects.
+    /// Number of objects whose last record in the trace does not end objects.
     pub unfinished: u64,
-    /// The stages of the longest lives, where that was asked for.
+    /// Stages of the longest lives, if requested.
     pub tail: Tail,
 }
 
-/// The times of one stage.
+/// Times of one stage.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Distribution of its lengths.
     pub spread: Histogram,
-    /// How many stages of the object came before, summed: stages are shown in the order of the means.
+    /// Total number of earlier stages of each object: stages are shown in the order of the means.
     before: u64,
 }
 
 impl Stage {
-    /// How many stages come before it in the mean, in thousandths.
+    /// Returns the mean number of earlier stages, in thousandths.
     pub fn place(&self) -> u64 {
         self.before * 1000 / self.spread.count().max(1)
     }
 }
 
-/// What is to be found out of the objects of a trace.
+/// Query on the objects of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
-    /// What they are grouped by.
+    /// Fields to group by.
     pub by: Vec<Field>,
-    /// Whose each is, which is what the slowest are asked first: the first of these that it has.
+    /// Owner fields in order of preference.
     pub owner: Vec<Field>,
-    /// How many of the longest lives are kept.
+    /// Number of the longest lives to keep.
     pub slowest: usize,
-    /// Whether it is wanted what the longest lives of each group spent their time on.
+    /// Set to keep a stage breakdown of the longest lives of each group.
     pub tails: bool,
-    /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
+    /// Set to skip stages, except those of the longest lives: only total times are kept.
     pub only_whole: bool,
-    /// How connections at one address are kept apart.
+    /// Tracker of connections at reused addresses.
     pub reused: Reused,
 }
 
-/// Records of one object, of 16 bytes each: what has more is no request, but lives on, as a connection does.
+/// Limit on the records of one object, of 16 bytes each: an object with more is no request, but
+/// lives on, as a connection does.
 pub const MOST_OF_OBJECT: usize = 1 << 16;
-/// Records of all objects that have not ended,
+/// Limit on the records of all open objects.
 const MOST_OPEN: usize = 1 << 20;
-/// and such objects.
+/// Limit on the number of open objects.
 const MOST_LIVES: usize = 1 << 18;
-/// Groups, and spreads of all of them. Each takes up to a KiB and more.
+/// Limit on the number of groups.
 const MOST_SUBJECTS: usize = 1 << 16;
+/// Limit on the number of histograms of all groups, each of about a KiB or more.
 const MOST_SPREADS: usize = 1 << 17;
-/// Long lives that are kept of all groups, of about 200 bytes each, before fewer are kept of each.
+/// Number of long lives kept of all groups, of about 200 bytes each, beyond which fewer are kept of
+/// each.
 const MOST_TAILS: usize = 1 << 18;
 
 /// Follows all objects of a trace.
 ///
-/// Memory is bounded: [`Latencies::left_out_objects`] says what was left out for that.
+/// Memory is bounded: [`Latencies::left_out_objects`] counts the objects left out for that.
 pub struct Tracker {
     question: Question,
     rate: TickRate,
     objects: ObjectTracker<Life>,
-    /// Records that are kept of these.
+    /// Number of records kept of open objects.
     open: usize,
     left_out: LeftOut,
     times: HashMap<Subject, Times, RandomState>,
-    /// How many spreads these have, and how many long lives.
+    /// Number of histograms in `times`.
     spreads: usize,
+    /// Number of long lives in `times`.
     tails: usize,
-    /// There were too many of these.
+    /// Set once there are too many long lives.
     is_scarce: bool,
-    /// Lives that are in no table because there are too many groups.
+    /// Number of lives that are in no table because there are too many groups.
     in_no_table: u64,
-    /// The longest of the lives.
+    /// Longest lives.
     slowest: Longest,
-    /// Longest lives of those that are excluded.
+    /// Longest lives among the excluded ones.
     excluded: Longest,
-    /// Requests that nobody answered, of queues that are known to be I/O queues.
+    /// Number of unanswered requests on known I/O queues.
     unanswered_on_io: u64,
 }
 
-/// What came of a trace.
+/// Outcome for a trace.
 pub struct Latencies {
-    /// By group, then by object.
+    /// Times by group, then by object.
     pub subjects: Vec<(Subject, Times)>,
     /// Longest lives, longest first: excluded ones only if there are no others.
     pub slowest: Vec<Life>,
-    /// Longest excluded life, if it would be among the slowest; and the number of excluded ones.
+    /// Longest excluded life, if it would be among the slowest, and the number of excluded ones.
     pub left_out: Option<(Life, u64)>,
-    /// Requests that nobody answered, of queues that are known to be I/O queues.
+    /// Number of unanswered requests on known I/O queues.
     pub unanswered_on_io: u64,
-    /// Objects that are in no table, and those that are not because there are too many groups.
+    /// Objects that were left out to bound memory, or because records were lost.
     pub left_out_objects: LeftOut,
-    /// Objects that are in no table.
+    /// Number of objects that are in no table because there are too many groups.
     pub in_no_table: u64,
 }
 
 impl Tracker {
-    /// Answers that question about a trace with these tracepoints. `queues` finds requests that wait by
-    /// design.
+    /// Creates a tracker for a query on a trace with these tracepoints. `queues` finds requests
+    /// that wait by design.
     pub fn new(question: Question, queues: Queues, tpoints: &[Tpoint], rate: TickRate) -> Self {
         let longest = || Longest::new(question.slowest, rate);
         let (slowest, excluded) = (longest(), longest());
@@ -181,7 +186,8 @@ impl Tracker {
         }
     }
 
-    /// Sees which object has which address: to be called with each record, also where it is not wanted.
+    /// Learns which object has which address. Must be called with each record, even if it is
+    /// filtered out.
     pub fn observe(&mut self, record: &Record<'_>) {
         self.question.reused.observe(record);
     }
@@ -213,7 +219,8 @@ impl Tracker {
         }
     }
 
-    /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered, or is over.
+    /// Takes a record that was filtered out: no time is measured to it, but it may show that a
+    /// request was answered or has ended.
     pub fn unwanted(&mut self, record: &Record<'_>) {
         self.objects.unwanted(record);
         self.take_ended();
@@ -225,12 +232,13 @@ impl Tracker {
         }
     }
 
-    /// Records of objects whose creation was not seen.
+    /// Returns the number of records of objects whose creation was not seen.
     pub fn unseen(&self) -> u64 {
         self.objects.unseen()
     }
 
-    /// Returns the group and the owner of the object that the record names: an I/O belongs to the connection of its request.
+    /// Returns the group and the owner of the object that the record names: an I/O belongs to the
+    /// connection of its request.
     fn inherited(&self, record: &Record<'_>) -> Option<Inherited> {
         let Question { by, owner, .. } = &self.question;
         if by.is_empty() && owner.is_empty() {
@@ -240,7 +248,7 @@ impl Tracker {
         Some(Inherited { group: group.clone(), owner: owner.clone() })
     }
 
-    /// Counts the stages of an object that is over, unless it is none of a request.
+    /// Counts the stages of an object that has ended, unless it is torn or a single point.
     fn over(&mut self, object: TrackedObject<Life>, unfinished: bool) {
         self.open -= object.kept.records.len();
         if object.kept.is_endless {
@@ -251,7 +259,7 @@ impl Tracker {
                 self.left_out.torn += 1;
                 return;
             }
-            // What the end of the trace cut off has a row, and no time.
+            // An object that the end of the trace cut off has a row, but no time.
             Outcome::Point if !unfinished => return,
             Outcome::Point | Outcome::Excluded(_) | Outcome::Timed => {}
         }
@@ -304,9 +312,9 @@ impl Tracker {
         if life.excluded.is_some() { self.excluded.add(life) } else { self.slowest.add(life) }
     }
 
-    /// Ends all lives and hands out the times.
+    /// Ends all lives and returns the times.
     ///
-    /// A life that the trace ends in the middle of would make the whole look shorter than it is.
+    /// A life that the trace cuts off would make whole times look shorter than they are.
     pub fn finish_all(mut self) -> Latencies {
         for AtEnd { object, unfinished } in self.objects.finish() {
             self.over(object, unfinished);
@@ -364,7 +372,7 @@ impl Life {
         }
     }
 
-    /// Takes from a record of it what is asked, as far as it is not known yet.
+    /// Takes the wanted values that are still unknown from one of its records.
     fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
         let Question { by, owner, reused, .. } = question;
         let mut value = |field: &Field| reused.value(field, record, context);
@@ -374,7 +382,7 @@ impl Life {
             }
         }
         self.owner = self.owner.take().or(inherited.owner);
-        // Another record may have a better one.
+        // Another record may have a preferred owner.
         let better = self.owner.as_ref().map_or(owner.len(), |(place, _)| *place);
         let mut better = owner[..better].iter().enumerate();
         if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
@@ -382,13 +390,13 @@ impl Life {
         }
     }
 
-    /// Times of its first and its last record.
+    /// Returns the times of its first and its last record.
     pub fn span(&self) -> (Ticks, Ticks) {
         let time = |record: Option<&(u16, Ticks)>| record.map(|&(_, tsc)| tsc).unwrap_or_default();
         (time(self.records.first()), time(self.records.last()))
     }
 
-    /// Its stages: the tracepoints between which they lie, and the nanoseconds that they took.
+    /// Returns its stages: the tracepoints that begin and end each, and its nanoseconds.
     pub fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
         self.records.windows(2).map(move |pair| {
             let [(from, began), (to, ended)] = [pair[0], pair[1]];
@@ -397,7 +405,7 @@ impl Life {
     }
 }
 
-/// From the first record to the last, in nanoseconds.
+/// Returns the nanoseconds from the first record to the last.
 pub fn length(life: &Life, rate: TickRate) -> u64 {
     let (first, last) = life.span();
     rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
@@ -471,7 +479,7 @@ mod tests {
         assert_eq!(latencies.left_out_objects, LeftOut { endless: 1, torn: 1, forgotten: 0 });
         let counts: Vec<u64> = latencies.subjects.iter().map(|(_, times)| times.whole.count()).collect();
         assert_eq!(counts, [3]);
-        // Of objects that do not end, the older half is left out when there are too many.
+        // If too many objects do not end, the older half is left out.
         let mut tracker = Tracker::new(Question::default(), queues(), &[], rate);
         for id in 0..=MOST_LIVES as u64 {
             tracker.record(&record(&new, id, id), &context);

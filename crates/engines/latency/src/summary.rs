@@ -1,4 +1,4 @@
-//! `--summary`: a row a group, the slowest first; behind these, what waits by design.
+//! `--summary`: a row for each group, the slowest first; those that wait by design come last.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -12,25 +12,25 @@ use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};
 use super::tail::Largest;
 
-/// Objects that one tracepoint creates.
+/// Kind of objects, created by one tracepoint.
 type Kind = (char, u16);
 
-/// A group's row.
+/// Row of a group.
 struct Row<'a> {
     subject: &'a Subject,
     times: &'a Times,
     p50: u64,
     p99: u64,
-    /// What the slowest hundredth spent most on.
+    /// Stage with the largest part of the slowest hundredth.
     most: Option<Largest>,
-    /// Whether there are too few requests for a percentile, beside groups that have enough.
+    /// True if there are too few requests for a percentile, while other groups have enough.
     is_few: bool,
 }
 
-/// Below this number of requests, and below a tenth of what the largest group of the kind has, a 99th percentile is one request:
-/// the group is not compared by it.
+/// Number of requests below which a 99th percentile is one request. A group is then not compared by
+/// it, unless it has at least a tenth of the requests of the largest group of its kind.
 const FEW: u64 = 20;
-/// Above the rows of such groups.
+/// Headline above the rows of such groups.
 const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99";
 
 impl<'a> Row<'a> {
@@ -43,7 +43,7 @@ impl<'a> Row<'a> {
         self.times.whole.count() + self.times.unfinished
     }
 
-    /// What stands above the rows of this one's sort, if they are behind the others.
+    /// Returns the headline above this row's class, if that comes after the others.
     fn headline(&self) -> Option<&'static str> {
         self.subject.excluded.map(Excluded::headline).or(self.is_few.then_some(FEW_HEADLINE))
     }
@@ -59,7 +59,8 @@ fn mark_few(rows: &mut [Row<'_>]) {
     }
 }
 
-/// The rows of each kind of object, the slowest first; the kind on which most time was spent first.
+/// Returns the rows of each kind of object, the slowest first; the kind with the most total time
+/// comes first.
 fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
     let mut kinds: Vec<(Kind, Vec<Row<'_>>)> = Vec::new();
     for each in &latencies.subjects {
@@ -85,10 +86,11 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
     kinds
 }
 
-/// Rows that a table has, unless all are wanted.
+/// Limit on the rows of a table, unless all are wanted.
 const MOST_ROWS: usize = 20;
 
-/// The answer in one line, and a table for each kind of object, with a histogram below each row if `plots` are wanted.
+/// Formats the answer in one line, and a table for each kind of object, with a histogram below each
+/// row if `plots` is set.
 pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     let kinds = kinds(latencies);
     let mut text = answer(&kinds, names);
@@ -110,7 +112,7 @@ pub fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     text
 }
 
-/// Which group is the slowest of all, if there are several.
+/// Names the slowest group of all; empty if there is only one.
 fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     let rows = || kinds.iter().flat_map(|((_, first), rows)| rows.iter().map(move |row| (*first, row)));
     let is_measured = |row: &Row<'_>| row.headline().is_none() && row.times.whole.count() > 0;
@@ -118,7 +120,7 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     let slowest = measured.reduce(|slowest, other| if other.1.p99 > slowest.1.p99 { other } else { slowest });
     let (Some((first, row)), true) = (slowest, rows().count() > 1) else { return String::new() };
     let transport = names.tpoint(first).split('_').next().unwrap_or_default();
-    // What a connection is needs no word.
+    // A connection needs no word for its kind.
     let who = match names.by {
         [one] if one == requests::CONNECTION => group(&row.subject.group),
         _ => names.group(&row.subject.group).collect::<Vec<_>>().join(", "),
@@ -142,10 +144,10 @@ fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     painted.collect::<String>() + "\n"
 }
 
-/// What the last column is called.
+/// Headline of the last column.
 const MOST: &str = "most of p99";
 
-/// The columns of numbers, in the order in which they stand.
+/// Columns of numbers, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Requests,
@@ -156,7 +158,8 @@ enum Column {
 
 impl Column {
     const ALL: [Self; 4] = [Self::Requests, Self::P50, Self::P99, Self::Max];
-    /// What is left out where there is no room, the first first. The rows are sorted by the one that stays.
+    /// Columns to leave out if there is no room, in this order. The rows are sorted by the one that
+    /// stays.
     const LEAVE_OUT: [Self; 3] = [Self::Max, Self::P50, Self::Requests];
 
     fn head(self) -> &'static str {
@@ -179,11 +182,11 @@ impl Column {
     }
 }
 
-/// How a table is laid out.
+/// Layout of a table.
 struct Table<'a> {
     names: &'a Names<'a>,
     title: String,
-    /// What the groups share, or do without, where that was left out of them.
+    /// Lines on what was left out of the groups' names and the columns.
     shared: Vec<String>,
     groups: Vec<String>,
     stages: Vec<String>,
@@ -193,9 +196,10 @@ struct Table<'a> {
     time_width: usize,
 }
 
-/// Columns that the name of a group keeps, if the terminal has them: enough for a peer, both ends of an NQN, and a queue.
+/// Least width of a group's name, in columns, if the terminal has them: enough for a peer, both
+/// ends of an NQN, and a queue.
 const LEAST_GROUP: usize = 32;
-/// Columns that the beginnings of stages keep on the narrowest terminal.
+/// Width kept for the starts of stages on the narrowest terminal, in columns.
 const LEAST_STAGE: usize = 8;
 
 impl<'a> Table<'a> {
@@ -224,7 +228,8 @@ impl<'a> Table<'a> {
         this
     }
 
-    /// Makes names shorter, and then leaves out columns, until all fits. What distinguishes a row is left out last.
+    /// Shortens names, and then leaves out columns, until all fit. Parts that distinguish a row are
+    /// left out last.
     fn fit(&mut self, width: usize, rows: &[Row<'_>]) {
         let names = self.names;
         let fits = |this: &Self| this.longest_group() + this.numbers() + this.longest_stage() <= width;
@@ -239,7 +244,7 @@ impl<'a> Table<'a> {
             return;
         }
         let whole = std::mem::take(&mut self.groups);
-        // Where there are several fields, a part may be one of them.
+        // With several fields, a part may be one of them.
         let most = if names.by.len() == 1 { LEFT_OUT_MOST } else { 0 };
         for number in 0..=most {
             let (left, parts) = without_parts(&whole, number);
@@ -282,12 +287,12 @@ impl<'a> Table<'a> {
         if column == Column::Requests { self.count_width } else { self.time_width }
     }
 
-    /// What the numbers take, and the blanks behind them.
+    /// Returns the width of the numbers and the blanks after them.
     fn numbers(&self) -> usize {
         self.columns.iter().map(|column| self.width_of(*column)).sum::<usize>() + 2
     }
 
-    /// What the groups are.
+    /// Returns the headline of the groups.
     fn head(&self) -> String {
         if self.names.by.is_empty() { "all".to_owned() } else { self.names.by.join(", ") }
     }
@@ -323,7 +328,7 @@ impl<'a> Table<'a> {
 
     fn row(&self, text: &mut String, index: usize, row: &Row<'_>, has_others: bool) {
         let screen = self.names.screen;
-        // Of several, the first is the slowest.
+        // With several rows, the first is the slowest.
         let is_worst = index == 0 && has_others && row.headline().is_none();
         let worst = if is_worst { LARGEST } else { screen::Style::new() };
         let group = pad(&squeezed(&self.groups[index], self.group_width), self.group_width);
@@ -349,12 +354,12 @@ fn group(values: &[Option<Box<str>>]) -> String {
     values.iter().map(|value| value.as_deref().unwrap_or("-")).collect::<Vec<_>>().join(", ")
 }
 
-/// A stage's name and its share.
+/// Formats a stage's name and its share.
 fn most(row: &Row<'_>, name: impl Fn((u16, u16)) -> String) -> String {
     row.most.map_or_else(|| "-".to_owned(), |most| format!("{} {}", name(most.stage), screen::percent(most.share, 0)))
 }
 
-/// An object a row.
+/// Formats the rows as JSON, one object each.
 pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for ((prefix, first), rows) in kinds(latencies) {

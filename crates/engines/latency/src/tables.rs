@@ -1,4 +1,4 @@
-//! Tables, one a group and object: a row a stage.
+//! Tables, one for each group and object, with a row for each stage.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -10,15 +10,16 @@ use super::names::{Names, micros, squeezed};
 use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Stage, Subject, Times};
 
-/// Columns of a time in microseconds with three decimals.
+/// Width of a time in microseconds with three decimals, in columns.
 pub const TIME_WIDTH: usize = 12;
-/// Columns of a time with its unit, and the blank before it.
+/// Width of a time with its unit and the blank before it, in columns.
 pub const SHORT_TIME: usize = 8;
 
-/// Tables that are printed, unless all are wanted.
+/// Limit on the tables printed, unless all are wanted.
 const MOST_TABLES: usize = 20;
 
-/// Tables, one a group and object. Of too many, those of the slowest objects, the slowest first.
+/// Formats tables, one for each group and object. If there are too many, only those of the slowest
+/// objects, the slowest first.
 pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
     let shown = Shown::of(latencies, names);
     let mut text = String::new();
@@ -35,27 +36,27 @@ pub fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-/// The groups and objects that are shown: all, or the slowest.
+/// Groups and objects to show: all, or the slowest.
 pub struct Shown<'a> {
-    /// Subjects that are shown.
+    /// Subjects to show.
     pub subjects: Vec<&'a (Subject, Times)>,
     left_out: usize,
 }
 
 impl<'a> Shown<'a> {
-    /// Chooses what is shown.
+    /// Chooses the subjects to show.
     pub fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
         let mut subjects: Vec<&(Subject, Times)> = latencies.subjects.iter().collect();
         let all = subjects.len();
         if !names.all && all > MOST_TABLES {
-            // Requests that wait by design are no answer to who is slow.
+            // Requests that wait by design do not answer who is slow.
             subjects.sort_by_key(|(subject, times)| (subject.excluded, Reverse(times.whole.quantile(0.99))));
             subjects.truncate(MOST_TABLES);
         }
         Self { left_out: all - subjects.len(), subjects }
     }
 
-    /// A line about what is left out, if anything is.
+    /// Adds a line on the subjects left out, if there are any.
     pub fn rest(&self, text: &mut String, what: &str) {
         if self.left_out > 0 {
             let _ = writeln!(text, "\n... and {} more {what}, which are faster: --all", self.left_out);
@@ -63,7 +64,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A subject's stages in the order in which they are passed.
+/// Returns a subject's stages in the order in which they are passed.
 pub fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
     let mut stages: Vec<_> = times.stages.iter().collect();
     stages.sort_by_key(|(tpoints, stage)| (stage.place(), **tpoints));
@@ -83,7 +84,8 @@ fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
     text
 }
 
-/// The title with its groups, which are on lines of their own if a terminal has no room for them beside it.
+/// Adds the title with its groups, which go on lines of their own if a terminal has no room for
+/// them beside it.
 pub fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
     let screen = names.screen;
     let title = title(subject, times, names);
@@ -120,7 +122,7 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
     }
 }
 
-/// A part of all time, as text; empty if there is none.
+/// Formats the share of all time; empty if the total is 0.
 pub fn share(spread: &Histogram, total: u128) -> String {
     if total == 0 { String::new() } else { screen::percent(spread.sum() as f64 / total as f64, 1) }
 }
@@ -134,10 +136,11 @@ fn row(text: &mut String, label: &str, width: usize, spread: &Histogram, total: 
     let _ = writeln!(text, " {:>TIME_WIDTH$}", micros(spread.max()));
 }
 
-/// A column of times.
+/// Column of times.
 type Column = (&'static str, fn(&Histogram) -> u64);
 
-/// The columns of a table on a terminal, the most important first: where there is no room for all, the last are left out.
+/// Columns of a table on a terminal, the most important first: if there is no room for all, the
+/// last are left out.
 const COLUMNS: [Column; 6] = [
     ("max", Histogram::max),
     ("p99", |spread| spread.quantile(0.99)),
@@ -146,17 +149,17 @@ const COLUMNS: [Column; 6] = [
     ("p90", |spread| spread.quantile(0.9)),
     ("p99.9", |spread| spread.quantile(0.999)),
 ];
-/// The order in which they stand.
+/// Display order of the columns.
 const ORDER: [&str; 6] = ["mean", "p50", "p90", "p99", "p99.9", "max"];
-/// How many there are in any case.
+/// Least number of columns.
 const LEAST_COLUMNS: usize = 3;
-/// Columns of `100.0%`, and the blank before it.
+/// Width of `100.0%` and the blank before it, in columns.
 const SHARE_WIDTH: usize = 7;
 
-/// A table that fits a terminal.
+/// Table that fits a terminal.
 struct Fitted<'a> {
     names: &'a Names<'a>,
-    /// What is left out of the names of tracepoints.
+    /// Prefix that is left out of the names of tracepoints.
     start: &'a str,
     label: usize,
     count: usize,
@@ -224,17 +227,17 @@ impl<'a> Fitted<'a> {
     }
 }
 
-/// What the first column is called.
+/// Returns the headline of the first column.
 fn head(start: &str) -> String {
     if start.is_empty() { "stage".to_owned() } else { format!("stage ({start}...)") }
 }
 
-/// The counts of all rows.
+/// Returns the counts of all rows.
 fn stages_counts(times: &Times) -> impl Iterator<Item = u64> {
     times.stages.values().map(|stage| stage.spread.count()).chain([times.whole.count()])
 }
 
-/// A stage's name without the first bytes of its tracepoints' names.
+/// Formats a stage's name without the first bytes of its tracepoints' names.
 fn label(names: &Names<'_>, (from, to): (u16, u16), start: usize) -> String {
     format!("{} -> {}", &names.tpoint(from)[start..], &names.tpoint(to)[start..])
 }

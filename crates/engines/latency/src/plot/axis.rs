@@ -1,32 +1,34 @@
-//! A logarithmic axis of times.
+//! Logarithmic axis of times.
 
 use stats::{Bucket, Histogram};
 
-/// Nanoseconds. Two readings of the processor's counter are about that far apart: what is shorter says nothing, and would take
-/// room from what is longer.
+/// Shortest time on an axis, in nanoseconds. Two readings of the processor's counter differ by
+/// about as much: shorter times mean nothing, and would take room from longer ones.
 const LEAST: u64 = 10;
-/// Times of at least this many nanoseconds are on every axis that begins at [`LEAST`].
+/// Threshold in nanoseconds: if the longest time reaches it, the axis starts no lower than
+/// [`LEAST`].
 const MUCH: u64 = 1_000;
 /// Steps in a decade: 1, 2, 5.
 const STEPS: usize = 3;
-/// The steps up to the longest time that a number of nanoseconds can be.
+/// Steps up to the longest time in nanoseconds.
 const ALL: usize = 20 * STEPS;
-/// The columns of a label, and the blanks behind it.
+/// Width of a label and the blanks after it, in columns.
 const LABEL: usize = 8;
 
 /// Columns that divide the times from `low` to `high` in equal proportions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
-    /// The step at which it begins, and the one at which it ends.
+    /// Step at which it begins.
     first: usize,
+    /// Step at which it ends.
     last: usize,
     cells: usize,
-    /// Whether there are times before its first column.
+    /// True if there are times before its first column.
     pub is_cut: bool,
 }
 
 impl Axis {
-    /// An axis of that many columns, of at least a decade, on which all these times lie.
+    /// Returns an axis of `cells` columns and at least a decade that covers all these times.
     pub(crate) fn new<'a>(spreads: impl Iterator<Item = &'a Histogram>, cells: usize) -> Self {
         let (mut least, mut longest, mut has_none) = (u64::MAX, 1, false);
         for spread in spreads.filter(|spread| spread.count() > 0) {
@@ -52,15 +54,15 @@ impl Axis {
         Self { first, last: end, cells: cells.max(1), is_cut: has_none || least < begin }
     }
 
-    /// The column of a time in nanoseconds.
+    /// Returns the column of a time in nanoseconds.
     pub(crate) fn cell(self, at: f64) -> usize {
-        // What is on an edge is behind it, however it is rounded.
+        // A time on an edge belongs after it, despite rounding.
         const EDGE: f64 = 1e-9;
         let place = (at / self.low()).ln() / self.span() * self.cells as f64 + EDGE;
         (place.max(0.0) as usize).min(self.cells - 1)
     }
 
-    /// How many times there are in each column.
+    /// Returns the number of times in each column.
     pub(crate) fn counts(self, spread: &Histogram) -> Vec<f64> {
         let mut counts = vec![0.0; self.cells];
         for Bucket { first: from, last: to, count } in spread.buckets() {
@@ -70,7 +72,8 @@ impl Axis {
                 counts[self.cell(f64::midpoint(begin, end))] += count as f64;
                 continue;
             }
-            // Columns narrower than a nanosecond, or than what is kept of a time: without this, every other one would be empty.
+            // For columns narrower than a nanosecond, or than a time's precision: otherwise every
+            // other one would be empty.
             for (cell, sum) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
                 let left = if cell == first { begin } else { self.edge(cell) };
                 let right = if cell == last { end } else { self.edge(cell + 1) };
@@ -80,10 +83,10 @@ impl Axis {
         counts
     }
 
-    /// Times that are labelled, each with its column.
+    /// Returns the labels, each with its column.
     pub(crate) fn ticks(self) -> Vec<(usize, String)> {
         let of = |step: usize| self.cell(nanos(step));
-        // All steps if there is room, else decades, or as few of these as have room.
+        // All steps if there is room, otherwise decades, or as few of them as fit.
         let width = |steps: usize| self.cells * steps / (self.last - self.first).max(1);
         let every = std::iter::once(1).chain((STEPS..ALL).step_by(STEPS)).find(|&steps| width(steps) > LABEL);
         let every = every.unwrap_or(ALL);
@@ -91,7 +94,7 @@ impl Axis {
         steps.map(|step| (of(step), label(step))).collect()
     }
 
-    /// How many columns it has.
+    /// Returns the number of columns.
     pub(crate) fn cells(self) -> usize {
         self.cells
     }
@@ -100,23 +103,23 @@ impl Axis {
         nanos(self.first)
     }
 
-    /// From the first time to the last, in powers of e.
+    /// Returns the logarithm of the ratio of the last time to the first.
     fn span(self) -> f64 {
         (nanos(self.last) / self.low()).ln()
     }
 
-    /// Where a column begins, in nanoseconds.
+    /// Returns the start of a column in nanoseconds.
     fn edge(self, cell: usize) -> f64 {
         self.low() * (self.span() * cell as f64 / self.cells as f64).exp()
     }
 }
 
-/// The time at a step of 1, 2, 5, 10, 20, ... nanoseconds.
+/// Returns the time at a step of 1, 2, 5, 10, 20, ... nanoseconds.
 fn nanos(step: usize) -> f64 {
     [1.0, 2.0, 5.0][step % STEPS] * 10f64.powi(i32::try_from(step / STEPS).unwrap_or(i32::MAX))
 }
 
-/// `20 us`.
+/// Formats the time at a step: `20 us`.
 fn label(step: usize) -> String {
     const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
     let thousands = (step / STEPS / 3).min(UNITS.len() - 1);
@@ -169,7 +172,7 @@ mod tests {
         assert!(longest.counts(&spread(&[u64::MAX])).iter().any(|&count| count >= 1.0));
     }
 
-    /// Else there would be a mode at each whole nanosecond.
+    /// Otherwise there would be a mode at each whole nanosecond.
     #[test]
     fn columns_narrower_than_a_nanosecond_share_its_times() {
         let all = spread(&(20..40).collect::<Vec<_>>());

@@ -1,25 +1,25 @@
-//! The nines of a histogram: where they are on its axis, and how long they are.
+//! Marks for the percentiles of a histogram: their columns on its axis, and their times.
 
 use screen::{LARGEST, QUIET, Screen, Style};
 use stats::Histogram;
 
 use super::axis::Axis;
 
-/// The percentiles that are marked, beside the maximum.
+/// Marked percentiles, besides the maximum.
 const MARKED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 /// Blanks between two labels.
 const GAP: usize = 2;
 
-/// A nine.
+/// Sign of a mark.
 pub(crate) const MARK: char = '▲';
-/// The same where there is only ASCII.
+/// Sign of a mark in ASCII.
 pub(crate) const MARK_ASCII: char = '^';
 
-/// The marks of one histogram, from left to right.
+/// Marks of one histogram, from left to right.
 pub(crate) struct Marks(Vec<Mark>);
 
 struct Mark {
-    /// Its names: several, if they are the same time.
+    /// Names of the mark: several, if they are the same time.
     names: String,
     nanos: u64,
     cell: usize,
@@ -43,12 +43,12 @@ impl Marks {
         Self(marks)
     }
 
-    /// The column of p99.
+    /// Returns the column of p99.
     pub(crate) fn p99(&self) -> usize {
         self.0.iter().find(|mark| mark.is_p99).map_or(0, |mark| mark.cell)
     }
 
-    /// The axis, with a mark in the column of each.
+    /// Draws the axis, with a mark in each one's column.
     pub(crate) fn axis(&self, axis: Axis, screen: Screen) -> String {
         let [line, tick, mark] = if screen.has_unicode() { ['─', '┼', MARK] } else { ['-', '+', MARK_ASCII] };
         let mut cells = vec![line; axis.cells()];
@@ -61,7 +61,8 @@ impl Marks {
         cells.chunk_by(|a, b| (*a == mark) == (*b == mark)).map(styled).collect()
     }
 
-    /// A label below each mark, or as near as there is room; without the times if there is no room for them.
+    /// Returns a line with a label below each mark, or as near as possible; without the times if
+    /// they do not fit. `None` if the names do not fit either.
     pub(crate) fn labels(&self, width: usize) -> Option<String> {
         let with_times = || self.0.iter().map(|mark| format!("{} {}", mark.names, screen::time(mark.nanos))).collect();
         let names = || self.0.iter().map(|mark| mark.names.clone()).collect();
@@ -70,7 +71,7 @@ impl Marks {
     }
 }
 
-/// Texts at these columns, or as near as there is room; none if there is not enough.
+/// Places texts at these columns, or as near as possible. `None` if there is not enough room.
 fn placed(at: &[usize], texts: Vec<String>, width: usize) -> Option<String> {
     let all = texts.iter().map(String::len).sum::<usize>() + GAP * texts.len().saturating_sub(1);
     if all > width {

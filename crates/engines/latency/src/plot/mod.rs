@@ -1,5 +1,6 @@
-//! Each stage's times as a histogram: columns for times, on a logarithmic axis that all stages share, so that a second mode is
-//! seen, and in which stage it is made; and logarithmic heights, so that one of a million is seen.
+//! Histograms of each stage's times. Columns are times, on a logarithmic axis that all stages
+//! share, which shows a second mode and the stage that causes it. Heights are logarithmic too, so
+//! that one of a million is visible.
 
 mod axis;
 mod marks;
@@ -16,25 +17,26 @@ use axis::Axis;
 use marks::Marks;
 use stats::Histogram;
 
-/// Rows of a histogram.
+/// Height of a histogram, in rows.
 const ROWS: usize = 3;
-/// Columns of a count at the left of a row, and the blank behind it.
+/// Width of a count at the left of a row, with the blank after it, in columns.
 const GUTTER: usize = 6;
-/// The width of what goes to a file or a pipe.
+/// Width of output to a file or a pipe, in columns.
 const WIDTH: usize = 80;
-/// More columns show no more.
+/// Limit on the columns for times: more would show no more.
 const MOST_CELLS: usize = 180;
-/// A column with less of a time than this, of one that several share, is empty.
+/// Least count that makes a column non-empty; columns that share a time each count part of it.
 const NOTHING: f64 = 0.01;
 
-/// How much of a row is filled: nothing first, all last.
+/// Signs for the filled part of a row, from none to all.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same in ASCII.
 const ASCII: [char; 4] = [' ', '.', ':', '#'];
 
-/// Histograms, one group and object after the other.
+/// Formats histograms, one group and object after another.
 pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     let (width, cells) = room(names);
-    // Groups can be compared if they have one axis.
+    // Groups can be compared only on one axis.
     let mut kinds: BTreeMap<(char, u16), Vec<&Histogram>> = BTreeMap::new();
     let shown = Shown::of(latencies, names);
     for (subject, times) in &shown.subjects {
@@ -53,18 +55,18 @@ pub fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
     if text.is_empty() { text } else { legend(names, width, axes.values().any(|axis| axis.is_cut)) + &text }
 }
 
-/// The width, and the columns of it that are for times.
+/// Returns the width, and the number of columns for times.
 fn room(names: &Names<'_>) -> (usize, usize) {
     let width = names.screen.width().unwrap_or(WIDTH);
     (width, width.saturating_sub(GUTTER).clamp(1, MOST_CELLS))
 }
 
-/// Histograms of one line each, for the rows of a table, which has their numbers: all on one axis, so that who has a band of slow
-/// requests is seen, and who shares it.
+/// One-line histograms for the rows of a table, which has their numbers. All are on one axis, which
+/// shows who has a band of slow requests, and who shares it.
 pub struct Strips<'a>(Plot<'a>);
 
 impl<'a> Strips<'a> {
-    /// Draws strips of these times on one axis.
+    /// Creates strips for these times on one axis.
     pub fn new(names: &'a Names<'a>, spreads: &[&Histogram]) -> Self {
         let (width, cells) = room(names);
         let axis = Axis::new(spreads.iter().copied(), cells);
@@ -72,17 +74,17 @@ impl<'a> Strips<'a> {
         Self(Plot { names, axis, width, top: counts.fold(1.0, f64::max), rows: 1 })
     }
 
-    /// What the signs mean.
+    /// Returns the meaning of the signs.
     pub fn legend(&self) -> String {
         legend(self.0.names, self.0.width, self.0.axis.is_cut)
     }
 
-    /// The labels of the axis.
+    /// Adds the labels of the axis.
     pub fn ruler(&self, text: &mut String) {
         self.0.ruler(text);
     }
 
-    /// The times of a row.
+    /// Adds the strip of a row's times.
     pub fn strip(&self, text: &mut String, spread: &Histogram) {
         if spread.count() > 0 {
             self.0.bars(text, spread);
@@ -90,7 +92,7 @@ impl<'a> Strips<'a> {
     }
 }
 
-/// What objects are compared with each other.
+/// Returns the kind of objects that are compared with each other.
 fn kind(subject: &Subject) -> (char, u16) {
     (subject.prefix, subject.first)
 }
@@ -99,7 +101,7 @@ fn spreads(times: &Times) -> impl Iterator<Item = &Histogram> {
     times.stages.values().map(|stage| &stage.spread).chain([&times.whole])
 }
 
-/// What the signs mean.
+/// Returns the meaning of the signs.
 fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
     let screen = names.screen;
     let (one, mark) = if screen.has_unicode() { (BLOCKS[1], marks::MARK) } else { (ASCII[1], marks::MARK_ASCII) };
@@ -114,14 +116,14 @@ fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
     lines.iter().fold(String::new(), |text, line| text + &screen.paint(QUIET, line).to_string() + "\n")
 }
 
-/// How the histograms of a group are drawn.
+/// Layout of the histograms of a group.
 struct Plot<'a> {
     names: &'a Names<'a>,
     axis: Axis,
     width: usize,
-    /// The number in the highest column of all.
+    /// Number in the highest column of all.
     top: f64,
-    /// Rows of a histogram.
+    /// Height of a histogram, in rows.
     rows: usize,
 }
 
@@ -144,7 +146,8 @@ impl<'a> Plot<'a> {
         }
     }
 
-    /// A stage's name, its times and its share; without what the names of all stages begin with, if there is no room.
+    /// Formats a stage's name, its count and its share; without the common prefix of all stages if
+    /// there is no room.
     fn head(&self, times: &Times, (from, to): (u16, u16), spread: &Histogram, share: &str) -> String {
         let start = self.names.common_start(times.stages.keys().copied()).len();
         let head = |start: usize| {
@@ -155,7 +158,7 @@ impl<'a> Plot<'a> {
         if columns(&whole) <= self.width { whole } else { head(start) }
     }
 
-    /// The labels of the axis.
+    /// Adds the labels of the axis.
     fn ruler(&self, text: &mut String) {
         let mut line = String::new();
         for (cell, label) in self.axis.ticks() {
@@ -175,7 +178,7 @@ impl<'a> Plot<'a> {
         }
     }
 
-    /// The columns, and the axis with its marks.
+    /// Adds the columns, and the axis with its marks.
     fn bars(&self, text: &mut String, spread: &Histogram) -> Marks {
         let screen = self.names.screen;
         let glyphs: &[char] = if screen.has_unicode() { &BLOCKS } else { &ASCII };
@@ -207,10 +210,11 @@ impl<'a> Plot<'a> {
     }
 }
 
-/// The least number at the top of the scale: of a few requests, two are not to be as high as a million.
+/// Least number at the top of the scale: two of a few requests should not look as high as a
+/// million.
 const LEAST_TOP: f64 = 10.0;
 
-/// How high a column is: 1 for one time, `levels` for the highest.
+/// Returns the height of a column: 1 for one time, `levels` for the highest.
 fn level(count: f64, top: f64, levels: usize) -> usize {
     if count < NOTHING {
         return 0;
@@ -219,12 +223,12 @@ fn level(count: f64, top: f64, levels: usize) -> usize {
     1 + ((part * (levels - 1) as f64).round() as usize).min(levels - 1)
 }
 
-/// How many times a column of that height stands for.
+/// Returns the number of times that a column of this height stands for.
 fn count_at(level: usize, top: f64, levels: usize) -> f64 {
     top.max(LEAST_TOP).powf((level - 1) as f64 / (levels - 1) as f64)
 }
 
-/// A number in at most five columns: `999`, `2.1k`, `123k`.
+/// Formats a number in at most five columns: `999`, `2.1k`, `123k`.
 fn short(count: f64) -> String {
     const UNITS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
     let (mut value, mut unit) = (count, 0);
@@ -242,7 +246,7 @@ mod tests {
     #[test]
     fn one_of_a_million_is_seen() {
         assert_eq!((level(0.0, 1e6, 24), level(1.0, 1e6, 24), level(0.3, 1e6, 24), level(1e6, 1e6, 24)), (0, 1, 1, 24));
-        // Of few, one is not as high as all.
+        // One of a few is not as high as all.
         assert_eq!((level(1.0, 1.0, 24), level(3.0, 3.0, 24)), (1, 12));
         for of in 1..=24 {
             assert_eq!(level(count_at(of, 1e6, 24), 1e6, 24), of);
