@@ -1,4 +1,4 @@
-//! What threads did: each interval, and sums by the minute.
+//! Activities of threads: each interval, and sums by the minute.
 
 use std::collections::HashMap;
 
@@ -12,15 +12,16 @@ use super::consumer::Facts;
 use super::files::Files;
 
 const MINUTE: i64 = 60_000_000_000;
-/// Sums that are kept. If there are more, all are written: those of one minute may then come in several rows.
+/// Limit on the sums kept. Beyond it, all are written: the sums of one minute may then span several
+/// rows.
 const MOST: usize = 65_536;
 
-/// When the minute of a time began.
+/// Returns the start of a time's minute.
 pub(crate) fn minute_of(utc: i64) -> i64 {
     utc.div_euclid(MINUTE) * MINUTE
 }
 
-/// The name of an activity.
+/// Returns the name of an activity.
 fn name(activity: Activity) -> &'static str {
     match activity {
         Activity::Runs => "runs",
@@ -35,7 +36,7 @@ fn name(activity: Activity) -> &'static str {
     }
 }
 
-/// The system call, the interrupt, or the thread that ran instead.
+/// Names the system call, the interrupt, or the thread that ran instead.
 fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
     match activity {
         Activity::Calls(call) | Activity::Blocked(Some(call)) => Some(source.call(call)),
@@ -90,20 +91,21 @@ impl Intervals {
     }
 }
 
-/// One thing that one thread did in one minute.
+/// Activity of one thread in one minute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct What {
     minute: i64,
     tid: Tid,
     activity: &'static str,
-    /// By name: threads of one name are one, a compiler has many. A thread may change its name.
+    /// Name of the cause: threads with one name count as one, since a compiler has many. A thread
+    /// may change its name.
     cause: Option<String>,
 }
 
-/// Its times.
+/// Times of an activity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// When it was first seen, for the name of the thread.
+    /// Time at which it was first seen, for the name of the thread.
     seen: BootNanos,
     taken: bool,
     total: i64,
@@ -111,7 +113,7 @@ struct Sum {
     longest: i64,
 }
 
-/// Makes and writes the sums.
+/// Sums up activities by the minute, and writes the sums.
 pub(crate) struct Budgets {
     files: Files,
     sums: HashMap<What, Sum, RandomState>,
@@ -122,7 +124,7 @@ impl Budgets {
         Self { files, sums: HashMap::default() }
     }
 
-    /// Adds an interval to the minutes in which it lies. It counts in the one in which it began.
+    /// Adds an interval to the minutes in which it lies. It counts in the minute in which it began.
     pub(crate) fn add(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
         let Interval { from: seen, to, activity } = interval;
         let (mut from, end) = (facts.times.utc(seen), facts.times.utc(to));
@@ -142,7 +144,7 @@ impl Budgets {
         if self.sums.len() > MOST { self.write(facts) } else { Ok(()) }
     }
 
-    /// Writes all, and begins anew.
+    /// Writes all sums, and starts over.
     fn write(&mut self, facts: &Facts<'_>) -> anyhow::Result<()> {
         for (what, sum) in self.sums.drain() {
             let row = rows::ThreadBudget {
@@ -164,7 +166,7 @@ impl Budgets {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining sums.
     pub(crate) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
         self.write(facts)?;
         Ok(self.files)

@@ -1,4 +1,4 @@
-//! Hands all that a pass finds to the tables that were asked for.
+//! Hands the results of a pass to the requested tables.
 
 use std::collections::HashMap;
 
@@ -16,18 +16,18 @@ use super::records::Records;
 use super::requests::Requests;
 use super::times::Times;
 
-/// What all tables need to know.
+/// Facts that all tables need.
 pub(crate) struct Facts<'a> {
     pub(crate) source: &'a Source,
     pub(crate) times: &'a Times,
     pub(crate) hostname: String,
     pub(crate) capture: String,
     pub(crate) pid: Option<i64>,
-    /// The names of the threads that write rings.
+    /// Names of the threads that write rings.
     pub(crate) threads: HashMap<Lcore, String>,
 }
 
-/// The consumer: a part for each table, if that was asked for.
+/// Consumer with a part for each table that was requested.
 pub(crate) struct Exporter<'a> {
     facts: Facts<'a>,
     requests: Option<Requests>,
@@ -36,7 +36,7 @@ pub(crate) struct Exporter<'a> {
     budgets: Option<Budgets>,
     intervals: Option<Intervals>,
     records: Option<Records>,
-    /// The first failure: nothing is written after it.
+    /// First failure: nothing is written after it.
     failed: anyhow::Result<()>,
 }
 
@@ -64,19 +64,21 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    /// The table of records, for somebody else to write: without the kernel's events nothing else depends on it.
+    /// Takes the table of records for another thread to write. `None` with kernel events: without
+    /// them, nothing else depends on the records.
     pub(crate) fn take_records(&mut self) -> Option<Records> {
         if self.facts.source.kernel.is_some() { None } else { self.records.take() }
     }
 
-    /// Does it unless something has failed already.
+    /// Runs `work` unless something has failed already.
     fn unless_failed(&mut self, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
         if self.failed.is_ok() {
             self.failed = work(self);
         }
     }
 
-    /// Ends all files, which go to `batch`; returns rows and bytes of each table. `records` are those that somebody else wrote.
+    /// Ends all files, which go to `batch`; returns rows and bytes of each table. `records` is the
+    /// part that another thread wrote.
     pub(crate) fn finish(self, records: Option<Records>, batch: &mut Batch) -> anyhow::Result<Vec<(u64, u64)>> {
         self.failed?;
         let (requests, stages) = (self.requests.map(|it| it.files), self.stages);
@@ -84,7 +86,7 @@ impl<'a> Exporter<'a> {
         let budgets = self.budgets.map(|it| it.finish(&self.facts)).transpose()?;
         let intervals = self.intervals.map(|it| it.files);
         let records = records.or(self.records).map(|it| it.files);
-        // In the order of the tables.
+        // In table order.
         let all: [Option<Files>; TABLES.len()] = [requests, stages, histograms, budgets, intervals, records];
         all.into_iter().map(|files| files.map_or(Ok((0, 0)), |files| files.finish(batch))).collect()
     }

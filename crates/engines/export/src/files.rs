@@ -1,4 +1,4 @@
-//! The files of one table: one for each hour, which appear with those of all tables.
+//! Files of one table, one per hour, which appear together with those of all tables.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use whole_file::{Access, Batch};
 
 use super::part::Part;
 
-/// Hours of which files are open at one time: rows come almost in the order of time.
+/// Limit on the hours whose files are open at one time: rows come almost in time order.
 const MOST_OPEN: usize = 3;
 
-/// Where an export goes.
+/// Destination of an export.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) dir: PathBuf,
@@ -24,11 +24,11 @@ pub(crate) struct Place {
 pub(crate) struct Files {
     place: Place,
     table: &'static Table,
-    /// The hours of which files are open, the last one used at the end.
+    /// Hours whose files are open, the last used one at the end.
     open: Vec<(i64, Part)>,
-    /// How many files each hour has.
+    /// Number of files of each hour.
     parts: HashMap<i64, u32>,
-    /// The files that are whole.
+    /// Files that are complete.
     done: Batch,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
@@ -39,7 +39,7 @@ impl Files {
         Self { place, table, open: Vec::new(), parts: HashMap::new(), done: Batch::default(), rows: 0, bytes: 0 }
     }
 
-    /// Adds a row, which is of that time: nanoseconds since 1970 in UTC.
+    /// Adds a row at a time in nanoseconds since 1970, UTC.
     pub(crate) fn row(&mut self, at: i64, row: &impl Row) -> anyhow::Result<()> {
         let hour = hour_of(at);
         if self.open.last().is_none_or(|(of, _)| *of != hour) {
@@ -49,7 +49,7 @@ impl Files {
         self.open.last_mut().map_or(Ok(()), |(_, part)| part.row(row))
     }
 
-    /// Makes the file of an hour the last one of those that are open.
+    /// Moves the file of an hour to the end of the open ones.
     fn bring(&mut self, hour: i64) -> anyhow::Result<()> {
         if let Some(place) = self.open.iter().position(|(of, _)| *of == hour) {
             let part = self.open.remove(place);
@@ -62,7 +62,8 @@ impl Files {
         }
         let number = self.parts.entry(hour).or_default();
         *number += 1;
-        // The same trace makes the same names: exported again, it replaces its files and no others.
+        // The same trace yields the same names: a repeated export replaces its own files and no
+        // others.
         let name = format!("{}-{number:03}", escaped(&self.place.capture));
         let dir = self.place.dir.join(partition(self.table.name, hour, &self.place.host));
         self.open.push((hour, Part::create(&dir, &name, self.table, self.place.access)?));

@@ -15,23 +15,23 @@ use super::consumer::Facts;
 use super::files::Files;
 use super::requests::Connection;
 
-/// Histograms that are kept, of some KiB each. If there are more, all are written: counts of one minute may then come in several
-/// rows.
+/// Limit on the histograms kept, of some KiB each. Beyond it, all are written: the counts of one
+/// minute may then span several rows.
 const MOST: usize = 16_384;
 
-/// Whose histogram it is.
+/// Key of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Whose {
     minute: i64,
-    /// The tracepoint that creates the object.
+    /// Tracepoint that creates the object.
     first: u16,
-    /// What it belongs to: one of the connections that are known.
+    /// Number of a known connection.
     connection: u32,
-    /// The whole, if there is none.
+    /// Stage; `None` for whole objects.
     stage: Option<StageKind>,
 }
 
-/// Counts and sums from the shortest bucket that has some to the longest.
+/// Counts and sums from the shortest to the longest non-empty bucket.
 #[derive(Clone, Debug, Default)]
 struct Histogram {
     first: usize,
@@ -58,12 +58,12 @@ impl Histogram {
     }
 }
 
-/// Makes and writes them.
+/// Builds and writes the histograms.
 pub(crate) struct Histograms {
     files: Files,
     connections: HashMap<Vec<Option<Box<str>>>, u32, RandomState>,
     counted: HashMap<Whose, Histogram, RandomState>,
-    /// The minute of the newest request.
+    /// Minute of the newest request.
     minute: i64,
 }
 
@@ -72,7 +72,8 @@ impl Histograms {
         Self { files, connections: HashMap::default(), counted: HashMap::default(), minute: i64::MIN }
     }
 
-    /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: not of one that waits by design.
+    /// Counts a request, if it has ended, and its stages, as `dptrace latency` does: except one
+    /// that waits by design.
     pub(crate) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
         if request.excluded.is_some() {
             return Ok(());
@@ -82,7 +83,7 @@ impl Histograms {
             self.write(facts)?;
             self.minute = self.minute.max(minute);
         }
-        // The device is no part of a connection.
+        // The device is not part of a connection.
         let group = request.kept.group.get(..4).unwrap_or_default();
         let connection = self.connections.get(group).copied().unwrap_or_else(|| {
             let number = self.connections.len() as u32;
@@ -99,7 +100,7 @@ impl Histograms {
         Ok(())
     }
 
-    /// Writes all, and begins anew.
+    /// Writes all histograms, and starts over.
     fn write(&mut self, facts: &Facts<'_>) -> anyhow::Result<()> {
         let mut by_number: Vec<Kept> = vec![Kept::default(); self.connections.len()];
         for (group, number) in &self.connections {
@@ -135,7 +136,7 @@ impl Histograms {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining histograms.
     pub(crate) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
         self.write(facts)?;
         Ok(self.files)

@@ -36,18 +36,19 @@ pub struct Options {
     pub objects: live_objects::ObjectSources,
     /// Folder of all tables.
     pub folder: PathBuf,
-    /// Names of the tables to write; all, if there is none.
+    /// Names of the tables to write; all if it is empty.
     pub tables: Vec<String>,
-    /// Name of the host, if one is given.
+    /// Name of the host, if given.
     pub host: Option<String>,
-    /// Time of the last record of a trace file in nanoseconds since 1970, if it is given.
+    /// Time of the last record of a trace file in nanoseconds since 1970, if given.
     pub at: Option<i64>,
 }
 
-/// Exports one trace or capture; returns rows and bytes of each table, and adds the files to `batch`.
+/// Exports one trace or capture; returns rows and bytes of each table, and adds the files to
+/// `batch`.
 ///
 /// # Errors
-/// If it cannot be read, or a file cannot be made.
+/// Fails if it cannot be read, or a file cannot be written.
 pub fn export(
     options: &Options,
     path: &Path,
@@ -80,7 +81,7 @@ pub fn export(
     };
     let setting = Setting { usual, ..source.setting() };
     let mut exporter = Exporter::new(source, &times, &place, wanted);
-    // Of a trace in memory, records are written beside all else: that is half of the work.
+    // Records of a trace in memory are written by another thread: that is half of the work.
     let beside = match (&source.trace, &source.ticker) {
         (Some(Trace::Raw(trace)), Ticker::Stated(rate)) => {
             exporter.take_records().map(|records| (records, trace, *rate))
@@ -102,13 +103,13 @@ pub fn export(
     exporter.finish(records?, batch)
 }
 
-/// The host of a capture; of a trace file, this one.
+/// Returns the host of a capture, or this one for a trace file.
 fn host_of(meta: Option<&::capture::Meta>) -> String {
     let noted = meta.map(|meta| meta.machine.hostname.clone()).filter(|name| !name.is_empty());
     noted.or_else(host::machine::hostname).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Reports tables that can't be made of this, and why.
+/// Reports the tables that can't be made of this source, and why.
 fn left_out(source: &Source, wanted: impl Fn(&str) -> bool, observer: &Observer) {
     const OF_KERNEL: [&str; 2] = ["thread_budgets", "kernel_intervals"];
     let why = "they are made of the kernel's events, which dptrace capture records";

@@ -1,4 +1,4 @@
-//! A file of a table.
+//! File of a table.
 
 use std::fs;
 use std::io::BufWriter;
@@ -9,7 +9,7 @@ use tables::{Row, Table, TableWriter};
 use text::printable::path as printable;
 use whole_file::{Access, WholeFile};
 
-/// A file that is not whole yet. Dropped so, it leaves nothing.
+/// File that is not complete yet. Dropped in this state, it leaves nothing.
 pub struct Part {
     writer: TableWriter<BufWriter<WholeFile>>,
     path: PathBuf,
@@ -25,7 +25,7 @@ impl Part {
         Ok(Self { writer, path })
     }
 
-    /// With groups of at most this number of rows.
+    /// Limits row groups to this number of rows.
     #[must_use]
     pub fn with_group_rows(self, most: usize) -> Self {
         Self { writer: self.writer.with_group_rows(most), ..self }

@@ -9,7 +9,7 @@ use tables::rows;
 use super::files::{Files, Place};
 use super::times::Times;
 
-/// Records after which a signal is looked for.
+/// Number of records between two checks for a signal.
 const PIECE: u32 = 4_096;
 
 /// Writes records.
@@ -29,7 +29,7 @@ impl Records {
         Self { files, hostname, capture, pid, args: Vec::new(), names: String::new() }
     }
 
-    /// Writes all records of a trace. Its ticks count at that rate.
+    /// Writes all records of a trace, whose ticks have this rate.
     pub(crate) fn write_all(
         mut self,
         trace: &RawTrace,
@@ -50,7 +50,7 @@ impl Records {
         result.map(|()| self)
     }
 
-    /// Writes a record of that time: nanoseconds since 1970.
+    /// Writes a record at a time in nanoseconds since 1970.
     pub(crate) fn write(&mut self, record: &Record<'_>, time_ns: i64) -> anyhow::Result<()> {
         let (object, related) = (record.object.name(), record.related.map(|related| related.name));
         let names = &mut self.names;

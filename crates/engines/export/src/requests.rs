@@ -1,4 +1,4 @@
-//! Requests and their stages.
+//! Requests and their stages as rows.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use timeline::words;
 use super::consumer::Facts;
 use super::files::Files;
 
-/// What is asked of the connection and the device of a request: of each, the first that it has.
+/// Fields of a request's connection and device; for each, the first with a value counts.
 pub(crate) const FIELDS: [&[&str]; 5] = [
     &["owner.subnqn", "qpair.subnqn"],
     &["qpair.hostnqn"],
@@ -22,10 +22,10 @@ pub(crate) const FIELDS: [&[&str]; 5] = [
     &["owner.qid", "qpair.qid"],
     &["owner.bdev"],
 ];
-/// Requests whose devices are known from their parts, before they have ended.
+/// Limit on the requests whose devices are known from their parts before they end.
 const MOST_DEVICES: usize = 1 << 16;
 
-/// The values of [`FIELDS`].
+/// Values of [`FIELDS`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Connection<'a> {
     pub(crate) subnqn: Option<&'a str>,
@@ -48,7 +48,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// What of a request the kernel took, if that is known.
+/// Time of a request that the kernel took.
 struct Late {
     at_least: i64,
     at_most: i64,
@@ -78,7 +78,7 @@ impl Late {
 /// Writes requests.
 pub(crate) struct Requests {
     pub(crate) files: Files,
-    /// The device of a request, of its parts that have ended.
+    /// Devices by request, from parts that have ended.
     devices: HashMap<u64, Box<str>, RandomState>,
 }
 

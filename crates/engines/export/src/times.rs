@@ -1,4 +1,4 @@
-//! Times in UTC, of a trace's or a capture's own.
+//! Conversion of a trace's or a capture's own times to UTC.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -12,17 +12,17 @@ use text::printable::{self, path as printable};
 use text::utc;
 use timeline::source::{Source, Ticker};
 
-/// What puts times on UTC.
+/// Converts times to UTC.
 pub(crate) struct Times {
-    /// Nanoseconds between 1970 and the beginning of the times of the source.
+    /// Nanoseconds from 1970 to the origin of the source's times.
     offset: i64,
-    /// When the capture began, or the last record of a trace file was written.
+    /// Start of a capture, or time of the last record of a trace file, in nanoseconds since 1970.
     mark: i64,
 }
 
 impl Times {
-    /// A capture has noted when it began. A trace file does not say when it was: `at` is when its last record was written, or
-    /// else the time of the file's last change.
+    /// Finds the offset of a source. A capture has noted its start. A trace file has no such note:
+    /// its last record counts as written at `at`, or else at the file's last change.
     pub(crate) fn of(source: &Source, path: &Path, at: Option<i64>, observer: &Observer) -> anyhow::Result<Self> {
         let is_measured = matches!(source.ticker, Ticker::Measured(_)) || source.trace.is_none();
         if let Some(meta) = source.meta.as_ref().filter(|_| is_measured && at.is_none()) {
@@ -37,13 +37,14 @@ impl Times {
         Ok(Self { offset: mark.wrapping_sub(last.0.cast_signed()), mark })
     }
 
-    /// In nanoseconds since 1970.
+    /// Returns a time in nanoseconds since 1970.
     #[inline]
     pub(crate) fn utc(&self, at: BootNanos) -> i64 {
         self.offset.wrapping_add(at.0.cast_signed())
     }
 
-    /// The name of a trace or capture among all that are ever exported of one host: that of its file with a time.
+    /// Returns a name of a trace or capture that is unique among all exports of one host: its file
+    /// name with a time.
     pub(crate) fn name(&self, path: &Path) -> String {
         let name = path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         let name = name.unwrap_or_else(|| "trace".to_owned());
@@ -51,7 +52,8 @@ impl Times {
     }
 }
 
-/// When a trace file was last changed; of a capture whose clocks could not be put together, when it ended.
+/// Returns the time of a trace file's last change; for a capture without a joint clock, the time of
+/// its end.
 fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<i64> {
     if let Some(meta) = &source.meta {
         let end = meta.end.as_ref().map_or(&meta.begin, |end| &end.at);
@@ -69,7 +71,7 @@ fn changed(source: &Source, path: &Path, observer: &Observer) -> anyhow::Result<
     Ok(nanos)
 }
 
-/// The time of the last record.
+/// Returns the time of the last record.
 fn last(trace: &Trace) -> Ticks {
     if let Trace::Raw(raw) = trace {
         return raw.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default();
