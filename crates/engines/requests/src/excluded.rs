@@ -1,5 +1,6 @@
-//! Requests that wait by design, so that their time says nothing of how fast requests are served: those of admin queues, on
-//! which requests for asynchronous events wait until there is an event or the connection ends.
+//! Requests that wait by design, so that their times do not show how fast requests are served:
+//! those of admin queues, on which requests for asynchronous events wait until there is an event or
+//! the connection ends.
 
 use std::collections::HashMap;
 
@@ -10,18 +11,19 @@ use spdk_trace::{Record, Ticks};
 
 use crate::{QUEUE, field};
 
-/// Reason why a request is not counted with the others.
+/// Reason that a request is not counted with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Excluded {
-    /// It is of an admin queue, number 0 of its controller.
+    /// It belongs to an admin queue, number 0 of its controller.
     Admin,
-    /// Nobody answered it, and its queue is not known.
+    /// It was not answered, and its queue is unknown.
     Unanswered,
 }
 
 impl Excluded {
-    /// Returns why a request is excluded, if it is: its queue may be known, and it may have had no answer
-    /// ([`crate::TrackedObject::is_unanswered`]). On an I/O queue such a request was given up, and is the one to look at.
+    /// Returns the reason to exclude a request, if any: its queue may be known, and it may have had
+    /// no answer ([`crate::TrackedObject::is_unanswered`]). On an I/O queue such a request was
+    /// given up, and is the one to look at.
     pub fn of(is_admin: Option<bool>, is_unanswered: bool) -> Option<Self> {
         match is_admin {
             Some(true) => Some(Self::Admin),
@@ -38,7 +40,7 @@ impl Excluded {
         }
     }
 
-    /// Describes such requests, behind their number in the title of a table.
+    /// Describes such requests, after their number in the title of a table.
     pub fn in_title(self) -> &'static str {
         match self {
             Self::Admin => "of admin queues, on which requests for async events wait by design",
@@ -58,7 +60,8 @@ const ADMIN_QUEUE: &str = "0";
 
 /// Finder of the queues of requests.
 ///
-/// It remembers the queues of owners: reading an owner's description takes longer than the rest of a record's work.
+/// It remembers the queues of owners: reading an owner's description takes longer than the rest of
+/// a record's work.
 #[derive(Clone, Debug)]
 pub struct Queues {
     /// Field with the number of a request's queue.
@@ -72,8 +75,8 @@ impl Queues {
         Ok(Self { number: field::parse(QUEUE, specs)?, owners: HashMap::default() })
     }
 
-    /// Learns from a record whether its object's queue is an admin queue, unless that is known already. `related` is the same of the
-    /// object that it works for.
+    /// Learns from a record whether its object's queue is an admin queue, unless that is already
+    /// known. `related` is the same for the object that it works for.
     pub(crate) fn learn(
         &mut self,
         is_admin: &mut Option<bool>,
@@ -86,7 +89,7 @@ impl Queues {
         }
     }
 
-    /// Returns whether the record's queue is an admin queue, if it says so.
+    /// Returns whether the record's queue is an admin queue, if the record shows that.
     fn is_admin(&mut self, record: &Record<'_>, context: &Context<'_>) -> Option<bool> {
         let owner = record.owner_since;
         if let Some((id, since)) = owner

@@ -5,12 +5,13 @@ use objects::ObjectSpec;
 use records::Field;
 use text::patterns;
 
-/// From its name, or from what users call it; `specs` are the objects that there are.
+/// Parses a field by its name or a common synonym; `specs` are the known objects.
 pub fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Field> {
     Field::named(name, specs).ok_or_else(|| unknown(name, specs))
 }
 
-/// Near names, also those that users have for fields; all of them only if none is near.
+/// Returns the error for an unknown field: near names including synonyms, or all names if none is
+/// near.
 fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     let known = records::names(specs);
     let near = patterns::hint(name, records::aliases().chain(known.iter().map(String::as_str)));

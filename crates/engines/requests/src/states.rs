@@ -1,33 +1,35 @@
-//! The states of SPDK's objects, by the names of its tracepoints: the record that ends an object, the
+//! States of SPDK's objects, by the names of its tracepoints: the record that ends an object, the
 //! requests of hosts, and the stages that a thread's own work ends.
 //!
-//! Read in SPDK's master of August 2026 (`3230130e6a`), and of the same meaning in all eras that have the names:
-//! `nvmf_tcp_req_process` (lib/nvmf/tcp.c) and `nvmf_rdma_request_process` (lib/nvmf/rdma.c) are loops over a request's states,
-//! which write a record at the beginning of each state. A state that sets the next one itself is left in the same call: the
-//! stage between them is the thread's own work. "Some external code must kick a request" out of the others: the completion of a
-//! block device, data from a socket or a queue pair. All of these are found by a poller.
+//! Read in SPDK's master of August 2026 (`3230130e6a`), and of the same meaning in all eras that
+//! have the names. `nvmf_tcp_req_process` (lib/nvmf/tcp.c) and `nvmf_rdma_request_process`
+//! (lib/nvmf/rdma.c) are loops over a request's states, which write a record at the start of each
+//! state. A state that sets the next one itself is left in the same call: the stage between them is
+//! the thread's own work. "Some external code must kick a request" out of the others: the
+//! completion of a block device, data from a socket or a queue pair. A poller finds all of these.
 //!
-//! One exception is not visible in a trace: a fused command (compare and write) waits in `RDY_TO_EXECUTE` for its other half.
+//! One exception is not visible in a trace: a fused command (compare and write) waits in
+//! `RDY_TO_EXECUTE` for its other half.
 
 use spdk_trace::{Tpoint, TpointSet};
 
-/// How a stage ends.
+/// End of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// By the thread's own work.
+    /// The thread's own work ends it.
     OwnWork,
     /// The thread finds at a poll that something is done.
     Found,
-    /// By one or the other: the state is left at once, or after waiting; or the tracepoints are not known.
+    /// Either way: the state is left at once, or after waiting; or the tracepoints are unknown.
     Either,
 }
 
-/// Stages that the state machine of a transport leaves in the call that it entered them: the prefix of the names, and between
-/// which two they lie.
+/// Stages that the state machine of a transport leaves in the call in which it entered them: the
+/// prefix of the names, and the two states.
 const OWN_WORK: [(&str, &[(&str, &str)]); 2] = [("TCP_REQ_", &TCP_OWN_WORK), ("RDMA_REQ_", &RDMA_OWN_WORK)];
 
-/// `nvmf_tcp_req_process`, lib/nvmf/tcp.c; `nvmf_tcp_send_r2t_pdu` sets the state for the R2T, and `request_transfer_out` the
-/// one for the transfer to the host.
+/// Own-work stages of TCP (`nvmf_tcp_req_process`, lib/nvmf/tcp.c). `nvmf_tcp_send_r2t_pdu` sets
+/// the state for the R2T, and `request_transfer_out` the one for the transfer to the host.
 const TCP_OWN_WORK: [(&str, &str); 14] = [
     ("NEW", "NEED_BUFFER"),
     ("NEW", "RDY_TO_EXECUTE"),
@@ -45,7 +47,8 @@ const TCP_OWN_WORK: [(&str, &str); 14] = [
     ("RDY_TO_COMPLETE", "TRANSFER_C2H"),
 ];
 
-/// `nvmf_rdma_request_process`, lib/nvmf/rdma.c. Before v24.09 `EXECUTED` led to `RDY_TO_COMPL` without `RDY2COMPL_PEND`.
+/// Own-work stages of RDMA (`nvmf_rdma_request_process`, lib/nvmf/rdma.c). Before v24.09 `EXECUTED`
+/// led to `RDY_TO_COMPL` without `RDY2COMPL_PEND`.
 const RDMA_OWN_WORK: [(&str, &str); 11] = [
     ("NEW", "NEED_BUFFER"),
     ("NEW", "NEED_DATA_WR"),
@@ -60,7 +63,7 @@ const RDMA_OWN_WORK: [(&str, &str); 11] = [
     ("RDY_TO_COMPL", "COMPLETING"),
 ];
 
-/// Stages that external code ends, found by a poller of the thread. The names are whole.
+/// Stages that external code ends, found by a poller of the thread, with full names.
 const FOUND: [(&str, &str); 19] = [
     // The zero-copy buffer of the block device (`nvmf_tcp_req_complete`).
     ("TCP_REQ_WAIT_ZCPY_START", "TCP_REQ_ZCPY_START_CPL"),
@@ -79,8 +82,8 @@ const FOUND: [(&str, &str); 19] = [
     ("RDMA_REQ_TX_H2C", "RDMA_REQ_RDY_TO_EXECUTE"),
     ("RDMA_REQ_COMPLETING_C2H", "RDMA_REQ_COMPLETED"),
     ("RDMA_REQ_COMPLETING", "RDMA_REQ_COMPLETED"),
-    // lib/bdev/bdev.c, module/bdev/nvme/bdev_nvme.c, module/bdev/raid/bdev_raid.c: a callback of the device's poller. One that
-    // completes at once is found at once.
+    // lib/bdev/bdev.c, module/bdev/nvme/bdev_nvme.c, module/bdev/raid/bdev_raid.c: a callback of
+    // the device's poller. An I/O that completes at once is found at once.
     ("BDEV_IO_START", "BDEV_IO_DONE"),
     ("BDEV_NVME_IO_START", "BDEV_NVME_IO_DONE"),
     ("BDEV_RAID_IO_START", "BDEV_RAID_IO_DONE"),
@@ -92,9 +95,10 @@ const FOUND: [(&str, &str); 19] = [
     ("IAA_OP_SUBMIT", "IAA_OP_COMPLETE"),
 ];
 
-/// Tracepoints after which an object is done, and its address is free, with all eras' names: `nvmf_tcp_request_free`,
-/// `nvmf_rdma_request_free`, `bdev_io_complete`, `iscsi_task_cpl`, `bs_request_set_complete`, `spdk_sock_request_complete`, ... Of
-/// Fibre Channel, a response is the last record that has the request's address (`nvmf_fc_request_set_state`).
+/// Tracepoints after which an object is done and its address is free, with all eras' names:
+/// `nvmf_tcp_request_free`, `nvmf_rdma_request_free`, `bdev_io_complete`, `iscsi_task_cpl`,
+/// `bs_request_set_complete`, `spdk_sock_request_complete`, ... For Fibre Channel, a response is
+/// the last record with the request's address (`nvmf_fc_request_set_state`).
 const LAST: [&str; 17] = [
     "TCP_REQ_COMPLETED",
     "RDMA_REQ_COMPLETED",
@@ -115,16 +119,17 @@ const LAST: [&str; 17] = [
     "BLOB_REQ_SET_COMPLETE",
 ];
 
-/// Beginnings of the names of the tracepoints of a host's requests, by transport.
+/// Prefixes of the tracepoints of a host's requests, by transport.
 const HOST_REQUESTS: [&str; 3] = ["TCP_REQ_", "RDMA_REQ_", "FC_"];
 
-/// Tracepoints after which an object may be done, or may have further records: a PDU that is no SCSI command is freed when it was
-/// executed (`iscsi_read_pdu`), the task of another transport than iSCSI has no record of its own (`scsi_lun_complete_task`), and a
-/// Fibre Channel adapter can respond by itself after the last data of a read.
+/// Tracepoints after which an object may be done, or may have further records: a PDU that is no
+/// SCSI command is freed after execution (`iscsi_read_pdu`), the task of another transport than
+/// iSCSI has no record of its own (`scsi_lun_complete_task`), and a Fibre Channel adapter can
+/// respond by itself after the last data of a read.
 const PERHAPS_LAST: [&str; 3] = ["ISCSI_TASK_EXECUTED", "SCSI_TASK_DONE", "FC_READ_XFER_DATA"];
 
 impl Ending {
-    /// How the stage between two tracepoints ends.
+    /// Returns the end of the stage between two tracepoints.
     pub fn of(from: &str, to: &str) -> Self {
         let is_own = |(prefix, stages): &(&str, &[(&str, &str)])| {
             let pair = from.strip_prefix(prefix).zip(to.strip_prefix(prefix));
@@ -140,7 +145,8 @@ impl Ending {
     }
 }
 
-/// Returns whether a tracepoint of this name belongs to the requests of a host of NVMe over Fabrics.
+/// Returns whether a tracepoint of this name belongs to the requests of a host of NVMe over
+/// Fabrics.
 pub fn is_host_request(name: &str) -> bool {
     HOST_REQUESTS.iter().any(|transport| name.starts_with(transport))
 }
@@ -148,13 +154,14 @@ pub fn is_host_request(name: &str) -> bool {
 /// Progress of a request of an NVMe-oF target, as far as it shows whether it was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Somewhere else.
+    /// Any other state.
     #[default]
     Other,
-    /// Handed to the block device, if anybody works on it at all.
+    /// Handed to the block device, if it has to work on it at all.
     Executing,
-    /// It is completed, and was not executed. A request whose queue pair goes away meanwhile goes so
-    /// (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c), a request for asynchronous events most of all.
+    /// Completed without having been executed. That happens if the queue pair goes away meanwhile
+    /// (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c), most of all to a request for asynchronous
+    /// events.
     Unanswered,
 }
 
@@ -171,9 +178,10 @@ enum Mark {
 pub(crate) struct Roles {
     last: TpointSet,
     perhaps_last: TpointSet,
-    /// By tracepoint id.
+    /// States by tracepoint id.
     marks: Vec<Option<Mark>>,
-    /// True once a request was executed: a trace that does not record that does not show which requests had no answer.
+    /// True once a request was executed: a trace that does not record executions does not show
+    /// which requests had no answer.
     has_answers: bool,
 }
 
@@ -200,12 +208,12 @@ impl Roles {
         Self { last: named(&LAST), perhaps_last: named(&PERHAPS_LAST), marks, has_answers: false }
     }
 
-    /// Returns whether an object is done with a record of this tracepoint.
+    /// Returns whether a record of this tracepoint ends its object.
     pub(crate) fn is_last(&self, tpoint: u16) -> bool {
         self.last.contains(tpoint)
     }
 
-    /// Returns whether an object may be done with a record of this tracepoint.
+    /// Returns whether a record of this tracepoint may end its object.
     pub(crate) fn is_perhaps_last(&self, tpoint: u16) -> bool {
         self.last.contains(tpoint) || self.perhaps_last.contains(tpoint)
     }

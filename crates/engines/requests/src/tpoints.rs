@@ -1,10 +1,10 @@
-//! Tracepoints by patterns of their names, as users type these.
+//! Tracepoints selected by patterns of their names, as typed.
 
 use errors::usage;
 use glob::Pattern;
 use spdk_trace::{Tpoint, TpointSet};
 
-/// Adds the tracepoints whose names a glob matches; says whether there are any.
+/// Adds the tracepoints whose names match a glob; returns whether there are any.
 pub fn add_matching<'t>(
     wanted: &mut TpointSet,
     glob: &str,

@@ -1,4 +1,5 @@
-//! Properties of objects that are asked for and that no record can have: said at once, with what the trace has instead.
+//! Warns about requested properties of objects that no record can have, and lists those that the
+//! trace has instead.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +9,31 @@ use records::Field;
 use spdk_trace::{TpointTable, Trace};
 use text::patterns;
 
-/// What descriptions of connections have, in the order in which it is listed.
+/// Properties of connections' descriptions, in the order in which they are listed.
 const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
 
-/// What a trace has that objects could be known from.
+/// Sources from which a trace knows objects.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Known<'a> {
     /// Object specs.
     pub specs: &'a [ObjectSpec],
     /// Tracepoints of the trace.
     pub tpoints: &'a TpointTable,
-    /// There is a recording, or one is made, or a document may have been annotated with one.
+    /// True if there is a recording, or one is being made, or a document may have been annotated
+    /// with one.
     pub has_recording: bool,
-    /// Records name owners with descriptions.
+    /// True if records name owners with descriptions.
     pub has_owners: bool,
-    /// Objects can be known by owners.
+    /// True if objects can be known by their owners.
     pub has_joins: bool,
-    /// The owners' descriptions, as far as they are there yet.
+    /// Descriptions of the owners, as far as they exist yet.
     pub owners: Vec<&'a str>,
-    /// There will be no others.
+    /// True if there will be no further owners.
     pub is_complete: bool,
 }
 
 impl Known<'_> {
-    /// Reports which of these fields no record has.
+    /// Reports the fields that no record has.
     pub fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>, observer: &Observer) {
         let missing: BTreeSet<String> = fields.filter_map(|field| self.missing(field)).collect();
         for text in &missing {
@@ -39,14 +41,16 @@ impl Known<'_> {
         }
     }
 
-    /// Why no record has that field, and what there is in its place.
+    /// Returns why no record has that field, and what there is instead. `None` if a record may have
+    /// it.
     pub fn missing(&self, field: &Field) -> Option<String> {
         let (why, name, instead) = match field {
             Field::ObjectProperty(it) if it.is_of_owner && self.is_of_an_owner(&it.name) => return None,
             Field::ObjectProperty(it) => {
                 (self.why_missing(&it.spec, true)?, format!("{}.{}", it.spec, it.name), self.instead())
             }
-            // Without a recording an object is known by its address, or by its description where it is an owner.
+            // Without a recording an object is known by its address, or by its description if it is
+            // an owner.
             Field::Identity(it) => (self.why_missing(&it.spec, false)?, it.spec.clone(), self.instead()),
             Field::OwnerProperty(name) => {
                 (self.why_no_owner(name)?, format!("owner.{name}"), self.instead_of_owner(name))
@@ -64,7 +68,7 @@ impl Known<'_> {
         Some(format!("{why}, so no record has {name}{instead}"))
     }
 
-    /// Whether a description has that property.
+    /// Returns whether a description has that property.
     pub fn is_of_an_owner(&self, property: &str) -> bool {
         self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(property).is_some())
     }
@@ -80,7 +84,8 @@ impl Known<'_> {
         Some(format!("no owner of this trace has a {property}{since}"))
     }
 
-    /// The property of a spec's objects that says the same, if there is one.
+    /// Returns a hint at the equivalent property of a spec's objects, or else at the owners'
+    /// properties.
     fn instead_of_owner(&self, property: &str) -> String {
         let has_it = |spec: &&ObjectSpec| spec.owner.iter().any(|name| name == property);
         match self.specs.iter().find(has_it) {
@@ -110,7 +115,7 @@ impl Known<'_> {
     }
 }
 
-/// Returns the sources from which a trace that is all there can know objects.
+/// Returns the sources from which a complete trace knows objects.
 pub fn known_of<'a>(trace: &'a Trace, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
     Known {
         specs,

@@ -1,7 +1,7 @@
 //! The tracker of a trace's objects: follows each from the record that creates it to its last.
 //!
-//! This is the one definition of when an object is done, which request waits by design, and which
-//! object has a time. All commands use it.
+//! This is the only definition of when an object is done, which request waits by design, and which
+//! object has a length. All commands use it.
 //!
 //! A record of a trace has the address of its object, and an address is used again: by the next
 //! request in the same place of a queue. An object is done with a record after which its address is
@@ -19,7 +19,7 @@ use spdk_trace::{ArgValue, Lcore, Object, ObjectName, Record, Ticks, Tpoint};
 use crate::excluded::{Excluded, Queues};
 use crate::states::{Progress, Roles};
 
-/// An object of a trace from its first record on, with the data that the tracker's user keeps of it.
+/// Object of a trace from its first record on, with the data that the tracker's user keeps of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackedObject<T> {
     /// Name in listings. Objects of two types may share one: TCP's `r1` is another request than
@@ -35,8 +35,8 @@ pub struct TrackedObject<T> {
     pub until: Ticks,
     /// Writer of the latest record.
     pub lcore: Lcore,
-    /// True if slots of its ring were lost after the object began: records may be missing, or belong
-    /// to several objects.
+    /// True if slots of its ring were lost after the object began: records may be missing, or
+    /// belong to several objects.
     pub is_torn: bool,
     /// True if the object works for another one, as an I/O of a block device does for a request.
     pub is_part: bool,
@@ -110,7 +110,7 @@ pub struct Step<'a, T> {
     pub object: &'a mut TrackedObject<T>,
 }
 
-/// An object that the end of the trace ended.
+/// Object ended by the end of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtEnd<T> {
     /// The object.
@@ -182,8 +182,8 @@ impl<T> ObjectTracker<T> {
         }
     }
 
-    /// Takes the next record in the order of time; `None` if it belongs to no object whose creation
-    /// was seen. `first` makes the user's data when the first record of an object comes.
+    /// Takes the next record in time order; `None` if it belongs to no object whose creation was
+    /// seen. `first` creates the user's data for a new object.
     pub fn record(
         &mut self,
         record: &Record<'_>,
@@ -236,8 +236,8 @@ impl<T> ObjectTracker<T> {
         Some(Step { is_first, is_last, object })
     }
 
-    /// Ends the object at an address if another one begins there. Types with one prefix number their
-    /// objects by themselves: TCP's r1 is another request than RDMA's.
+    /// Ends the object at an address if another one begins there. Types with one prefix number
+    /// their objects by themselves: TCP's r1 is another request than RDMA's.
     fn displace(&mut self, key: Key, name: ObjectName, is_new: bool) {
         let is_another = |before: &TrackedObject<T>| before.name != name || is_new;
         if !self.live.get(&key).is_some_and(is_another) {
@@ -250,8 +250,8 @@ impl<T> ObjectTracker<T> {
         self.displaced = Some(displaced);
     }
 
-    /// Takes a record that is filtered out: it is none of its object's records, but may show that the
-    /// object was answered, or is done.
+    /// Takes a record that is filtered out. It does not count as a record of its object, but may
+    /// show that the object was answered, or is done.
     pub fn unwanted(&mut self, record: &Record<'_>) {
         self.losses.note(record);
         (self.displaced, self.done) = (None, None);
@@ -280,8 +280,7 @@ impl<T> ObjectTracker<T> {
         self.roles.is_last(tpoint)
     }
 
-    /// Returns the object that a record names beside its own, while that one is tracked: an I/O names
-    /// its request.
+    /// Returns the other object that a record names, if it is tracked: an I/O names its request.
     pub fn related(&self, record: &Record<'_>) -> Option<&TrackedObject<T>> {
         let related = record.related?;
         let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
@@ -295,7 +294,7 @@ impl<T> ObjectTracker<T> {
         self.live.values_mut()
     }
 
-    /// Marks objects as torn of which slots were lost since they began: their ends may be among these.
+    /// Marks an object as torn if slots were lost since it began: its end may be among them.
     fn tear(&mut self) {
         for object in self.live.values_mut() {
             object.is_torn |= self.losses.since(object.begin, object.lcore);
@@ -307,8 +306,8 @@ impl<T> ObjectTracker<T> {
         self.live.retain(|_, object| object.begin >= before);
     }
 
-    /// Drops the half of the objects whose latest records are the oldest: those whose end is missing,
-    /// most of all. `each` gets every dropped object.
+    /// Drops the half of the objects with the oldest latest records, chiefly those whose end is
+    /// missing. `each` gets every dropped object.
     pub fn forget_half(&mut self, mut each: impl FnMut(&TrackedObject<T>)) {
         let mut latest: Vec<Ticks> = self.live.values().map(|object| object.until).collect();
         let middle = latest.len() / 2;
@@ -342,9 +341,9 @@ impl<T> ObjectTracker<T> {
 
     /// Ends all objects, in the order in which they began.
     ///
-    /// An object that the trace ends in the middle of would make the whole look shorter than it is.
-    /// One counts as whole if its last tracepoint has been another one's last before its address was
-    /// used again; if no address was ever used again, all do.
+    /// An object that the trace cuts off would make the whole look shorter than it is. An object
+    /// counts as whole if its last tracepoint was the last of another object whose address was
+    /// reused; if no address was ever reused, all objects do.
     pub fn finish(&mut self) -> Vec<AtEnd<T>> {
         self.tear();
         let mut objects: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
