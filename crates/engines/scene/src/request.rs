@@ -94,7 +94,7 @@ pub struct StageOfRequest {
     pub cpu: Option<Cpu>,
     /// Kind of its ending, by its tracepoints.
     pub ending: Ending,
-    /// What its bounds depend on.
+    /// Kind of its end, on which its bounds depend.
     pub ends: Ends,
     /// Intervals of its thread, cut at its ends; if there are more than 2,048, the longest. Empty
     /// for requests that are not long enough ([`crate::Setting::detail_over`]).

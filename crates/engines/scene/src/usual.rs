@@ -49,7 +49,7 @@ impl Usual {
         self.stages.get(&kind).copied()
     }
 
-    /// Returns what ends a stage, with its usual length.
+    /// Returns the kind of a stage's end, with its usual length.
     pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> Ends {
         match ending {
             Ending::OwnWork => Ends::OwnWork,

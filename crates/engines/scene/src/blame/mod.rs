@@ -16,11 +16,12 @@
 //! ```
 //!
 //!   It lost all absences at most. Had it been done before the end of (1), polls after (1) would
-//!   have found it; but whether the thread polled there, or ran something else that took long, no
-//!   event shows. If the device was as fast as it is in undisturbed stages at their slowest
-//!   (`usual`), then what of the last absences lies later than `usual` after the begin was taken at
-//!   least: of those after which the thread ran for less than a turn of its poll loop. Without that
-//!   assumption the lower bound is 0: the device may have been done just as the thread came back.
+//!   have found it. But no event shows if the thread polled there, or ran something else that took
+//!   long. The lower bound assumes that the device was as fast as in the slowest undisturbed stages
+//!   (`usual`). Then the stage lost at least the part of the last absences that lies later than
+//!   `usual` after the begin. The last absences are those after which the thread ran for less than
+//!   a turn of its poll loop. Without that assumption the lower bound is 0: the device may have been
+//!   done just as the thread came back.
 //!
 //! A third kind ([`requests::Ending::Either`]) may be either of the two. It has the bounds of the
 //! second, which hold for both: a stage that is late by exactly its absences is late by all of them
@@ -41,11 +42,11 @@ pub struct Stage {
     pub begin: BootNanos,
     /// Time of the record that ends it.
     pub end: BootNanos,
-    /// What ends it.
+    /// Kind of its end.
     pub ends: Ends,
 }
 
-/// What ends a stage, as far as bounds depend on it.
+/// Kind of a stage's end, as far as bounds depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// The thread's own work.
