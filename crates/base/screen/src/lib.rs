@@ -1,6 +1,6 @@
-//! What output goes to: a terminal of some width, with or without colours, or a file or pipe, which gets plain text of any
-//! length. [`Screen::stdout`] asks the machine once; everything else here is pure, so that a report takes a [`Screen`] as
-//! data and can be tested at any width.
+//! Destination of output: a terminal of some width, with or without colours, or a file or pipe,
+//! which gets plain text of any length. [`Screen::stdout`] asks the machine once. Everything else
+//! here is pure, so that a report takes a [`Screen`] as data and can be tested at any width.
 #![forbid(unsafe_code)]
 
 mod numbers;
@@ -19,12 +19,12 @@ pub use numbers::{counted, grouped, percent, share, size, time};
 pub use style::{GOOD, HEAD, LARGEST, NAME, Painted, QUIET, WARN, WRONG};
 pub use text::{columns, cut, pad, pad_left, shorten, wrap, wrap_message};
 
-/// The width of a terminal that does not say how wide it is (a serial line, a pseudo-terminal without a size).
+/// Width of a terminal that reports none (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;
-/// Less than this no report can be cut to; the terminal breaks the lines then.
+/// Minimum width: no report can be cut to less, so the terminal breaks the lines then.
 const LEAST_WIDTH: usize = 20;
 
-/// What output goes to. The default is a file or a pipe.
+/// Destination of output. The default is a file or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
     width: Option<usize>,
@@ -33,17 +33,17 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Standard output.
+    /// Returns the screen of standard output.
     pub fn stdout() -> Self {
         Self::of(&io::stdout())
     }
 
-    /// Standard error.
+    /// Returns the screen of standard error.
     pub fn stderr() -> Self {
         Self::of(&io::stderr())
     }
 
-    /// A terminal of that many columns: for tests.
+    /// Returns a terminal of that number of columns, at least 20: for tests.
     pub fn terminal(width: usize, has_colour: bool) -> Self {
         Self { width: Some(width.max(LEAST_WIDTH)), has_colour, has_unicode: true }
     }
@@ -52,32 +52,33 @@ impl Screen {
         if !stream.is_terminal() {
             return Self::default();
         }
-        // Knows NO_COLOR, CLICOLOR, and TERM=dumb outside of CI.
+        // Respects NO_COLOR, CLICOLOR, and TERM=dumb outside of CI.
         let has_colour = anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never;
         Self { width: Some(terminal_width(stream)), has_colour, has_unicode: is_utf8() }
     }
 
-    /// The terminal's columns; `None` if this is no terminal, so that lines may have any length.
+    /// Returns the terminal's columns; `None` if this is no terminal, so that lines may have any
+    /// length.
     pub fn width(self) -> Option<usize> {
         self.width
     }
 
-    /// Whether this is a terminal.
+    /// Returns true if this is a terminal.
     pub fn is_terminal(self) -> bool {
         self.width.is_some()
     }
 
-    /// Whether this is a terminal that is wanted to have colours.
+    /// Returns true if this is a terminal on which colours are wanted.
     pub fn has_colour(self) -> bool {
         self.has_colour
     }
 
-    /// Whether this is a terminal that shows more than ASCII: bars of blocks.
+    /// Returns true if this is a terminal that shows more than ASCII: bars of blocks.
     pub fn has_unicode(self) -> bool {
         self.has_unicode
     }
 
-    /// A line cut to the terminal's width; elsewhere as it is.
+    /// Cuts a line to the terminal's width; returns it whole if this is no terminal.
     pub fn cut(self, line: &str) -> Cow<'_, str> {
         match self.width {
             Some(width) if self.has_unicode => cut(line, width),
@@ -86,34 +87,35 @@ impl Screen {
         }
     }
 
-    /// Text in that style where there are colours; elsewhere as it is. Width and alignment of a format are kept:
-    /// `{:>9}` is nine columns of text, whatever the style adds.
+    /// Returns text in that style if there are colours, or plain otherwise. Width and alignment of
+    /// a format are kept: `{:>9}` is nine columns of text, in any style.
     pub fn paint<T: std::fmt::Display>(self, style: Style, text: T) -> Painted<T> {
         Painted::new(if self.has_colour { style } else { Style::new() }, text)
     }
 }
 
-/// The columns of standard output if that is a terminal.
+/// Returns the columns of standard output; `None` if that is no terminal.
 pub fn width() -> Option<usize> {
     Screen::stdout().width()
 }
 
-/// Whether this process is one of those to which the terminal listens; so it is if that can't be known, as of a terminal that is
-/// not the controlling one.
+/// Returns true if this process is in the terminal's foreground group, or if that can't be known,
+/// as for a terminal that is not the controlling one.
 pub fn is_foreground(terminal: impl AsFd) -> bool {
     rustix::termios::tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 fn terminal_width(stream: impl AsFd) -> usize {
-    // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
+    // Both are 0 if nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     let asked = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
     let exported = || env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
     let width = if asked > 0 { asked } else { exported().unwrap_or(USUAL_WIDTH) };
     width.max(LEAST_WIDTH)
 }
 
-/// Whether the user's locale has UTF-8 (locale(7)): the first of these that is set says so. Where none is set, as in the
-/// minimal environment of a service, terminals of today do.
+/// Returns true if the user's locale has UTF-8 (locale(7)): the first of these variables that is
+/// set decides. If none is set, as in the minimal environment of a service, it returns true, since
+/// terminals of today have UTF-8.
 fn is_utf8() -> bool {
     let set =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));

@@ -1,4 +1,4 @@
-//! Numbers as all reports have them: times, shares, sizes and counts.
+//! Numbers in the form of all reports: times, shares, sizes and counts.
 
 /// Formats a number of things: `1 record`, `2 records`.
 pub fn counted(count: u64, thing: &str) -> String {

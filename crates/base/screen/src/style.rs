@@ -1,5 +1,5 @@
-//! Styles, by what they are for, and text in them. Few, and of the terminal's own sixteen colours, which its user chose to
-//! be legible.
+//! Styles by their purpose, and text in them. They are few, and use the terminal's own sixteen
+//! colours, which its user chose to be legible.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -11,19 +11,19 @@ const fn colour(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(Color::Ansi(colour)))
 }
 
-/// What is wrong.
+/// Style of errors.
 pub const WRONG: Style = colour(AnsiColor::Red).bold();
-/// What may be wrong, or is not known.
+/// Style of warnings, and of what is not known.
 pub const WARN: Style = colour(AnsiColor::Yellow);
-/// What is as it should be.
+/// Style of what is as it should be.
 pub const GOOD: Style = colour(AnsiColor::Green);
-/// The largest share, the slowest stage: what to look at first.
+/// Style of the largest share or the slowest stage: of what to look at first.
 pub const LARGEST: Style = colour(AnsiColor::Yellow).bold();
-/// Names: of a thread, a connection, a program.
+/// Style of names: of a thread, a connection, a program.
 pub const NAME: Style = colour(AnsiColor::Cyan);
-/// Headlines.
+/// Style of headlines.
 pub const HEAD: Style = Style::new().bold();
-/// What is said beside the rest.
+/// Style of minor text.
 pub const QUIET: Style = Style::new().dimmed();
 
 /// Text in a style: [`crate::Screen::paint`].

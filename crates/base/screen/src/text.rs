@@ -1,14 +1,15 @@
-//! Text by the columns that it takes on a terminal. Styles that [`crate::Screen::paint`] added take none; foreign text has
-//! been escaped before (`text::printable`), so that no other escape sequence is in it.
+//! Text by the columns that it takes on a terminal. Styles that [`crate::Screen::paint`] added take
+//! none. Foreign text has been escaped before (`text::printable`), so that it contains no other
+//! escape sequence.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Ends all styles (ECMA-48, SGR 0).
+/// Escape sequence that ends all styles (ECMA-48, SGR 0).
 const PLAIN: &str = "\u{1b}[0m";
 
-/// The columns that a text takes.
+/// Returns the columns that a text takes.
 pub fn columns(text: &str) -> usize {
     if text.is_ascii() && !text.contains('\u{1b}') {
         return text.len();
@@ -16,12 +17,12 @@ pub fn columns(text: &str) -> usize {
     Pieces(text).map(|piece| piece.columns).sum()
 }
 
-/// A line that takes at most `width` columns: where it is longer, its end is cut off and a `…` says so.
+/// Cuts a line to at most `width` columns; a `…` stands for the end that was cut off.
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     cut_with(text, width, '…')
 }
 
-/// The same with another mark, which takes one column.
+/// Cuts a line as [`cut`] does, with another mark, which takes one column.
 pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
     // No text takes more columns than it has bytes.
     if text.len() <= width || columns(text) <= width {
@@ -45,8 +46,8 @@ pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// A name that takes at most `width` columns: where it is longer, a `…` stands for its middle, since names of one kind often
-/// differ at their ends. Without styles.
+/// Shortens a name without styles to at most `width` columns. A `…` stands for its middle, since
+/// names of one kind often differ at their ends.
 pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     if text.len() <= width || columns(text) <= width {
         return Cow::Borrowed(text);
@@ -64,17 +65,18 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}", &text[from..]))
 }
 
-/// The text, filled up with blanks at its end to `width` columns.
+/// Pads the text with blanks at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
 }
 
-/// The text, filled up with blanks at its beginning to `width` columns.
+/// Pads the text with blanks at its beginning to `width` columns.
 pub fn pad_left(text: &str, width: usize) -> String {
     format!("{:missing$}{text}", "", missing = width.saturating_sub(columns(text)))
 }
 
-/// The text in lines of at most `width` columns, broken at blanks; a word that is longer has a line of its own.
+/// Breaks the text at blanks into lines of at most `width` columns; a longer word has a line of its
+/// own.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_ascii_whitespace() {
@@ -89,8 +91,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A message on a terminal of that many columns: lines that are too long are broken at blanks and go on behind two blanks. Lines
-/// that begin with a blank stay whole, because they are commands to be pasted. The first line begins at the column `start`.
+/// Wraps a message for a terminal of that number of columns: breaks lines that are too long at
+/// blanks, and indents the continuation by two blanks. Lines that begin with a blank stay whole,
+/// because they are commands to be pasted. The first line begins at the column `start`.
 pub fn wrap_message(text: &str, start: usize, width: usize) -> String {
     const INDENT: &str = "  ";
     let mut wrapped = String::new();
@@ -120,7 +123,7 @@ pub fn wrap_message(text: &str, start: usize, width: usize) -> String {
     wrapped
 }
 
-/// A character with its columns, or a style, which has none.
+/// Character with its columns, or a style, which takes none.
 struct Piece<'a> {
     text: &'a str,
     columns: usize,
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!(cut("TCP_REQ_NEW", 10), "TCP_REQ_N…");
         assert_eq!((cut("ab", 1).as_ref(), cut("ab", 0).as_ref()), ("…", ""));
         assert_eq!(cut("größe", 5), "größe");
-        // Wide ones take two columns, and half of one is not shown.
+        // Wide characters take two columns, and half of one is not shown.
         assert_eq!((columns("日本語"), cut("日本語", 5).as_ref(), cut("日本語", 4).as_ref()), (6, "日本…", "日…"));
         // A combining accent takes none.
         assert_eq!((columns("e\u{301}"), cut("e\u{301}bc", 3).as_ref()), (1, "e\u{301}bc"));

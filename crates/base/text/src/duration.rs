@@ -1,15 +1,16 @@
-//! Times as users type them, alike on every command. The errors are what a command line prints behind the word that was typed.
+//! Times as users type them, alike on every command. The command line prints the errors after the
+//! word that was typed.
 
 use std::time::Duration;
 
-/// What is expected of a time.
+/// Error for a word that is no time.
 const WHAT: &str = "expected a time as in 5 or 5s (seconds), 500ms, 1m30s";
-/// What is expected of a time whose plain numbers are nanoseconds.
+/// Error for a word that is no time, if plain numbers are nanoseconds.
 const WHAT_NANOS: &str = "expected a time as in 20us, 1ms or 20000 (nanoseconds)";
 const TOO_LONG: &str = "the time is too long";
 
-/// A number of seconds, or numbers with units: `5`, `0.5`, `5s`, `500ms`, `1m30s`. No time at all is refused: what would end
-/// before it begins is a slip.
+/// Parses a number of seconds, or numbers with units: `5`, `0.5`, `5s`, `500ms`, `1m30s`. A time of
+/// 0 is refused: it would end before it begins, so it is a slip.
 pub fn parse(text: &str) -> Result<Duration, &'static str> {
     match parse_or_zero(text)? {
         Duration::ZERO => Err("the time must be longer than 0"),
@@ -17,7 +18,7 @@ pub fn parse(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
-/// The same for a time that may be 0, such as a pause.
+/// Parses a time as [`parse`] does, but accepts 0, for example for a pause.
 pub fn parse_or_zero(text: &str) -> Result<Duration, &'static str> {
     if is_number(text) {
         let seconds = text.parse::<f64>().map_err(|_| WHAT)?;
@@ -26,7 +27,8 @@ pub fn parse_or_zero(text: &str) -> Result<Duration, &'static str> {
     with_units(text, WHAT)
 }
 
-/// A time in nanoseconds, for options whose plain numbers are nanoseconds: `20000`, `20us`, `1ms`. It may be 0.
+/// Parses a time in nanoseconds, for options whose plain numbers are nanoseconds: `20000`, `20us`,
+/// `1ms`. It may be 0.
 pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().map_err(|_| TOO_LONG);
@@ -35,7 +37,7 @@ pub fn parse_nanos(text: &str) -> Result<u64, &'static str> {
     time.as_nanos().try_into().map_err(|_| TOO_LONG)
 }
 
-/// Digits and points: no unit.
+/// Returns true if the text has only digits and points: no unit.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')

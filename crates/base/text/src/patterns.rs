@@ -1,36 +1,36 @@
-//! Names as users give them: patterns with `*` and `?`, and the nearest names when none fits.
+//! Names as users give them: patterns with `*` and `?`, and the nearest names if none fits.
 
 use glob::Pattern;
 use thiserror::Error;
 
-/// The longest pattern that is taken, in bytes.
+/// Limit on the bytes of a pattern.
 const MAX_PATTERN: usize = 1024;
 /// Number of names in a hint.
 const HINTED: usize = 4;
-/// Names longer than this are not compared: nobody mistypes them.
+/// Limit on the bytes of compared names: nobody mistypes longer ones.
 const MAX_COMPARED: usize = 128;
 
-/// A name pattern that can't be used.
+/// Name pattern that can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the pattern {pattern:?}: expected {expected}")]
 pub struct PatternError {
-    /// The pattern as it was given.
+    /// Pattern as it was given, cut to 128 characters.
     pub pattern: String,
-    /// What it should be.
+    /// Description of a valid pattern.
     pub expected: &'static str,
 }
 
-/// A name, or many: `*` stands for any text, `?` for any one character. All else stands for itself, brackets too, since
-/// C++ names hold them (`operator[]`).
+/// Name, or a pattern for many: `*` stands for any text, `?` for any one character. All else stands
+/// for itself, brackets too, since C++ names contain them (`operator[]`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NamePattern {
     text: String,
-    /// None when the text is a plain name.
+    /// Compiled pattern; `None` if the text is a plain name.
     glob: Option<Pattern>,
 }
 
 impl NamePattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let error = |expected| PatternError { pattern: text.chars().take(MAX_COMPARED).collect(), expected };
         if text.is_empty() || text.len() > MAX_PATTERN {
@@ -44,7 +44,7 @@ impl NamePattern {
         Ok(Self { text: text.to_owned(), glob })
     }
 
-    /// Whether the name fits.
+    /// Returns true if the name fits.
     pub fn matches(&self, name: &str) -> bool {
         match &self.glob {
             Some(glob) => glob.matches(name),
@@ -52,18 +52,19 @@ impl NamePattern {
         }
     }
 
-    /// Whether it can only fit one name.
+    /// Returns true if it can only fit one name.
     pub fn is_plain(&self) -> bool {
         self.glob.is_none()
     }
 
-    /// The pattern as it was given.
+    /// Returns the pattern as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// The pattern in the glob crate's terms: brackets escaped, and runs of stars, which mean directories there, made one.
+/// Translates a pattern for the glob crate: escapes brackets, and joins runs of stars, which mean
+/// directories there.
 fn only_stars(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -76,17 +77,18 @@ fn only_stars(text: &str) -> String {
     pattern
 }
 
-/// A pattern over the probes of any provider, or of some: `NAME` or `PROVIDER:NAME`.
+/// Pattern over the probes of any provider, or of some: `NAME` or `PROVIDER:NAME`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ProbePattern {
-    /// Nothing means any provider.
+    /// Pattern of the provider; `None` means any.
     pub provider: Option<NamePattern>,
-    /// The probe's name.
+    /// Pattern of the probe's name.
     pub name: NamePattern,
 }
 
 impl ProbePattern {
-    /// Reads a pattern. An empty provider (`:NAME`) means any, an empty name (`PROVIDER:`) means all.
+    /// Parses a pattern. An empty provider (`:NAME`) means any, an empty name (`PROVIDER:`) means
+    /// all.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let Some((provider, name)) = text.split_once(':') else {
             return Ok(Self { provider: None, name: NamePattern::parse(text)? });
@@ -96,15 +98,17 @@ impl ProbePattern {
         Ok(Self { provider, name })
     }
 
-    /// Whether a probe fits.
+    /// Returns true if a probe fits.
     pub fn matches(&self, provider: &str, name: &str) -> bool {
         self.provider.as_ref().is_none_or(|pattern| pattern.matches(provider)) && self.name.matches(name)
     }
 }
 
-/// The names that the wanted one may be a slip of, nearest first, each once: "did you mean".
+/// Returns the names of which the wanted one may be a slip, nearest first, each once: "did you
+/// mean".
 ///
-/// Near is a third of the name mistyped at most, upper and lower case being the same, or the one text within the other.
+/// A name is near if at most a third of it is mistyped, ignoring case, or if it contains the wanted
+/// text.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit: usize) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
     if wanted.is_empty() || wanted.len() > MAX_COMPARED {
@@ -117,15 +121,17 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit
     near.into_iter().take(limit).map(|(_, name)| name).collect()
 }
 
-/// Returns `; near: A, B` for a message about a name that does not exist, or an empty text if no known name is near.
+/// Returns `; near: A, B` for a message about a name that does not exist, or an empty text if no
+/// known name is near.
 pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let near = nearest(&wanted.replace(['*', '?'], ""), known, HINTED);
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Likewise for names in groups, `GROUP:NAME`: probes of providers, tracepoints of categories. Both parts are compared by
-/// themselves, so that a long provider does not outweigh a slip in the name; without a group, or with `*` for it, all are
-/// searched. A name that is right is near in every group.
+/// Returns the nearest of names in groups, `GROUP:NAME`: probes of providers, tracepoints of
+/// categories. Both parts are compared separately, so that a long provider does not outweigh a slip
+/// in the name. Without a group, or with `*` for it, all are searched. A name without a slip is
+/// near in every group.
 pub fn nearest_in_groups<'a>(
     group: Option<&str>,
     name: &str,
@@ -149,7 +155,7 @@ pub fn nearest_in_groups<'a>(
     near.into_iter().take(limit).map(|(_, of, name)| format!("{of}:{name}")).collect()
 }
 
-/// How far apart the names are, if they are near.
+/// Returns the distance of the names; `None` if they are not near.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     if name.is_empty() || name.len() > MAX_COMPARED {
         return None;

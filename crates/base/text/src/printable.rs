@@ -1,22 +1,23 @@
-//! Text of others, shown so that no terminal obeys it: names in traces and ELF files, paths, what a traced program passes
-//! to a probe. Whatever the program prints of such text comes through here.
+//! Foreign text, escaped so that no terminal obeys it: names in traces and ELF files, paths,
+//! arguments that a traced program passes to a probe. All such text passes through here before the
+//! program prints it.
 //!
-//! [`text`] and [`lines`] are for people, [`json_string`] is for JSON that we write ourselves, [`json_document`] for what
-//! another writer of JSON has written.
+//! [`text`] and [`lines`] are for people, [`json_string`] is for JSON that we write ourselves,
+//! [`json_document`] for JSON of another writer.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Whether the bytes can go to a terminal as they are: printable ASCII.
+/// Returns true if the bytes can go to a terminal as they are: printable ASCII.
 // Without an early return, so that the compiler can compare many bytes at once.
 #[inline]
 pub fn is_plain(bytes: &[u8]) -> bool {
     bytes.iter().fold(true, |plain, b| plain & (0x20..0x7f).contains(b))
 }
 
-/// The bytes as text on one line: UTF-8 stays, every other byte and every control character becomes `\xNN`, and so do the
-/// characters that turn the direction of what follows.
+/// Returns the bytes as text on one line. UTF-8 stays; every other byte, every control character,
+/// and every character that turns the direction of the text after it becomes `\xNN`.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     if is_plain(bytes) {
         // SANITY: ASCII is UTF-8; the lossy form borrows it unchanged.
@@ -25,18 +26,18 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(escaped(bytes, |_| false))
 }
 
-/// As [`text`], but line ends and tabs stay.
+/// Escapes bytes as [`text`] does, but keeps line ends and tabs.
 pub fn lines(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(escaped(bytes, |c| matches!(c, '\n' | '\t')))
 }
 
-/// As [`text`], for the name of a file.
+/// Escapes the name of a file as [`text`] does.
 pub fn path(path: impl AsRef<Path>) -> String {
     text(path.as_ref().as_os_str().as_encoded_bytes()).into_owned()
 }
 
-/// Gives `push`, piece by piece, what stands between the quotes of a JSON string (RFC 8259, section 7). A byte that is not
-/// UTF-8 has no JSON form: it becomes the text `\xNN`.
+/// Passes to `push`, piece by piece, the contents of a JSON string between the quotes (RFC 8259,
+/// section 7). A byte that is not UTF-8 has no JSON form: it becomes the text `\xNN`.
 pub fn json_string(bytes: &[u8], mut push: impl FnMut(&str)) {
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid();
@@ -58,8 +59,9 @@ pub fn json_string(bytes: &[u8], mut push: impl FnMut(&str)) {
     }
 }
 
-/// JSON text in which no character is raw that a terminal obeys: other writers of JSON leave DEL and U+0080 to U+009F as
-/// they are, which RFC 8259 permits in strings. Such characters are nowhere else in it.
+/// Escapes the characters of JSON text that a terminal obeys. Other writers of JSON leave DEL and
+/// U+0080 to U+009F as they are, which RFC 8259 permits in strings. Such characters are nowhere
+/// else in it.
 pub fn json_document(text: String) -> String {
     if is_plain(text.as_bytes()) || !text.contains(is_obeyed) {
         return text;
@@ -77,8 +79,8 @@ pub fn json_document(text: String) -> String {
     safe
 }
 
-/// Whether a terminal does something for this character rather than show it: control characters, and those that turn the
-/// direction of writing (Unicode Standard Annex #9, section 2).
+/// Returns true if a terminal obeys this character rather than show it: control characters, and
+/// those that turn the direction of writing (Unicode Standard Annex #9, section 2).
 fn is_obeyed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use crate::printable;
 
-/// A word as a shell takes it for one: as it is where it has nothing that a shell obeys, else quoted. What must not reach a
-/// terminal is written as bash and zsh read it in `$'...'`.
+/// Returns a word in a form that a shell takes as one: unchanged if a shell obeys nothing in it,
+/// quoted otherwise. Characters that must not reach a terminal are written in `$'...'`, which bash
+/// and zsh read.
 pub fn word(word: &(impl AsRef<std::ffi::OsStr> + ?Sized)) -> Cow<'_, str> {
     let bytes = word.as_ref().as_encoded_bytes();
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(b);

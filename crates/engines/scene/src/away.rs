@@ -1,7 +1,9 @@
-//! Times in which a thread that polls was away: requests that arrive meanwhile wait unread, and have no record until it is back.
+//! Times in which a polling thread was away: requests that arrive meanwhile wait unread, and have
+//! no record until it is back.
 //!
-//! A trace of such a target looks innocent: only the requests that were in flight are late in it. What others waited is known to
-//! their hosts alone. That the thread was away, for how long and because of whom, is known here.
+//! A trace of such a target looks innocent: only the requests that were in flight are late in it.
+//! The wait of the others is known to their hosts alone. But the thread's absence, its length and
+//! its cause are known here.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +12,14 @@ use crate::activity::{Activity, ActivitySum, ActivitySums, Interval};
 use crate::blame::is_absence;
 use crate::kernel::Tid;
 
-/// Shortest time away that is noted, in nanoseconds: hosts do not notice less beside everything else.
+/// Minimum time away that is noted, in nanoseconds: hosts do not notice less beside everything
+/// else.
 pub const MIN_AWAY: u64 = 10_000_000;
-/// Longest time in nanoseconds that a thread runs between two absences that are one: less than a turn of its poll loop.
+/// Maximum time in nanoseconds that a thread runs between two absences that count as one: less than
+/// a turn of its poll loop.
 const MAX_RUN: u64 = 20_000;
-/// Time after an absence in nanoseconds in which requests begin that may have arrived in it.
+/// Time after an absence in nanoseconds within which a new request may have arrived during the
+/// absence.
 const FIRST_TURN: u64 = 1_000_000;
 /// Limit on the times away of one thread.
 const MAX_TIMES: usize = 4_096;
@@ -58,7 +63,8 @@ struct Thread {
 }
 
 impl AwayTracker {
-    /// Follows these threads, which are not away in the calls of these numbers: there they wait for work, or sleep by themselves.
+    /// Follows these threads, which are not away in the calls of these numbers: there they wait for
+    /// work, or sleep by themselves.
     pub fn new(threads: impl IntoIterator<Item = Tid>, idle_calls: Vec<u32>) -> Self {
         Self { threads: threads.into_iter().map(|tid| (tid, Thread::default())).collect(), idle_calls }
     }
@@ -68,7 +74,8 @@ impl AwayTracker {
         self.threads.entry(tid).or_default();
     }
 
-    /// Returns the times away that are over since the last call, in no order between threads; without requests.
+    /// Returns the times away that ended since the last call, in no order between threads and
+    /// without counts of requests.
     pub fn take(&mut self) -> Vec<(Tid, Away)> {
         let mut taken = Vec::new();
         for (tid, thread) in &mut self.threads {
@@ -82,13 +89,14 @@ impl AwayTracker {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         if !is_absence(interval, &self.idle_calls) {
             thread.ran += interval.length();
-            // Of unknown time it is not known that it was one absence.
+            // Unknown time may have been anything, so it ends the absence.
             if thread.ran > MAX_RUN || interval.activity == Activity::Unknown {
                 thread.close();
             }
             return;
         }
-        // It was back, and goes by itself: a thread that naps between two looks at its work is not away all the time.
+        // It was back, and goes by itself: a thread that naps between two looks at its work is not
+        // away all the time.
         if thread.ran > 0 && !interval.activity.is_taken() {
             thread.close();
         }
@@ -98,7 +106,7 @@ impl AwayTracker {
         sums.add(interval);
     }
 
-    /// Returns the times of all threads that were away.
+    /// Returns the times away of all threads.
     pub fn finish(mut self) -> AwayTimes {
         self.threads.values_mut().for_each(Thread::close);
         let threads = self.threads.into_iter().map(|(tid, thread)| (tid, thread.found));
@@ -124,7 +132,7 @@ impl Thread {
 /// Times in which one thread was away.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadAway {
-    /// Times in their order.
+    /// Times away in their order.
     pub times: Vec<Away>,
     /// Number of later times, for which there was no room.
     pub left_out: u64,
@@ -137,7 +145,8 @@ pub struct AwayTimes {
 }
 
 impl AwayTimes {
-    /// Counts a request of a thread where it was in flight, and where it may have waited unread.
+    /// Counts a request of a thread in the absences during which it was in flight, and in those
+    /// that may have delayed its reading.
     pub fn request(&mut self, tid: Tid, begin: BootNanos, end: BootNanos) {
         let Some(ThreadAway { times, .. }) = self.threads.get_mut(&tid) else { return };
         let first = times.partition_point(|away| away.to.0.saturating_add(FIRST_TURN) <= begin.0);
@@ -198,10 +207,10 @@ mod tests {
         let first = &found.threads[&US].times[0];
         let by: Vec<_> = first.by.iter().map(|sum| (sum.activity, sum.nanos)).collect();
         assert_eq!(by, [(b, 61 * MS), (a, 60 * MS)]);
-        // Naps between two looks at its work are none.
+        // Naps between two looks at its work are no absence.
         let naps = [(50_000, Activity::Blocked(Some(230))), (5_000, Activity::Woken(Tid(7))), (9_000, Activity::Runs)];
         assert_eq!(spans(&times(&naps.repeat(1_000))), []);
-        // What nothing is known of is no absence, and joins none.
+        // Unknown time is no absence, and joins none.
         let unknown = (1, Activity::Unknown);
         assert_eq!(spans(&times(&[(9 * MS, a), unknown, (9 * MS, a)])), []);
     }

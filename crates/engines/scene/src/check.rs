@@ -1,13 +1,17 @@
-//! How well a clock of anchors puts ticks and nanoseconds on one line, measured while the anchors are being read.
+//! Measurement of how well a clock of anchors puts ticks and nanoseconds on one line, taken while
+//! the anchors are read.
 //!
-//! Two measurements, because each sees what the other does not:
+//! There are two measurements, because each sees what the other does not:
 //!
-//! - **Readings between the anchors.** They are read like anchors, and are no part of the clock. How far the clock is from them is
-//!   its own error: that of the readings, and how far the kernel's clock left the straight line. Nothing of the target is in it.
-//! - **Hits of probes that pass their ticks.** The kernel's time of a hit is always later than its ticks: by the cost of the trap,
-//!   and by whatever interrupted the thread there. Most of these differences say little of the clock, but delays only add. So the
-//!   fastest hit of each time between two anchors is the trap's cost with the error of the clock, as the target's CPUs count ticks.
-//!   How far those are above the least of them is that error, if the trap always costs the same, and more than it else.
+//! - **Readings between the anchors.** They are read like anchors, and are no part of the clock.
+//!   The clock's distance from them is its own error: that of the readings, and how far the
+//!   kernel's clock left the straight line. It contains nothing of the target.
+//! - **Hits of probes that pass their ticks.** The kernel's time of a hit is always later than its
+//!   ticks: by the cost of the trap, and by interruptions of the thread there. Most of these
+//!   differences show little of the clock, but delays only add. So the fastest hit of each time
+//!   between two anchors is the trap's cost with the error of the clock, as the target's CPUs count
+//!   ticks. The distance of those from the least of them is that error, if the trap always costs
+//!   the same, and more than it otherwise.
 
 use std::collections::VecDeque;
 
@@ -16,31 +20,35 @@ use stats::Histogram;
 
 use crate::clock::{Anchor, BootNanos, Clock};
 
-/// A time between two anchors that has fewer hits has no fastest one that says something.
+/// Minimum number of hits between two anchors for a fastest one that means something.
 const LEAST_HITS: u64 = 8;
-/// Times between two anchors that still take hits, which may come late: on a busy machine by a second.
+/// Limit on the times between two anchors that still take hits, which may come late: on a busy
+/// machine by a second.
 const OPEN: usize = 32;
-/// Readings and hits that wait for the anchor behind them, and fastest hits that are kept: 24 bytes each at most.
+/// Limit on the readings, the hits that wait for the next anchor, and the fastest hits that are
+/// kept: 24 bytes each at most.
 const MOST: usize = 1 << 16;
 
-/// Measures a clock while it is made. It keeps the newest anchors only, and sums.
+/// Measurement of a clock while it is made. It keeps the newest anchors only, and sums.
 #[derive(Clone, Debug, Default)]
 pub struct ClockCheck {
     last: Option<Anchor>,
-    /// The newest times between two anchors.
+    /// Newest times between two anchors.
     open: VecDeque<Time>,
-    /// What has come since the last anchor.
+    /// Readings since the last anchor.
     readings: Vec<Anchor>,
+    /// Hits after the last anchor.
     hits: Vec<(Ticks, BootNanos)>,
     between: Histogram,
     at_hits: Histogram,
     fastest: Vec<i64>,
-    /// How many fastest ones were left out since the last that is kept, and how many are.
+    /// Number of fastest hits left out since the last one that is kept.
     passed: usize,
+    /// Number of fastest hits left out after each one that is kept.
     step: usize,
 }
 
-/// The time between two anchors, with the fastest hit in it and how many there were.
+/// Time between two anchors, with the fastest hit in it and the number of hits.
 #[derive(Clone, Debug)]
 struct Time {
     end: Ticks,
@@ -49,21 +57,22 @@ struct Time {
     hits: u64,
 }
 
-/// What was measured, in nanoseconds.
+/// Results of the measurement, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// How far the clock is from readings between its anchors, without the sign.
+    /// Distance of the clock from readings between its anchors, without the sign.
     pub between: Histogram,
-    /// How far it is from the kernel's time at hits, without the sign: with the cost of the trap, and with interruptions.
+    /// Distance of the clock from the kernel's time at hits, without the sign: with the cost of the
+    /// trap, and with interruptions.
     pub at_hits: Histogram,
-    /// How far the fastest hit of each time between two anchors is above the least of all these.
+    /// Distance of the fastest hit of each time between two anchors from the least of all these.
     pub fastest: Histogram,
     /// That least difference, with its sign: about the cost of the trap.
     pub least: i64,
 }
 
 impl ClockCheck {
-    /// The next anchor of the clock.
+    /// Takes the next anchor of the clock.
     pub fn anchor(&mut self, anchor: Anchor) {
         let before = self.last.replace(anchor);
         // A counter that falls makes no clock.
@@ -85,15 +94,15 @@ impl ClockCheck {
         self.hits(waiting);
     }
 
-    /// A reading of both clocks that is no anchor.
+    /// Takes a reading of both clocks that is no anchor.
     pub fn reading(&mut self, reading: Anchor) {
         if self.readings.len() < MOST {
             self.readings.push(reading);
         }
     }
 
-    /// The ticks that a probe passed, and the kernel's time at the same hit. Hits that come long after the anchor behind them are left
-    /// out, and those beyond what is kept.
+    /// Takes hits: the ticks that a probe passed, and the kernel's time at the same hit. Leaves out
+    /// hits that come long after the next anchor, and those beyond the limit.
     pub fn hits(&mut self, hits: impl IntoIterator<Item = (Ticks, BootNanos)>) {
         for (ticks, nanos) in hits {
             let at = self.open.partition_point(|time| time.end <= ticks);
@@ -110,7 +119,7 @@ impl ClockCheck {
         }
     }
 
-    /// What was measured, after the last anchor.
+    /// Returns the results, after the last anchor.
     pub fn finish(mut self) -> Checked {
         for time in std::mem::take(&mut self.open) {
             self.close(&time);
@@ -143,7 +152,8 @@ impl ClockCheck {
     }
 }
 
-/// How much later the kernel's time is than what the clock makes of the ticks.
+/// Returns how much later the kernel's time is than the clock's time at those ticks, in
+/// nanoseconds.
 fn above(clock: &Clock, ticks: Ticks, nanos: BootNanos) -> i64 {
     // SANITY: a difference that does not fit is centuries long, and so no time at all.
     i64::try_from(i128::from(nanos.0) - i128::from(clock.nanos(ticks).0)).unwrap_or(i64::MAX)
@@ -159,7 +169,8 @@ mod tests {
         Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(40) }
     }
 
-    /// Anchors each second, each with this error; readings in the middle, and hits with a trap of 700 ns.
+    /// Returns the results for anchors each second, each with this error; readings in the middle,
+    /// and hits with a trap of 700 ns.
     fn checked(errors: &[i64], hits: u64) -> Checked {
         let mut check = ClockCheck::default();
         for (n, error) in (1..).zip(errors) {

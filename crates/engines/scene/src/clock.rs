@@ -1,57 +1,63 @@
-//! Ticks of the processor's counter, and nanoseconds of the kernel's clock.
+//! Conversion between ticks of the processor's counter and nanoseconds of the kernel's clock.
 
 use spdk_trace::{TickRate, Ticks};
 
-/// Nanoseconds since the machine started, of `CLOCK_BOOTTIME`: the kernel's clock that does not stop while the machine sleeps.
+/// Nanoseconds since the machine started, of `CLOCK_BOOTTIME`: the kernel's clock that does not
+/// stop while the machine sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootNanos(pub u64);
 
 /// Both clocks at one moment, as well as they can be read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// Halfway between a reading of the counter before the kernel's clock was read and one after it.
+    /// Halfway between a reading of the counter before the kernel's clock was read and one after
+    /// it.
     pub ticks: Ticks,
-    /// The kernel's clock.
+    /// Reading of the kernel's clock.
     pub nanos: BootNanos,
-    /// How far both readings of the counter are apart: the kernel's clock was read at some moment between them.
+    /// Distance between both readings of the counter: the kernel's clock was read at some moment
+    /// between them.
     pub bracket: Ticks,
 }
 
-/// Why anchors make no clock.
+/// Reason why anchors make no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockError {
-    /// A line needs two points.
+    /// Fewer than the two points that a line needs.
     #[error("{0} readings of both clocks make no line: at least 2 are needed")]
     TooFew(usize),
-    /// A counter that stands still or runs backwards: other CPUs' counters, a machine that slept, a file that is damaged.
+    /// Counter that stands still or runs backwards: another CPU's counter, a machine that slept, or
+    /// a damaged file.
     #[error("reading {index} of both clocks is not after the one before it, at {ticks} ticks and {nanos} ns")]
     NotRising {
-        /// Which one, counted from 0 in the order of ticks.
+        /// Index of the anchor, counted from 0 in the order of ticks.
         index: usize,
-        /// Its ticks.
+        /// Ticks of the anchor.
         ticks: u64,
-        /// Its nanoseconds since boot.
+        /// Nanoseconds since boot of the anchor.
         nanos: u64,
     },
 }
 
-/// Converts ticks to the kernel's nanoseconds and back: a straight line between each two neighbouring anchors, and the first
-/// and the last of these lines beyond the ends.
+/// Converter of ticks to the kernel's nanoseconds and back: a straight line between each two
+/// neighbouring anchors, and the first and the last of these lines beyond the ends.
 ///
-/// The rate that a trace file states is not used. DPDK rounds it to 10 MHz before v24.11 (up to 0.19 % of 2.6 GHz) and to
-/// 100 kHz since, so that two events ten milliseconds apart would already be 19 us off.
+/// The rate that a trace file states is not used. DPDK rounds it to 10 MHz before v24.11 (up to
+/// 0.19 % of 2.6 GHz) and to 100 kHz since. Two events ten milliseconds apart would already be 19
+/// us off.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// At least two, rising in both clocks.
+    /// At least two anchors, rising in both clocks.
     anchors: Vec<Anchor>,
 }
 
 impl Clock {
-    /// A clock of anchors in any order. Equal ones count once.
+    /// Creates a clock from anchors in any order. Equal ones count once.
     ///
     /// # Errors
     ///
-    /// Fewer than two different anchors, or a clock that does not rise with the other.
+    /// Fails if there are fewer than two different anchors, or if one clock does not rise with the
+    /// other.
     pub fn new(mut anchors: Vec<Anchor>) -> Result<Self, ClockError> {
         anchors.sort_by_key(|anchor| (anchor.ticks, anchor.nanos));
         anchors.dedup();
@@ -64,40 +70,45 @@ impl Clock {
         if anchors.len() < 2 { Err(ClockError::TooFew(anchors.len())) } else { Ok(Self { anchors }) }
     }
 
-    /// The kernel's time at that tick, to the nearest nanosecond; the ends of `u64` for what lies beyond them.
+    /// Returns the kernel's time at that tick, to the nearest nanosecond; clamped to the range of
+    /// `u64`.
     pub fn nanos(&self, ticks: Ticks) -> BootNanos {
         let [from, to] = self.around(|anchor| anchor.ticks <= ticks);
         let line = Line { from: (from.ticks.0, from.nanos.0), to: (to.ticks.0, to.nanos.0) };
         BootNanos(line.at(ticks.0))
     }
 
-    /// The tick at that time of the kernel, to the nearest tick; the ends of `u64` for what lies beyond them.
+    /// Returns the tick at that time of the kernel, to the nearest tick; clamped to the range of
+    /// `u64`.
     pub fn ticks(&self, nanos: BootNanos) -> Ticks {
         let [from, to] = self.around(|anchor| anchor.nanos <= nanos);
         let line = Line { from: (from.nanos.0, from.ticks.0), to: (to.nanos.0, to.ticks.0) };
         Ticks(line.at(nanos.0))
     }
 
-    /// The ticks of its first anchor.
+    /// Returns the ticks of its first anchor.
     pub(crate) fn begin(&self) -> Ticks {
         self.anchors[0].ticks
     }
 
-    /// The counter's rate between the first anchor and the last one, in ticks a second.
+    /// Returns the counter's rate between the first anchor and the last one, in ticks a second.
     pub fn rate(&self) -> TickRate {
         let (first, last) = (self.anchors[0], self.anchors[self.anchors.len() - 1]);
         let line = Line { from: (0, 0), to: (last.nanos.0 - first.nanos.0, last.ticks.0 - first.ticks.0) };
-        // SANITY: anchors rise in both clocks, but by less than half a tick a second if a file says so: then it is 1.
+        // SANITY: anchors rise in both clocks, but by less than half a tick a second if a file says
+        // so: then it is 1.
         TickRate::new(line.at(1_000_000_000).max(1)).unwrap_or(TickRate::ticks_as_micros())
     }
 
-    /// How far [`Self::nanos`] may be from the kernel's clock at that tick, in nanoseconds, rounded up: half of the wider
-    /// bracket of the anchors around it, and how far the clock may have left the straight line between them.
+    /// Returns the bound on the error of [`Self::nanos`] at that tick, in nanoseconds, rounded up:
+    /// half of the wider bracket of the anchors around it, and how far the clock may have left the
+    /// straight line between them.
     ///
-    /// The kernel's clock changes its rate when NTP disciplines it (`adjtimex(2)`), seconds apart, and keeps it between: where a
-    /// rate changes by `d` at some moment within `T`, the line through both ends is at most `d * T / 4` off, and the lines
-    /// before and after differ from this one by `d` together. Of the first and the last line one neighbour is unknown: there it
-    /// is `d * T`. Beyond the anchors it grows with the distance.
+    /// The kernel's clock changes its rate when NTP disciplines it (`adjtimex(2)`), seconds apart,
+    /// and keeps it between. If a rate changes by `d` at some moment within `T`, the line through
+    /// both ends is at most `d * T / 4` off, and the lines before and after differ from this one by
+    /// `d` together. The first and the last line lack one neighbour: there the bound is `d * T`.
+    /// Beyond the anchors it grows with the distance.
     pub fn uncertainty(&self, ticks: Ticks) -> u64 {
         let end = self.end_of(|anchor| anchor.ticks <= ticks);
         let [from, to] = [self.anchors[end - 1], self.anchors[end]];
@@ -115,37 +126,37 @@ impl Clock {
         (bracket / 2.0 * own + drift).ceil() as u64
     }
 
-    /// The two anchors whose line holds where `is_before` turns false.
+    /// Returns the two anchors whose line holds where `is_before` turns false.
     fn around(&self, is_before: impl Fn(&Anchor) -> bool) -> [Anchor; 2] {
         let end = self.end_of(is_before);
         [self.anchors[end - 1], self.anchors[end]]
     }
 
-    /// The index of the later one of these two, from 1.
+    /// Returns the index of the later one of these two, from 1.
     fn end_of(&self, is_before: impl Fn(&Anchor) -> bool) -> usize {
         self.anchors.partition_point(is_before).clamp(1, self.anchors.len() - 1)
     }
 }
 
-/// Nanoseconds a tick between two anchors.
+/// Returns the nanoseconds a tick between two anchors.
 fn slope(from: Anchor, to: Anchor) -> f64 {
     (to.nanos.0 - from.nanos.0) as f64 / (to.ticks.0 - from.ticks.0) as f64
 }
 
-/// How far `measured` is from `stated`, in parts per million of what is measured: positive if the stated rate is too high, so
-/// that times computed with it are too short.
+/// Returns the deviation of `measured` from `stated`, in parts per million of `measured`. It is
+/// positive if the stated rate is too high, so that times computed with it are too short.
 pub fn parts_per_million(stated: TickRate, measured: TickRate) -> f64 {
     (stated.get() as f64 - measured.get() as f64) / measured.get() as f64 * 1e6
 }
 
-/// A straight line through two points whose first coordinates rise, and second ones do not fall.
+/// Straight line through two points; the first coordinates rise, the second ones do not fall.
 struct Line {
     from: (u64, u64),
     to: (u64, u64),
 }
 
 impl Line {
-    /// The second coordinate at that first one, rounded to the nearest whole number.
+    /// Returns the second coordinate at that first one, rounded to the nearest whole number.
     fn at(&self, x: u64) -> u64 {
         let (run, rise) = (u128::from(self.to.0 - self.from.0), u128::from(self.to.1 - self.from.1));
         // Both factors are below 2^64, and so is the run: the sum fits.
@@ -211,8 +222,9 @@ mod tests {
     }
 
     proptest! {
-        /// A clock whose rate changes by at most 500 ppm at one moment, read every 100 ms: what is converted is within what it
-        /// states of the truth, and both directions agree.
+        /// Reads every 100 ms a clock whose rate changes by at most 500 ppm at one moment.
+        /// Converted times are within the stated uncertainty of the truth, and both directions
+        /// agree.
         #[test]
         fn the_truth_is_within_the_uncertainty(drift in -5e-4..5e-4f64, moment in 0.0..7.0f64, at in 0.0..7.0f64) {
             const PIECE: f64 = 260_000_000.0;

@@ -1,8 +1,9 @@
-//! Puts events that were written behind later ones in their places.
+//! Reordering of events that were written after later ones.
 //!
-//! A recorder hands out events in the order of time, but a program that is interrupted between the reading of the clock and
-//! the writing of its event can be late without bounds, and captures of older versions have whole stretches behind one event that
-//! came too early. Who took such events as they come would see nothing happen in that time, and call it quiet.
+//! A recorder hands out events in the order of time. But a program that is interrupted between
+//! reading the clock and writing its event can be late without bounds. Captures of older versions
+//! have whole stretches after one event that came too early. A reader in the written order would
+//! see nothing happen in that time, and call it quiet.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,15 +12,15 @@ use crate::BootNanos;
 use crate::foresight::Foreseen;
 use crate::kernel::{Cpu, EventKind, KernelEvent};
 
-/// Late events that are kept: 40 MiB.
+/// Limit on the late events that are kept: 40 MiB.
 const MAX_LATE: usize = 1 << 20;
 
-/// Late events of a stream: those that are earlier than another one before them.
+/// Late events of a stream: those that are earlier than an event before them.
 #[derive(Clone, Debug, Default)]
 pub struct Disorder {
     /// Late events in the order of time, with those that report [`Self::hole`].
     late: Vec<KernelEvent>,
-    /// Time of the events for which there was no room: nothing is known of it.
+    /// Time of the events for which there was no room; its activity is unknown.
     hole: Option<RangeInclusive<BootNanos>>,
     count: u64,
 }
@@ -51,7 +52,8 @@ impl Disorder {
         if let Some(hole) = &found.hole {
             let (from, to) = (*hole.start(), *hole.end());
             found.late.retain(|event| !hole.contains(&event.at));
-            // Of all CPUs, since a thread can be on any of them; the count stands in one event, so that its sum is right.
+            // The loss holds for all CPUs, since a thread can be on any of them. One event has the
+            // count, so that its sum is right.
             let counts = std::iter::once(dropped).chain(std::iter::repeat(0));
             let holes = cpus.into_iter().zip(counts).map(|(cpu, count)| {
                 let kind = EventKind::Lost { since: from, count };
@@ -68,7 +70,8 @@ impl Disorder {
         self.count
     }
 
-    /// Returns the events of the stream in the order of time. It must be the stream in which this was found.
+    /// Returns the events of the stream in the order of time. It must be the stream that
+    /// [`Self::find`] read.
     pub fn in_order<'a, I, E>(&'a self, events: I) -> impl Iterator<Item = Result<KernelEvent, E>> + 'a
     where
         I: Iterator<Item = Result<KernelEvent, E>> + 'a,
@@ -118,7 +121,7 @@ mod tests {
         (disorder, ordered)
     }
 
-    /// Writes some events later than they happened: each by that number of places.
+    /// Delays each event by a number of places.
     fn delayed(events: &[KernelEvent], delays: &[usize]) -> Vec<KernelEvent> {
         let mut places: Vec<_> =
             events.iter().zip(delays).enumerate().map(|(at, (event, by))| (at + by, *event)).collect();

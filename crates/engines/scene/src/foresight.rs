@@ -1,8 +1,9 @@
-//! What later events show of earlier times, found out beforehand.
+//! Facts that later events show of earlier times, found beforehand.
 //!
-//! An event can change what was known of the time before it: the first one of a thread shows what it did up to then, and a loss
-//! is reported after it happened. Who reads events only once would have to keep everything until the end. So events of a capture
-//! are read twice: the first time, [`Foresight`] notes such cases as events of their own, which then come at the right time.
+//! An event can change the knowledge of the time before it: the first one of a thread shows what it
+//! did up to then, and a loss is reported after it happened. A single pass would have to keep
+//! everything until the end. So events of a capture are read twice: the first time, [`Foresight`]
+//! notes such cases as events of their own, which then come at the right time.
 
 use std::iter::{Copied, Peekable};
 use std::slice::Iter;
@@ -11,12 +12,14 @@ use crate::BootNanos;
 use crate::activity::Activities;
 use crate::kernel::{KernelEvent, Tid};
 
-/// Cases that are noted at most: beyond, the time before an event stays unknown. They take 40 bytes each.
+/// Limit on the noted cases: beyond it, the time before an event stays unknown. They take 40 bytes
+/// each.
 const MOST: usize = 1 << 20;
-/// Events after which intervals are dropped: nobody asks for them.
+/// Number of events after which intervals are dropped: nobody asks for them.
 const DROP_AFTER: u32 = 4096;
 
-/// Reads all events of a capture in the order of time, and notes what must be known earlier.
+/// First pass over all events of a capture, in the order of time: notes facts that must be known
+/// earlier.
 #[derive(Clone, Debug)]
 pub struct Foresight {
     activities: Activities,
@@ -24,12 +27,12 @@ pub struct Foresight {
 }
 
 impl Foresight {
-    /// Of these threads, whose events are whole from that time on.
+    /// Follows these threads, whose events are complete from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
         Self { activities: Activities::new(threads, start).keeping(0).noting(MOST), events: 0 }
     }
 
-    /// Takes the next event in.
+    /// Takes the next event.
     pub fn event(&mut self, event: &KernelEvent) {
         self.activities.event(event);
         self.events += 1;
@@ -38,15 +41,15 @@ impl Foresight {
         }
     }
 
-    /// What was noted, in the order of time.
+    /// Returns the notes, in the order of time.
     pub fn finish(self) -> Vec<KernelEvent> {
         let mut shown = self.activities.noted();
         shown.sort_by_key(|event| event.at);
         shown
     }
 
-    /// The same, of events that end before the capture does: from the last one on nothing is known of any thread. Otherwise what
-    /// a thread did then would seem to last until the end.
+    /// Returns the notes of events that end before the capture does: from the last event on, every
+    /// thread is unknown. Otherwise a thread's last activity would seem to last until the end.
     pub fn finish_early(self) -> Vec<KernelEvent> {
         let end = self.activities.all_lost();
         let mut shown = self.finish();
@@ -55,7 +58,8 @@ impl Foresight {
     }
 }
 
-/// Events with those that [`Foresight`] noted between them. An error of the events is their end: what was noted comes before it.
+/// Events with those that [`Foresight`] noted between them. At an error the notes come first, then
+/// the error.
 #[expect(missing_debug_implementations, reason = "iterators of files have none")]
 pub struct Foreseen<'n, I: Iterator> {
     events: Peekable<I>,
@@ -66,7 +70,7 @@ impl<'n, I, E> Foreseen<'n, I>
 where
     I: Iterator<Item = Result<KernelEvent, E>>,
 {
-    /// Puts them together: both in the order of time.
+    /// Merges events and notes, both in the order of time.
     pub fn new(events: I, noted: &'n [KernelEvent]) -> Self {
         Self { events: events.peekable(), noted: noted.iter().copied().peekable() }
     }
@@ -79,7 +83,7 @@ where
     type Item = Result<KernelEvent, E>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Of one time, what was recorded comes first: a loss, then what is known again.
+        // At equal times the recorded event comes first: a loss, then what is known again.
         match (self.events.peek(), self.noted.peek()) {
             (Some(Ok(event)), Some(noted)) if noted.at < event.at => self.noted.next().map(Ok),
             (None | Some(Err(_)), Some(_)) => self.noted.next().map(Ok),

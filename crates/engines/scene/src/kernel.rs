@@ -1,106 +1,109 @@
-//! What the kernel reports of threads and of the CPUs that they run on.
+//! Events by which the kernel reports on threads and their CPUs.
 
 use crate::BootNanos;
 
-/// A thread, as the kernel numbers it in the first PID namespace. 0 is the idle task of each CPU.
+/// Thread number of the kernel in the first PID namespace. 0 is the idle task of each CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tid(pub u32);
 
-/// A CPU's number.
+/// Number of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(pub u32);
 
 /// One event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelEvent {
-    /// When.
+    /// Time of the event.
     pub at: BootNanos,
-    /// The CPU on which it happened.
+    /// CPU on which it happened.
     pub cpu: Cpu,
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// Kind of an event of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The CPU goes from one task to another (`sched_switch`).
     Switch {
-        /// Who leaves.
+        /// Task that leaves.
         prev: Tid,
-        /// Why it leaves.
+        /// Reason why it leaves.
         leaves: Leaves,
-        /// Who comes.
+        /// Task that comes.
         next: Tid,
     },
     /// A task becomes runnable and waits for the CPU `on` (`sched_wakeup`, `sched_wakeup_new`).
     Wake {
-        /// Who wakes.
+        /// Task that wakes.
         tid: Tid,
-        /// On whose queue it waits.
+        /// CPU whose queue it waits in.
         on: Cpu,
     },
     /// A task that waits for a CPU is given to the queue of another one (`sched_migrate_task`).
     Migrate {
-        /// Whose.
+        /// Task that is moved.
         tid: Tid,
-        /// The CPU for which it waits now.
+        /// CPU for which it waits now.
         to: Cpu,
     },
-    /// What a thread did up to now, if no event showed it: a poller that nobody disturbs has none.
+    /// State of a thread up to now, if no event showed it: an undisturbed poller has none.
     Found {
-        /// Who.
+        /// Thread that was found.
         tid: Tid,
-        /// Why it did not run; `None` if it ran, on the event's CPU.
+        /// Reason why it did not run; `None` if it ran, on the event's CPU.
         off_cpu: Option<Leaves>,
     },
-    /// An interrupt takes the CPU from a task (`irq_handler_entry`, `softirq_entry`, `local_timer_entry`, ...).
+    /// An interrupt takes the CPU from a task (`irq_handler_entry`, `softirq_entry`,
+    /// `local_timer_entry`, ...).
     Begin {
-        /// From whom.
+        /// Task that is interrupted.
         tid: Tid,
-        /// Which.
+        /// Interrupt that begins.
         interrupt: Interrupt,
     },
-    /// It gives it back.
+    /// An interrupt gives the CPU back.
     End {
-        /// To whom.
+        /// Task that goes on.
         tid: Tid,
-        /// Which.
+        /// Interrupt that ends.
         interrupt: Interrupt,
     },
     /// The CPU's task enters a system call (`sys_enter`).
     CallEnter {
-        /// Who.
+        /// Task that enters.
         tid: Tid,
-        /// The call's number.
+        /// Number of the call.
         number: u32,
     },
-    /// It returns (`sys_exit`).
+    /// The CPU's task returns from a system call (`sys_exit`).
     CallExit {
-        /// Who.
+        /// Task that returns.
         tid: Tid,
     },
-    /// Events of this CPU were lost: what it did from that time up to [`KernelEvent::at`] is not known.
+    /// Events of this CPU were lost: its activity from `since` up to [`KernelEvent::at`] is not
+    /// known.
     Lost {
-        /// Since when.
+        /// Begin of the loss.
         since: BootNanos,
-        /// How many events.
+        /// Number of lost events.
         count: u64,
     },
-    /// What this thread did from that time up to [`KernelEvent::at`] is not known: a later event contradicts what it seemed to do.
-    /// No recorder writes it; [`crate::Foresight`] finds it out.
+    /// The activity of this thread from `since` up to [`KernelEvent::at`] is not known: a later
+    /// event contradicts what it seemed to do. No recorder writes this event; [`crate::Foresight`]
+    /// adds it.
     Unseen {
-        /// Who.
+        /// Thread whose activity is not known.
         tid: Tid,
-        /// Since when.
+        /// Begin of the unknown time.
         since: BootNanos,
     },
-    /// This thread is inside of something that began where no event showed it, and which an event ends later. No recorder writes it,
-    /// either.
+    /// This thread is inside something whose beginning no event showed, and which an event ends
+    /// later. No recorder writes this event, either.
     Inside {
-        /// The thread.
+        /// Thread that is inside.
         tid: Tid,
-        /// The part that it is in.
+        /// Part of the kernel's work that it is in.
         what: Inside,
     },
 }
@@ -108,29 +111,30 @@ pub enum EventKind {
 /// Part of the kernel's work that a thread can be inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inside {
-    /// A system call.
+    /// System call.
     Call,
-    /// An interrupt.
+    /// Interrupt.
     Interrupt,
 }
 
-/// What interrupts a task.
+/// Interrupt of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interrupt {
-    /// A device's, by its number in `/proc/interrupts`.
+    /// Interrupt of a device, by its number in `/proc/interrupts`.
     Hard(u32),
-    /// A soft one, by its vector in `/proc/softirqs`, from 0.
+    /// Soft interrupt, by its vector in `/proc/softirqs`, from 0.
     Soft(u32),
-    /// The timer's tick: the processor's own timer, on x86 (`local_timer_entry`).
+    /// Tick of the processor's own timer, on x86 (`local_timer_entry`).
     Tick,
-    /// Another CPU asks for something: a function to be called, on x86 (`call_function_entry`, `call_function_single_entry`).
+    /// Request of another CPU to call a function, on x86 (`call_function_entry`,
+    /// `call_function_single_entry`).
     Call,
 }
 
-/// Why a task leaves its CPU.
+/// Reason why a task leaves its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leaves {
-    /// It could go on: another one was to run.
+    /// It could go on, but another task was to run.
     Preempted,
     /// It waits for something.
     Blocked,

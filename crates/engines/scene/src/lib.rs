@@ -1,10 +1,12 @@
-//! One scene from several sources: what a trace, the kernel and probes saw, on one clock.
+//! One scene from several sources: observations of a trace, the kernel and probes, on one clock.
 //!
-//! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds. [`Clock`] puts both on one
-//! line, and states how far it may be off; a [`ClockCheck`] measures that. [`Activities`] makes of the kernel's events what
-//! each thread did at each time, and [`blame`] what a stage of a request lost by that. A [`Scene`] joins records and events while they come, and hands finished requests,
-//! intervals and events to a [`Consumer`]; a [`Survey`] finds out what is usual, and [`Foresight`] what later events show of
-//! earlier times, in a pass before that. The crate opens no file and reads no clock: pairs of readings are data.
+//! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds.
+//! [`Clock`] puts both on one line, and states how far it may be off; a [`ClockCheck`] measures
+//! that. [`Activities`] turns the kernel's events into the activity of each thread at each time,
+//! and [`blame`] finds how much of a request's stage that cost. A [`Scene`] joins records and
+//! events while they come, and hands finished requests, intervals and events to a [`Consumer`]. In
+//! an earlier pass a [`Survey`] learns usual lengths, and [`Foresight`] notes what later events
+//! show of earlier times. The crate opens no file and reads no clock: pairs of readings are data.
 #![forbid(unsafe_code)]
 
 mod activity;

@@ -1,5 +1,5 @@
-//! The join: records of a trace and events of the kernel, both in the order of time, become requests with what their threads
-//! did meanwhile.
+//! The join: turns records of a trace and events of the kernel, both in the order of time, into
+//! requests with the activities of their threads.
 
 use std::collections::HashMap;
 
@@ -15,37 +15,40 @@ use crate::kernel::{KernelEvent, Tid};
 use crate::request::{Consumer, Mark, Request, StageOfRequest};
 use crate::usual::{StageKind, Usual};
 
-/// Events and records after which finished intervals are handed out, and old ones dropped.
+/// Number of events and records after which finished intervals are handed out and old ones dropped.
 const SETTLE_AFTER: u32 = 1_024;
-/// Limit on the intervals of a stage: of more, the longest are kept.
+/// Limit on the intervals of a stage; beyond it, only the longest are kept.
 const MOST_OF_STAGE: usize = 2_048;
-/// Records of one object: what has more is no request, but lives on, as a connection does.
+/// Limit on the records of one object. An object with more is no request, but lives on, as a
+/// connection does.
 const MOST_OF_OBJECT: usize = 4_096;
-/// Records of all objects that have not ended, of about 250 bytes each with the stage that they end.
+/// Limit on the records of all open objects together, of about 250 bytes each with the stage that
+/// they end.
 const MOST_OPEN: usize = 1 << 18;
 
-/// What a scene must know beforehand.
+/// Facts that a scene must know beforehand.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The threads of which the kernel's events report; none if there are no events.
+    /// Threads that the kernel's events cover; empty if there are no events.
     pub threads: Vec<Tid>,
-    /// The thread of each lcore.
+    /// Thread of each lcore.
     pub lcores: HashMap<Lcore, Tid>,
-    /// From when on no event is missing.
+    /// Time from which on no event is missing.
     pub start: BootNanos,
-    /// What is usual, from a first pass: see [`crate::Survey`].
+    /// Usual lengths from a first pass: see [`crate::Survey`].
     pub usual: Usual,
-    /// The numbers of the system calls in which a thread waits for work.
+    /// Numbers of the system calls in which a thread waits for work.
     pub idle_calls: Vec<u32>,
-    /// Requests of at least this length, in nanoseconds, get the intervals of their threads.
+    /// Length in nanoseconds from which on a request gets the intervals of its threads.
     pub detail_over: u64,
-    /// Intervals that are kept for the stages that have not ended, of 32 bytes each. What is older than these counts as
+    /// Limit on the intervals kept for open stages, of 32 bytes each. Time before these counts as
     /// unknown.
     pub intervals: usize,
 }
 
 impl Default for Setting {
-    /// No threads, nothing usual, no details, and room for 1 million intervals.
+    /// Returns settings without threads, usual lengths or details, and with room for 1 million
+    /// intervals.
     fn default() -> Self {
         Self {
             threads: Vec::new(),
@@ -59,10 +62,11 @@ impl Default for Setting {
     }
 }
 
-/// Joins records with events. `K` is what its user keeps of each request.
+/// Join of records with events. `K` is the user's data of each request.
 ///
-/// Before a record, all events up to its time must have come. Memory is needed for the requests that have not ended, up to 262,144
-/// records of these, and for the intervals that [`Setting::intervals`] allows. [`Scene::left_out`] says what was left out for that.
+/// Before a record, all events up to its time must have come. Memory is bounded: it holds the open
+/// requests, up to 262,144 records of these, and the intervals that [`Setting::intervals`] allows.
+/// [`Scene::left_out`] returns what was left out for that.
 #[derive(Debug)]
 pub struct Scene<K> {
     setting: Setting,
@@ -70,24 +74,25 @@ pub struct Scene<K> {
     endings: HashMap<StageKind, Ending, RandomState>,
     activities: Activities,
     objects: ObjectTracker<Open<K>>,
-    /// Records that are kept of all objects.
+    /// Number of records kept of all objects together.
     open: usize,
     left_out: LeftOut,
     steps: u32,
 }
 
-/// Objects that were left out so that memory is bounded.
+/// Numbers of objects that were left out so that memory is bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Those with more than 4,096 records.
+    /// Objects with more than 4,096 records.
     pub endless: u64,
-    /// Those that had not ended, and had the oldest last records, when there were too many.
+    /// Open objects that were dropped when there were too many, those with the oldest last records
+    /// first.
     pub forgotten: u64,
-    /// Those during which records were lost ([`Outcome::Torn`]): each may be several.
+    /// Objects during which records were lost ([`Outcome::Torn`]): each may be several.
     pub torn: u64,
 }
 
-/// A request that has not ended.
+/// Request that has not ended.
 #[derive(Clone, Debug)]
 struct Open<K> {
     records: Vec<Mark>,
@@ -97,13 +102,13 @@ struct Open<K> {
     size: u32,
     depth: Option<u64>,
     detailed: bool,
-    /// It has too many records: these are not kept.
+    /// True if it has too many records, which are then not kept.
     endless: bool,
     kept: K,
 }
 
 impl<K: Default + Clone> Scene<K> {
-    /// Begins with nothing of a trace with these tracepoints. `queues` finds requests that wait by
+    /// Creates a scene for a trace with these tracepoints. `queues` finds requests that wait by
     /// design.
     pub fn new(setting: Setting, tpoints: &[Tpoint], queues: Queues) -> Self {
         let names = tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.as_str().into())).collect();
@@ -121,15 +126,16 @@ impl<K: Default + Clone> Scene<K> {
         }
     }
 
-    /// Takes the next event in.
+    /// Takes the next event.
     pub fn event(&mut self, event: &KernelEvent, consumer: &mut impl Consumer<K>) {
         self.activities.event(event);
         consumer.event(event);
         self.step(consumer);
     }
 
-    /// Takes the next record in, which was written at that time. `keep` notes what its user wants of it in what is kept of its
-    /// object; beside that it gets what is kept of the object that the record names, if that has not ended.
+    /// Takes the next record, which was written at that time. `keep` updates the user's data of the
+    /// record's object. It also gets the data of the object that the record names, if that object
+    /// is open.
     pub fn record(
         &mut self,
         record: &Record<'_>,
@@ -171,7 +177,7 @@ impl<K: Default + Clone> Scene<K> {
         self.step(consumer);
     }
 
-    /// Hands out an object whose life is over.
+    /// Hands out an object whose life is over, unless it is left out.
     fn over(&mut self, object: TrackedObject<Open<K>>, unfinished: bool, consumer: &mut impl Consumer<K>) {
         self.open -= object.kept.records.len();
         if object.kept.endless {
@@ -185,7 +191,7 @@ impl<K: Default + Clone> Scene<K> {
         }
     }
 
-    /// Forgets requests whose end is missing, most of all.
+    /// Drops the older half of the open objects: mostly requests whose end is missing.
     fn forget(&mut self) {
         let (open, left_out) = (&mut self.open, &mut self.left_out);
         self.objects.forget_half(|object| {
@@ -194,7 +200,8 @@ impl<K: Default + Clone> Scene<K> {
         });
     }
 
-    /// Ends at that time: all requests that have not ended, and the last interval of each thread.
+    /// Ends the scene at that time: hands out all open requests, and the last interval of each
+    /// thread.
     pub fn finish(mut self, end: BootNanos, consumer: &mut impl Consumer<K>) {
         for AtEnd { object, unfinished } in self.objects.finish() {
             self.over(object, unfinished, consumer);
@@ -202,12 +209,12 @@ impl<K: Default + Clone> Scene<K> {
         self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
     }
 
-    /// Records of objects whose creation was not seen.
+    /// Returns the number of records of objects whose creation was not seen.
     pub fn unseen(&self) -> u64 {
         self.objects.unseen()
     }
 
-    /// What was left out so that memory is bounded.
+    /// Returns the numbers of objects that were left out so that memory is bounded.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
@@ -241,14 +248,14 @@ impl<K: Default> Open<K> {
         }
     }
 
-    /// Keeps no records of it any more; how many these were.
+    /// Drops its records and keeps no more of them; returns the number dropped.
     fn give_up(&mut self) -> usize {
         self.endless = true;
         self.stages = Vec::new();
         std::mem::take(&mut self.records).len()
     }
 
-    /// What a record says of the whole request.
+    /// Takes from a record the facts of the whole request.
     fn take(&mut self, record: &Record<'_>) {
         self.size = self.size.max(record.size);
         self.related = self.related.or(record.related.map(|related| related.name));
@@ -261,7 +268,7 @@ impl<K: Default> Open<K> {
     }
 }
 
-/// Makes a request of an object that is done.
+/// Makes a request of an object that is over.
 fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
     let (excluded, is_perhaps_over) = (object.excluded(), object.is_perhaps_over());
     let TrackedObject { name, number, is_admin, kept: open, .. } = object;
@@ -283,17 +290,17 @@ fn finished<K>(object: TrackedObject<Open<K>>, unfinished: bool) -> Request<K> {
     }
 }
 
-/// What stages are joined with.
+/// Setting and activities with which stages are joined.
 struct Joined<'a> {
     setting: &'a Setting,
     activities: &'a mut Activities,
 }
 
 impl Joined<'_> {
-    /// The stage between two records.
+    /// Returns the stage between two records.
     fn stage(&mut self, before: Mark, mark: Mark, ending: Ending) -> StageOfRequest {
         let kind = (before.tpoint, mark.tpoint);
-        // Of rings that are merged by a clock with corrections, times may fall by a hair.
+        // In rings merged by a clock with corrections, times may fall by a hair.
         let (begin, end) = (before.at, before.at.max(mark.at));
         let ends = self.setting.usual.ends(kind, ending);
         let tid = self.setting.lcores.get(&mark.lcore).copied();
@@ -326,7 +333,7 @@ impl Joined<'_> {
         }
     }
 
-    /// Gives a request that is long enough the intervals of its stages.
+    /// Adds the intervals of its stages to a request that is long enough.
     fn detail<K>(&mut self, open: &mut Open<K>, now: BootNanos) {
         let begin = open.records.first().map_or(now, |mark| mark.at);
         if now.0.saturating_sub(begin.0) < self.setting.detail_over {
@@ -348,7 +355,7 @@ impl Joined<'_> {
     }
 }
 
-/// The longest ones, if there are too many, in the order of time.
+/// Keeps the longest intervals if there are too many; returns them in the order of time.
 fn longest(mut intervals: Vec<Interval>) -> Vec<Interval> {
     if intervals.len() > MOST_OF_STAGE {
         intervals.sort_by_key(|interval| std::cmp::Reverse(interval.length()));

@@ -1,15 +1,18 @@
-//! Times in which the ring of a busy thread has no record: the thread may have been away, while requests waited unread.
+//! Times in which the ring of a busy thread has no record: the thread may have been away, while
+//! requests waited unread.
 //!
-//! Without events of the kernel that is all that a trace shows of it, and the hosts may as well have sent nothing. So only a ring
-//! is named that is written all the time otherwise.
+//! Without events of the kernel a trace shows no more of it, and the hosts may as well have sent
+//! nothing. So only rings are named that are written all the time otherwise.
 
 use spdk_trace::{Lcore, Record, TickRate, Ticks};
 
 use crate::away::MIN_AWAY;
 
-/// Number of mean times between two records that a silence is long, at least: else it is a pause as others.
+/// Minimum length of a silence in mean times between two records: a shorter one is an ordinary
+/// pause.
 const MANY: u64 = 100;
-/// Part of the ring's time that silences have at most, as its denominator: a thread that is idle for longer is not busy.
+/// Denominator of the largest part of the ring's time in silences: a thread that is idle for longer
+/// is not busy.
 const MAX_PART: u64 = 2;
 
 /// Silences of the rings of a trace, as far as it was read.
@@ -27,30 +30,31 @@ struct Ring {
     last: Ticks,
     records: u64,
     count: u64,
-    /// Sum and longest of the silences, in ticks.
+    /// Sum of the silences, in ticks.
     silent: u64,
+    /// Longest silence, in ticks.
     longest: u64,
 }
 
 /// Silences of one thread, which is busy otherwise. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// The lcore.
+    /// Lcore of the ring.
     pub lcore: Lcore,
     /// Name of the thread, as the trace has it; may be empty.
     pub thread: String,
     /// Number of silences.
     pub count: u64,
-    /// Sum of them.
+    /// Sum of the silences.
     pub sum: u64,
-    /// The longest of them.
+    /// Longest silence.
     pub longest: u64,
     /// Mean time between two records otherwise.
     pub mean: u64,
 }
 
 impl Silences {
-    /// Looks for silences of 10 ms and more in a trace of that rate.
+    /// Looks for silences of 10 ms and more in a trace with this tick rate.
     pub fn new(rate: TickRate) -> Self {
         Self { rings: Vec::new(), at_least: rate.ticks(MIN_AWAY).0 }
     }
@@ -96,7 +100,7 @@ impl Silences {
 impl Ring {
     #[cold]
     fn silence(&mut self, gap: u64, record: &Record<'_>) {
-        // What was lost was written then.
+        // Lost records were written then.
         if record.lost_since.is_none() {
             self.count += 1;
             self.silent += gap;
@@ -111,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Passes records of one lcore with these times between them, in microseconds.
+    /// Returns the silences of one lcore's records with these times between them, in microseconds.
     fn silences(gaps: &[u64], lost_before: Option<usize>) -> Vec<Silence> {
         let (rate, mut at) = (TickRate::ticks_as_micros(), 0);
         let tpoint = Tpoint {

@@ -1,4 +1,4 @@
-//! What is usual for the stages of a trace, from those that nothing disturbed: found out in a first pass.
+//! Usual lengths of the stages of a trace, from undisturbed ones: learnt in a first pass.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,30 @@ use stats::{Histogram, Scale, of_sorted};
 use crate::blame::Ends;
 use crate::request::{Consumer, Request, StageOfRequest};
 
-/// The tracepoints between which a stage lies.
+/// Pair of the tracepoints between which a stage lies.
 pub type StageKind = (u16, u16);
 
-/// A stage is undisturbed if its thread was absent for less than this part of it: a timer's tick is short.
+/// Denominator of the part of an undisturbed stage below which its thread's absence must stay: a
+/// timer's tick is short.
 const DISTURBED: u64 = 20;
-/// Beyond this number of stages the usual length is not the longest, but what 999 of 1,000 do not exceed.
+/// Number of stages from which on one in that number may be longer than the usual length.
 const MANY: u64 = 1_000;
 /// Limit on the kinds of stages that are looked at. The lengths of each take at most 30 KiB.
 const MOST_KINDS: usize = 512;
 /// Limit on the returns that are kept of each kind: 16 KiB.
 const MOST_RETURNS: usize = 1_024;
-/// A turn of a poll loop, in nanoseconds: if nothing shows how long it is, at least, and at most.
+/// Turn of a poll loop, in nanoseconds, if no stage shows it.
 const TURN: u64 = 50_000;
+/// Lower limit on the turn, in nanoseconds.
 const LEAST_TURN: u64 = 50_000;
+/// Upper limit on the turn, in nanoseconds.
 const MOST_TURN: u64 = 1_000_000;
 
-/// What is usual.
+/// Usual lengths of stages, and of a turn of the poll loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usual {
     stages: HashMap<StageKind, u64, RandomState>,
-    /// How long a thread needs from its return until it has found what was done, in nanoseconds.
+    /// Time that a thread needs from its return until it has found what was done, in nanoseconds.
     pub turn: u64,
 }
 
@@ -40,13 +43,13 @@ impl Default for Usual {
 }
 
 impl Usual {
-    /// The longest that an undisturbed stage between these tracepoints took, in nanoseconds; of 1,000 or more, what 999 of
-    /// 1,000 did not exceed. `None` if there was none.
+    /// Returns the longest time that an undisturbed stage between these tracepoints took, in
+    /// nanoseconds. From 1,000 stages on, one in 1,000 may be longer. `None` if there was none.
     pub fn of(&self, kind: StageKind) -> Option<u64> {
         self.stages.get(&kind).copied()
     }
 
-    /// What ends a stage, with what is usual for it.
+    /// Returns the kind of a stage's end, with its usual length.
     pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> Ends {
         match ending {
             Ending::OwnWork => Ends::OwnWork,
@@ -61,7 +64,7 @@ impl Default for Kind {
     }
 }
 
-/// The first pass: finds out what is usual.
+/// First pass: learns usual lengths.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     kinds: HashMap<StageKind, Kind, RandomState>,
@@ -70,7 +73,7 @@ pub struct Survey {
 #[derive(Clone, Debug)]
 struct Kind {
     undisturbed: Histogram,
-    /// Absences, and how long the thread was there after them until the stage ended.
+    /// Absences, each with the time that the thread was there after it until the stage ended.
     returns: Vec<(u64, u64)>,
     next: usize,
 }
@@ -83,7 +86,7 @@ impl Survey {
             return;
         }
         let length = stage.length();
-        // A thread of which nothing is known disturbs nothing that could be known.
+        // A thread of unknown activity gives no usual length.
         if stage.unknown == length && length > 0 {
             return;
         }
@@ -101,20 +104,20 @@ impl Survey {
         }
     }
 
-    /// What is usual in all that was seen.
+    /// Returns the usual lengths of all stages seen.
     pub fn finish(self) -> Usual {
         self.usual()
     }
 
-    /// What is usual in all that was seen so far.
+    /// Returns the usual lengths of the stages seen so far.
     pub fn usual(&self) -> Usual {
         let mut returns = Vec::new();
         let mut stages = HashMap::default();
         for (kind, seen) in &self.kinds {
             let Some(usual) = usual(&seen.undisturbed) else { continue };
             stages.insert(*kind, usual);
-            // Whatever was waited for was done when the thread came back from an absence that is longer than that: then the
-            // first turn found it.
+            // When the thread came back from an absence longer than that, the work that it waited
+            // for was done: then the first turn found it.
             returns.extend(seen.returns.iter().filter(|(absence, _)| *absence >= usual).map(|(_, present)| *present));
         }
         returns.sort_unstable();
@@ -125,16 +128,17 @@ impl Survey {
     }
 }
 
-/// The longest, but for one in a thousand.
+/// Returns the longest length, but for one in a thousand; `None` if there is none.
 fn usual(lengths: &Histogram) -> Option<u64> {
     (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MANY))
 }
 
-/// What is usual, learnt for as long as one likes: of each kind of stages the newest count most, so that it follows what changes.
+/// Usual lengths learnt without end: of each kind of stages the newest count most, so that they
+/// follow changes.
 #[derive(Clone, Debug, Default)]
 pub struct Experience(Survey);
 
-/// Stages of a kind after which half of them is forgotten.
+/// Number of undisturbed stages of a kind above which half of them is forgotten.
 const ENOUGH: u64 = 1 << 15;
 
 impl Experience {
@@ -148,8 +152,9 @@ impl Experience {
         }
     }
 
-    /// What is usual at a time of which `now` shows what nine of ten undisturbed stages took: if that is longer than ever, for
-    /// example because a device is slow, it counts.
+    /// Returns the usual lengths at a time whose stages are in `now`. If nine of ten undisturbed
+    /// stages in `now` give a longer time than ever, for example because a device is slow, that
+    /// time counts.
     pub fn usual(&self, now: &Survey) -> Usual {
         let mut usual = self.0.usual();
         for (kind, seen) in now.kinds.iter().filter(|(_, seen)| seen.undisturbed.count() > 0) {

@@ -1,4 +1,4 @@
-//! Records and events, joined.
+//! Tests of the join of records and events.
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const REACTOR: Tid = Tid(10);
 const PREEMPTOR: Tid = Tid(20);
 const IDLE: Tid = Tid(0);
 
-/// The tracepoints of a request that reads, without those before it is executed.
+/// Tracepoints of a read request, without those before it is executed.
 const NAMES: [&str; 5] =
     ["TCP_REQ_NEW", "TCP_REQ_RDY_TO_EXECUTE", "TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED", "TCP_REQ_RDY_TO_COMPLETE"];
 
@@ -35,7 +35,7 @@ fn tpoints() -> Vec<Tpoint> {
     (0..).zip(&NAMES).map(tpoint).collect()
 }
 
-/// A record of the request `number` that reaches the tracepoint of that index.
+/// Returns a record of the request `number` at the tracepoint of that index.
 fn record(tpoint: &Tpoint, number: u64, at: u64) -> Record<'_> {
     Record {
         lcore: Lcore(3),
@@ -55,7 +55,7 @@ fn record(tpoint: &Tpoint, number: u64, at: u64) -> Record<'_> {
     }
 }
 
-/// Keeps all that comes.
+/// Consumer that keeps everything.
 #[derive(Default)]
 struct All {
     requests: Vec<Request<u32>>,
@@ -97,7 +97,7 @@ fn setting() -> Setting {
 
 const CONTEXT: Context<'_> = Context { rate: TickRate::ticks_as_micros(), annotator: None };
 
-/// Finder of the queues on which requests wait; none of these tests has one.
+/// Returns the queues on which requests wait; none of these tests has one.
 fn queues() -> Queues {
     Queues::new(&objects::built_in().unwrap()).unwrap()
 }
@@ -196,7 +196,8 @@ fn of_unknown_threads_nothing_is_blamed() {
     assert!(all.events >= 2 && all.intervals[&REACTOR].len() == 3, "{:?}", all.intervals);
 }
 
-/// Events of CPU 1 as a kernel has them: the reactor, its preemptor and the idle task by turns, interrupts, and now and then a loss.
+/// Generates events of CPU 1 as a kernel has them: the reactor, its preemptor and the idle task by
+/// turns, interrupts, and now and then a loss.
 fn plausible() -> impl Strategy<Value = Vec<KernelEvent>> {
     prop::collection::vec((1..400u64, 0..8u8), 0..60).prop_map(|steps| {
         let (mut at, mut runs) = (0, REACTOR);
@@ -228,7 +229,7 @@ fn plausible() -> impl Strategy<Value = Vec<KernelEvent>> {
     })
 }
 
-/// Four requests at a time, each through all tracepoints.
+/// Generates four requests at a time, each through all tracepoints.
 fn some_records() -> impl Strategy<Value = Vec<(usize, u64, u64)>> {
     prop::collection::vec(1..300u64, 0..80).prop_map(|waits| {
         let mut at = 0;
@@ -242,7 +243,8 @@ fn some_records() -> impl Strategy<Value = Vec<(usize, u64, u64)>> {
 }
 
 proptest! {
-    /// What is joined while records and events come is what all events together say of each stage.
+    /// Checks that joining records and events as they come gives the same stages as all events
+    /// together.
     #[test]
     fn a_stream_gives_the_same_as_all_at_once(events in plausible(), records in some_records()) {
         let all = join(setting(), &events, &records);
@@ -259,18 +261,18 @@ proptest! {
             prop_assert_eq!(&stage.shares, &expected.shares, "{:?} of {:?}", stage, intervals);
             prop_assert_eq!((stage.unknown, stage.absent), (expected.unknown, expected.absent), "{:?}", stage);
         }
-        // And a small memory gives the same as a large one, as long as the stages fit into it.
+        // A small memory gives the same as a large one, as long as the stages fit into it.
         let small = join(Setting { intervals: 0, ..setting() }, &events, &records);
         let shares = |all: &All| all.requests.iter().map(|it| format!("{:?}", it.stages)).collect::<Vec<_>>();
         prop_assert_eq!(shares(&small), shares(&all));
-        // What is handed out is without gaps.
+        // The intervals that are handed out have no gaps.
         for done in all.intervals.values() {
             prop_assert!(done.windows(2).all(|pair| pair[0].to == pair[1].from), "{:?}", done);
         }
     }
 
-    /// A reactor that polls every `turn` nanoseconds of its own time, is preempted now and then, and waits for a device: what
-    /// each request lost lies within the bounds.
+    /// Checks that the loss of each request lies within the bounds, for a reactor that polls every
+    /// `turn` nanoseconds of its own time, is preempted now and then, and waits for a device.
     #[test]
     fn the_truth_lies_within_the_bounds(
         absences in prop::collection::vec((200..20_000u64, 1..8_000u64), 1..10),
@@ -301,7 +303,8 @@ proptest! {
             }
             done + left
         };
-        // One request after another: executing, found executed, and ready to complete after 50 ns of work.
+        // One request after another: executing, found executed, and ready to complete after 50 ns
+        // of work.
         let (mut now, mut records, mut truth) = (10, Vec::new(), Vec::new());
         for (number, device) in (0..).zip(&devices) {
             now = present(now, 10);
@@ -339,7 +342,8 @@ proptest! {
     }
 }
 
-/// Of a trace whose objects never end, memory stays bounded: what has too many records is left out, and so are the oldest.
+/// Checks that memory stays bounded for objects that never end: those with too many records are
+/// left out, and so are the oldest.
 #[test]
 fn objects_without_an_end_are_left_out() {
     let tpoints = tpoints();
@@ -355,20 +359,22 @@ fn objects_without_an_end_are_left_out() {
         write(&mut scene, &mut all, usize::from(n > 0), 1);
     }
     assert_eq!(scene.left_out(), LeftOut { endless: 1, ..LeftOut::default() });
-    // 300,000 are more than are kept: of these the older half is left out, and the first object with it.
+    // 300,000 are more than are kept: the older half of these is left out, and the first object
+    // with it.
     for id in 2..300_002 {
         write(&mut scene, &mut all, 0, id);
     }
     let LeftOut { endless, forgotten, torn } = scene.left_out();
     assert!((endless, torn) == (1, 0) && (131_000..=132_000).contains(&forgotten), "{:?}", scene.left_out());
-    // Whoever ends meanwhile is handed out.
+    // An object that ends meanwhile is handed out.
     write(&mut scene, &mut all, 0, 300_001);
     assert_eq!((all.requests.len(), all.requests[0].name.number), (1, 300_001));
     scene.finish(BootNanos(at), &mut all);
     assert_eq!(all.requests.len() as u64, 300_000 - forgotten + 1);
 }
 
-/// Where slots of their ring were lost, the end of one request and the beginning of the next may be missing: both look like one.
+/// Checks requests with lost slots of their ring: the end of one and the beginning of the next may
+/// be missing, so both look like one.
 #[test]
 fn requests_in_whose_time_records_were_lost_are_left_out() {
     let tpoints = tpoints();
@@ -377,21 +383,21 @@ fn requests_in_whose_time_records_were_lost_are_left_out() {
         let record = Record { lost_since: lost_since.map(Ticks), ..record(&tpoints[tpoint], number, at) };
         scene.record(&record, &CONTEXT, BootNanos(at), &mut all, |kept, _| *kept += 1);
     };
-    // Of three that are open at 30, one goes on afterwards, and the address of another one is used again.
+    // Three are open at 30: one goes on afterwards, and the address of another one is used again.
     for number in 0..3 {
         write(&mut scene, 0, number, 10 + number, None);
         write(&mut scene, 1, number, 28 + number, None);
     }
     write(&mut scene, 2, 0, 100, Some(30));
     write(&mut scene, 0, 5, 101, Some(30));
-    // One that began later is whole.
+    // A request that began later is whole.
     write(&mut scene, 0, 7, 102, Some(30));
     for number in [5, 7] {
         write(&mut scene, 1, number, 110 + number, Some(30));
     }
     let still_open = scene.left_out();
     scene.finish(BootNanos(200), &mut all);
-    // The one that comes no more is left out at the end.
+    // The third one has no more records, and is left out at the end.
     assert_eq!(still_open, LeftOut { torn: 1, ..LeftOut::default() });
     assert_eq!(all.requests.iter().map(|request| request.name.number).collect::<Vec<_>>(), [5, 7]);
 }

@@ -1,4 +1,4 @@
-//! The audit of the CPUs of all pollers of the processes that are followed.
+//! Audit of the CPUs of all pollers of the followed processes.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,16 @@ use text::printable;
 use super::intrusions::Who;
 use super::store::Shared;
 
-/// How often it is looked which CPUs have pollers.
+/// Time between two looks for CPUs that have pollers.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The audit, if there are pollers.
+/// Audit, if there are pollers.
 pub(crate) struct Auditor {
     shared: Arc<Shared>,
-    /// The most CPUs.
+    /// Limit on the audited CPUs.
     most: usize,
     state: Mutex<State>,
-    /// Whether a thread attaches the programs.
+    /// True while a thread attaches the programs.
     begins: AtomicBool,
 }
 
@@ -33,13 +33,13 @@ struct State {
     looked: Option<Instant>,
     turned: Option<Instant>,
     pids: Vec<u32>,
-    /// It can't be had: that was reported.
+    /// True if the audit failed, which was reported, or was stopped.
     has_failed: bool,
     is_full: bool,
 }
 
 impl Auditor {
-    /// Nothing is attached until a process has pollers.
+    /// Creates an audit. Nothing is attached until a process has pollers.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let most = shared.lock().limits.cpus;
         Self { shared, most, state: Mutex::default(), begins: AtomicBool::new(false) }
@@ -49,7 +49,7 @@ impl Auditor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These processes are followed: now and then their pollers are looked for.
+    /// Sets the followed processes, and looks for their pollers now and then.
     pub(crate) fn update(self: &Arc<Self>, pids: Vec<u32>) {
         let mut state = self.lock();
         if self.most == 0 || state.has_failed || self.begins.load(Ordering::Acquire) {
@@ -91,7 +91,7 @@ impl Auditor {
         }
     }
 
-    /// Attaches the programs, on a thread of its own: that takes a while.
+    /// Attaches the programs, on a thread of its own, since that takes a while.
     fn begin(self: &Arc<Self>, cpus: BTreeSet<u32>) {
         self.begins.store(true, Ordering::Release);
         let this = Arc::clone(self);
@@ -105,7 +105,7 @@ impl Auditor {
         });
     }
 
-    /// Counts what was taken since the last time, if that is so long ago.
+    /// Counts the time taken since the last call, if that is at least `at_least` ago.
     pub(crate) fn advance(&self, at_least: Duration) {
         let mut state = self.lock();
         if state.turned.is_some_and(|turned| turned.elapsed() < at_least) {
@@ -126,7 +126,7 @@ impl Auditor {
         }
     }
 
-    /// Detaches what is attached.
+    /// Detaches the programs, for good.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
         state.has_failed = true;
@@ -134,7 +134,7 @@ impl Auditor {
     }
 }
 
-/// If it can't go on, it ends, with a message.
+/// Ends the audit with a message if the result is an error.
 fn settle(state: &mut State, result: anyhow::Result<()>, observer: &Observer) {
     if let Err(error) = result {
         observer.note(&format!("the CPUs of pollers are not audited: {}", observer.explain(&error)));
@@ -157,14 +157,16 @@ fn end(state: &mut State, observer: &Observer) {
     }
 }
 
-/// Who took time of a CPU: all but the threads of these processes, each name once.
+/// Returns the intruders on a CPU with the time that each took, except the threads of these
+/// processes.
 fn taken(report: &CpuReport, pids: &[u32]) -> Vec<(Who, u64)> {
     let is_own = |who: &Intruder| who.tid.is_some() && pids.iter().any(|&pid| is_of(who, pid));
     let others = report.intruders.iter().chain(&report.poller).filter(|who| !is_own(who));
     others.map(|who| ((who.kind, name(who)), who.total)).collect()
 }
 
-/// The name without what makes each thread of the kernel, and each process, another one: `kworker/1:0 [77]` is `kworker`.
+/// Returns the name without the part that is unique to each process or kernel thread: `kworker/1:0
+/// [77]` is `kworker`.
 fn name(who: &Intruder) -> String {
     let printable = |name: &str| printable::text(name.as_bytes()).into_owned();
     let Some(tid) = who.tid else { return printable(&who.name) };

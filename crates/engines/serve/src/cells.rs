@@ -1,4 +1,4 @@
-//! The times of the stages of one connection.
+//! Times of the stages of one connection.
 
 use metrics::{Coarse, Recent};
 use spdk_trace::ObjectName;
@@ -14,12 +14,12 @@ pub(crate) struct Slow {
     pub(crate) name: ObjectName,
 }
 
-/// The times of one stage of one connection.
+/// Times of one stage of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) total: Coarse,
     pub(crate) recent: Recent,
-    /// The slowest of this turn, and of the one before.
+    /// Slowest time of this turn, and of the one before.
     slowest: [Option<Slow>; 2],
 }
 
@@ -36,7 +36,7 @@ impl Cell {
         self.recent.merge(&other.recent);
     }
 
-    /// Adds what was counted long ago, too, but nothing that is recent.
+    /// Adds the totals, but nothing that is recent.
     fn merge_total(&mut self, other: &Self) {
         self.total.merge(&other.total);
     }
@@ -46,17 +46,17 @@ impl Cell {
         self.slowest = [None, self.slowest[0]];
     }
 
-    /// The slowest time of the last half minute.
+    /// Returns the slowest time of the last half minute; `None` if there is none.
     pub(crate) fn slowest(&self) -> Option<Slow> {
         self.slowest.into_iter().flatten().max_by_key(|slow| slow.nanos)
     }
 }
 
-/// The stages of one connection.
+/// Stages of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     cells: Vec<(StageId, Cell)>,
-    /// By stage: which of them it is, plus one.
+    /// Index in `cells` plus one, by stage; 0 if the stage has none yet.
     places: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl Cells {
         &mut self.cells[place].1
     }
 
-    /// All of them.
+    /// Returns all stages with their times.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StageId, &Cell)> {
         self.cells.iter().map(|(stage, cell)| (*stage, cell))
     }
@@ -95,18 +95,18 @@ impl Cells {
         other.iter().for_each(|(stage, cell)| self.of(stage).merge_total(cell));
     }
 
-    /// The stage under which this one counts here, if it was ever seen.
+    /// Returns the stage under which this one counts here; `None` if it was never seen.
     pub(crate) fn place(&self, stage: StageId) -> Option<StageId> {
         let place = self.places.get(usize::from(stage)).filter(|place| **place > 0)?;
         self.cells.get(usize::from(*place) - 1).map(|(stage, _)| *stage)
     }
 
-    /// Forgets what was counted long ago.
+    /// Drops the totals.
     pub(crate) fn forget_totals(&mut self) {
         self.cells.iter_mut().for_each(|(_, cell)| cell.total = Coarse::default());
     }
 
-    /// Ends a turn of what is recent.
+    /// Ends a turn of the recent times.
     pub(crate) fn turn(&mut self) {
         self.cells.iter_mut().for_each(|(_, cell)| cell.turn());
     }

@@ -1,7 +1,8 @@
-//! Finds the processes that are to be followed, as they come and go.
+//! Finder of the processes to follow, as they come and go.
 //!
-//! Looking who has a file mapped takes a look at every process, so it is done for files that are new or have changed; of a file
-//! that nobody has, once in a while, since an application takes over the file of the one before it.
+//! To find who has a file mapped, every process is examined. So this is done only for files that
+//! are new or have changed. A file that nobody has is examined again once in a while, since an
+//! application takes over the file of the one before it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -15,18 +16,20 @@ use trace_source::{Application, FileSource, number_of};
 
 /// Time between two looks at a file that nobody has.
 const AGAIN: Duration = Duration::from_secs(20);
-/// Time between the first two looks at a file that is no trace, or none yet; then twice as much each time, up to [`LAST_RETRY`].
+/// Time between the first two looks at a file that is no trace, or none yet. It doubles each time,
+/// up to [`LAST_RETRY`].
 const FIRST_RETRY: Duration = Duration::from_secs(2);
+/// Longest time between two looks at a file that is no trace.
 const LAST_RETRY: Duration = Duration::from_mins(1);
-/// Limit on the files that are opened at one look: anybody can make as many as they like.
+/// Limit on the files that are opened at one look: anybody can make any number of them.
 const MAX_OPENED: usize = 64;
 
-/// Which processes.
+/// Choice of processes.
 #[derive(Clone, Debug)]
 pub enum Wanted {
-    /// All that write a trace.
+    /// All processes that write a trace.
     All,
-    /// These, whether they write one or not.
+    /// These processes, whether they write a trace or not.
     These {
         /// Numbers of processes.
         pids: Vec<u32>,
@@ -35,34 +38,36 @@ pub enum Wanted {
     },
 }
 
-/// A process, by what distinguishes it from a later one of the same number.
+/// Process number with the start time, which distinguishes it from a later process of the same
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) pid: u32,
     pub(crate) start: u64,
 }
 
-/// A process that is to be followed.
+/// Process to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) process: Identity,
-    /// Its trace, and which file that is: one of the same name may take its place.
+    /// Trace and its inode: another file of the same name may take its place.
     pub(crate) trace: Option<(PathBuf, u64)>,
-    /// User of the process, unless it was named on the command line: then it has a place before all others.
+    /// User of the process; `None` if it was named on the command line, and so has a place before
+    /// all others.
     pub(crate) user: Option<u32>,
 }
 
-/// A process that writes a trace, with its user.
+/// Process that writes a trace, with its user.
 #[derive(Clone, Copy)]
 struct Writer {
     process: Identity,
     user: u32,
 }
 
-/// A file that was looked at.
+/// File that was looked at.
 struct Known {
     file: FileIdentity,
-    /// `None` if it is no trace.
+    /// Processes that write it; `None` if it is no trace.
     writers: Option<Vec<Writer>>,
     looked: Instant,
     /// Time until the next look, if it is no trace.
@@ -70,18 +75,19 @@ struct Known {
 }
 
 impl Known {
-    /// Returns whether it is time for another look.
+    /// Returns true if it is time for another look.
     fn is_due(&self, path: &Path) -> bool {
         match &self.writers {
             None => self.looked.elapsed() >= self.retry,
             Some(writers) if writers.iter().any(|writer| writer.process.lives()) => false,
-            // Of a file with a process's number in its name that one alone is of interest.
+            // If the file's name has a process's number, only that process is of interest.
             Some(_) => self.looked.elapsed() >= AGAIN && number_of(path).is_none_or(|pid| Identity::of(pid).is_some()),
         }
     }
 }
 
-/// Identity of a file: its device, inode, user, and the time of its last change, since a new file may get the number of an old one.
+/// Identity of a file: its device, inode, user, and the time of its last change, since a new file
+/// may get the number of an old one.
 type FileIdentity = (u64, u64, u32, i64, i64);
 
 pub(crate) struct Finder {
@@ -94,7 +100,7 @@ impl Finder {
         Self { wanted, known: HashMap::new() }
     }
 
-    /// What there is now.
+    /// Returns the processes to follow now.
     pub(crate) fn look(&mut self) -> Vec<Found> {
         match &self.wanted {
             Wanted::All => self.writers(),
@@ -110,7 +116,7 @@ impl Finder {
         }
     }
 
-    /// A process that was named.
+    /// Returns a process that was named; `None` if it does not live.
     fn of(pid: u32) -> Option<Found> {
         let process = Identity::of(pid)?;
         let trace = trace_source::trace_of(pid).ok().and_then(|path| {
@@ -120,9 +126,9 @@ impl Finder {
         Some(Found { process, trace, user: None })
     }
 
-    /// The processes that write traces.
+    /// Returns the processes that write traces.
     fn writers(&mut self) -> Vec<Found> {
-        // Where nothing can be listed there is nothing.
+        // If the files can't be listed, there are none.
         let files = trace_source::trace_files().unwrap_or_default().into_iter().filter(|(_, file)| file.len() > 0);
         let identity = |file: &Metadata| (file.dev(), file.ino(), file.uid(), file.ctime(), file.ctime_nsec());
         let files: Vec<(PathBuf, FileIdentity)> = files.map(|(path, file)| (path, identity(&file))).collect();
@@ -132,7 +138,8 @@ impl Finder {
             Some(known) if known.file == *file => known.is_due(path),
             _ => true,
         };
-        // Root's and our own first, then the newest: who makes many keeps nobody from these.
+        // Root's and our own first, then the newest: a user with many files keeps nobody from
+        // these.
         let mut due: Vec<_> = files.iter().rev().filter(|(path, file)| is_due(path, file)).collect();
         due.sort_by_key(|(_, (_, _, user, ..))| !user_file::is_trusted(*user));
         let (mut traces, mut others) = (Vec::new(), Vec::new());
@@ -166,13 +173,14 @@ impl Finder {
     }
 }
 
-/// Returns whether a file has the head of a trace: anybody can give a file such a name.
+/// Returns true if a file has the head of a trace: anybody can give a file such a name.
 fn is_trace(path: &Path) -> bool {
     FileSource::open(path).is_ok_and(|source| Follower::new(&source).is_ok())
 }
 
-/// Leaves each trace to one process: its requests would count several times. That is the one whose number its name has, or else the
-/// one that was started first: others have inherited it.
+/// Leaves each trace to one process, since its requests would count several times. That is the
+/// process whose number is in the trace's name, or else the one that was started first: others have
+/// inherited it.
 fn follow_once(found: &mut [Found]) {
     let first = |trace: &(PathBuf, u64)| {
         let writers = found.iter().filter(|found| found.trace.as_ref() == Some(trace));
@@ -194,7 +202,7 @@ impl Writer {
 }
 
 impl Identity {
-    /// A living process.
+    /// Returns the identity of a living process; `None` if it does not live.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, start: proc::start_of_living(Pid(pid))? })
     }

@@ -1,4 +1,4 @@
-//! Follows the trace of one process until it ends, and counts what its requests took.
+//! Follower of the trace of one process until it ends, which counts the times of its requests.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,28 +25,28 @@ use super::stages::{Now, Stages};
 use super::store::Shared;
 use super::{LOST_REQUESTS, LOST_SLOTS};
 
-/// The longest wait for records, after which it is seen whether the process still lives.
+/// Longest wait for records, after which the process is checked to be alive.
 const WAIT: Duration = Duration::from_millis(250);
-/// Bytes of slots that may wait: then the rings are not polled.
+/// Limit on the bytes of slots that wait: beyond it the rings are not polled.
 const WAITING: usize = 8 << 20;
-/// Records are held back for this long if half of that waits.
+/// Time for which records are held back if half of [`WAITING`] waits.
 const HURRIED: Duration = Duration::from_millis(5);
 /// Time between two readings of the owners: records are held back for longer than that.
 const OWNERS: Duration = Duration::from_millis(25);
-/// Objects that are counted at once.
+/// Number of finished objects that are counted at once.
 const AT_ONCE: usize = 4096;
 /// Time between two measurements of the ticks' rate.
 const MEASURED: Duration = Duration::from_secs(1);
-/// Objects that began this long ago may be forgotten, in seconds.
+/// Age in seconds from which on objects may be forgotten.
 const LONG_AGO: u64 = 60;
 
-/// What is to be followed.
+/// Process and trace to follow.
 pub(crate) struct Following<'a> {
     pub(crate) pid: u32,
     pub(crate) path: &'a Path,
-    /// The name under which it is counted.
+    /// Name under which it is counted.
     pub(crate) process: &'a str,
-    /// Whether what is in the rings now counts.
+    /// True if records that are in the rings now count.
     pub(crate) from_beginning: bool,
     pub(crate) probes: bool,
     pub(crate) is_prompt: bool,
@@ -54,28 +54,28 @@ pub(crate) struct Following<'a> {
     pub(crate) reads: &'a AtomicBool,
 }
 
-/// A trace that is being followed.
+/// Trace that is being followed.
 struct Trace {
     source: FileSource,
     follower: Follower,
     reader: Reader,
     rate: Rate,
     refreshed: Option<Instant>,
-    /// Changes of the owners that are known.
+    /// Number of changes of the owners that are known.
     changes: u64,
-    /// Until when the reader's last batch went.
+    /// Time up to which the reader's last batch goes.
     until: Duration,
     is_over: bool,
 }
 
-/// What is known of connections beside the trace.
+/// Knowledge of connections beside the trace.
 struct Known {
     session: Option<Session>,
     annotator: Annotator,
     observer: Observer,
 }
 
-/// The rate of the ticks, measured for as long as it takes.
+/// Rate of the ticks, measured continuously.
 struct Rate {
     stated: TickRate,
     measuring: Measuring,
@@ -83,7 +83,11 @@ struct Rate {
     at: Instant,
 }
 
-/// Follows it until the process ends, `stop` is set, or the trace can't be read any more, which is an error.
+/// Follows a trace until the process ends or `stop` is set.
+///
+/// # Errors
+///
+/// Fails if the trace can't be read any more.
 pub(crate) fn follow(
     what: &Following<'_>,
     specs: &[ObjectSpec],
@@ -97,7 +101,7 @@ pub(crate) fn follow(
     let mut stages = Stages::new(tpoints, Naming::new(specs, tpoints)?, Queues::new(specs)?);
     let mut annotator = annotate_quietly("", specs.to_vec(), follower.tpoints());
     annotator.extend_from(Ticks(sys::clock::ticks()));
-    // Before the first record is read: what was found names all that come from then on.
+    // Before the first record is read: the objects found name all later records.
     let session =
         Objects::start(what.pid, specs, what.probes, SMALL_RING, &shared.observer).map(|objects| objects.session);
     if let Err(error) = &session {
@@ -144,7 +148,7 @@ impl Trace {
         Ok(Self { source, follower, reader, rate, refreshed, changes, until, is_over: false })
     }
 
-    /// Takes over what came; how many slots were lost before it.
+    /// Takes the next batch; returns the number of slots lost before it.
     fn next(&mut self) -> anyhow::Result<u64> {
         let Some(batch) = self.reader.next(WAIT) else { return Ok(0) };
         let Batch { copied, at, is_last, failed } = batch;
@@ -161,7 +165,7 @@ impl Trace {
         Ok(lost)
     }
 
-    /// Learns whose records are.
+    /// Learns the owners of records.
     fn learn(&mut self, known: &mut Known, stages: &mut Stages) -> anyhow::Result<()> {
         if self.refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OWNERS) {
             self.refreshed = Some(Instant::now());
@@ -181,7 +185,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Counts what was held back for long enough.
+    /// Counts the records that were held back for long enough.
     fn give(&mut self, known: &mut Known, stages: &mut Stages, shared: &Shared, process: &str) {
         let hold = if self.reader.waiting() > WAITING / 2 { HURRIED } else { HOLD };
         let context = Context { rate: self.rate.measured, annotator: Some(&known.annotator) };
@@ -205,7 +209,7 @@ impl Trace {
     }
 }
 
-/// Counts what was found since the last call.
+/// Counts the objects found since the last call.
 fn count(stages: &mut Stages, shared: &Shared, process: &str, now: Now, records: &mut u64) {
     if *records == 0 && stages.waiting() == 0 {
         return;
@@ -219,7 +223,8 @@ fn count(stages: &mut Stages, shared: &Shared, process: &str, now: Now, records:
 }
 
 impl Known {
-    /// Learns what has come; whether that was anything. What ended before that time is forgotten, when there is much.
+    /// Takes what was found of objects; returns true if that was anything. Forgets objects that
+    /// ended before `oldest` if there are many.
     fn learn(&mut self, oldest: Ticks) -> bool {
         let Some(session) = &mut self.session else { return false };
         let lines = session.next(Duration::ZERO);
@@ -247,7 +252,7 @@ impl Rate {
         rate
     }
 
-    /// Measures it, if it is time for that.
+    /// Measures the rate, if it is time for that.
     fn measure(&mut self) {
         if self.at.elapsed() >= MEASURED {
             self.at = Instant::now();
@@ -257,14 +262,14 @@ impl Rate {
 
     fn renew(&mut self) {
         let right = self.measuring.finish(self.stated);
-        // A counter that fell back, on a machine that slept, begins anew.
+        // After the counter fell back, as on a machine that slept, the measurement begins anew.
         if right.is_none() {
             self.measuring = Measuring::now();
         }
         self.measured = right.map_or(self.stated, |measured| measured.rate);
     }
 
-    /// Ticks and the time of day, now.
+    /// Returns the present ticks with the time of day.
     fn now(&self) -> Now {
         Now { ticks: Ticks(sys::clock::ticks()), utc: real_nanos(), rate: self.measured }
     }

@@ -1,8 +1,9 @@
-//! The times of connections: what each request of each took, stage by stage.
+//! Times of connections: each stage of each request.
 //!
-//! A connection is here what has the same subsystem, host and transport: the queues of one host's controller are one. Each new one
-//! waits for the end of the first second in which it did something. Then the busiest get the places that are free; what the others
-//! did goes to `other`, whose counts only grow, like those of all the others.
+//! Here a connection is a (subsystem, host, transport) triple: the queues of one host's controller
+//! are one. Each new one waits for the end of the first second in which it did something. Then the
+//! busiest get the free places. The requests of the others go to `other`, whose counts only grow,
+//! like those of all others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +16,18 @@ use super::cells::{Cell, Cells, Slow};
 use super::limits::{Limits, STAGE_NAMES};
 use super::minute::{SlowRequest, Slowest};
 
-/// A connection's number. It is never another one's.
+/// Connection id; never reused.
 pub(crate) type GroupId = u32;
-/// All that have no place.
+/// Connection that stands for all without a place.
 pub(crate) const OTHER: GroupId = 0;
-/// A stage's number.
+/// Stage id.
 pub(crate) type StageId = u16;
-/// A request from its first record to its last.
+/// Stage of a whole request, from its first record to its last.
 pub(crate) const WHOLE: StageId = 0;
-/// Stages that have no name of their own.
+/// Stage that stands for all without a name of their own.
 pub(crate) const OTHER_STAGE: StageId = 1;
 
-/// Whose requests these are. Empty is what is not known.
+/// Identity of a connection. Unknown parts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) subnqn: String,
@@ -34,16 +35,16 @@ pub(crate) struct Key {
     pub(crate) transport: String,
 }
 
-/// A request that is over.
+/// Request that is over.
 #[derive(Debug)]
 pub(crate) struct Finished<'a> {
     pub(crate) group: GroupId,
-    /// When, in nanoseconds since 1970.
+    /// Time of its end, in nanoseconds since 1970.
     pub(crate) utc: u64,
     pub(crate) name: ObjectName,
-    /// The largest size of its records.
+    /// Largest size of its records.
     pub(crate) size: u32,
-    /// Its stages. Of a request, [`WHOLE`] is the last.
+    /// Stages in their order; a request's last one is [`WHOLE`].
     pub(crate) stages: &'a [Stage],
 }
 
@@ -51,33 +52,34 @@ pub(crate) struct Finished<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
     pub(crate) id: StageId,
-    /// Its length in nanoseconds.
+    /// Length in nanoseconds.
     pub(crate) nanos: u64,
-    /// Who wrote the record at its end; of a whole request, the first one.
+    /// Lcore that wrote the record at its end; for a whole request, the first record.
     pub(crate) lcore: Lcore,
 }
 
-/// What a stage is called.
+/// Name of a stage.
 #[derive(Clone, Debug)]
 pub(crate) struct StageName {
     pub(crate) name: String,
-    /// What kind of object has it, such as `TCP_REQ`.
+    /// Kind of its objects, such as `TCP_REQ`.
     pub(crate) kind: String,
 }
 
-/// By stage: recent times, and the slowest of them.
+/// Recent times by stage, and the slowest of them.
 pub(crate) type Rest = HashMap<StageId, (Histogram, Option<Slow>), RandomState>;
 
-/// What is shown of a connection.
+/// Extent to which a connection is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It is to be decided at the end of this second.
+    /// Not decided until the end of this second.
     New,
-    /// Nothing: what it does goes to `other`.
+    /// Not shown: its requests go to `other`.
     Waiting,
-    /// The number of its requests, and percentiles of whole ones; the histograms of its stages go to `other`.
+    /// Shown with the number of its requests, and percentiles of whole ones. The histograms of its
+    /// stages go to `other`.
     Listed,
-    /// All.
+    /// Shown with everything.
     Detailed,
 }
 
@@ -88,9 +90,9 @@ pub(crate) struct Group {
     pub(crate) state: State,
     pub(crate) requests: u64,
     pub(crate) cells: Cells,
-    /// Requests of this second.
+    /// Number of requests in this second.
     did: u64,
-    /// Seconds without any.
+    /// Number of seconds without any.
     idle: u32,
 }
 
@@ -105,9 +107,9 @@ pub(crate) struct Groups {
     listed: Places<GroupId>,
     detailed: Places<GroupId>,
     stages: Vec<StageName>,
-    /// The slowest requests of this minute, if somebody keeps them.
+    /// Slowest requests of this minute, if they are kept.
     pub(crate) slowest: Slowest,
-    /// How often connections were forgotten: then numbers that somebody has noted may be nobody's.
+    /// Number of connections that were forgotten: ids noted before may be invalid.
     pub(crate) forgotten: u64,
 }
 
@@ -132,7 +134,7 @@ impl Groups {
         }
     }
 
-    /// The number of a connection; that of `other` if too many are known.
+    /// Returns the id of a connection; that of `other` if too many are known.
     pub(crate) fn id(&mut self, key: Key) -> GroupId {
         if let Some(id) = self.ids.get(&key) {
             return *id;
@@ -141,7 +143,8 @@ impl Groups {
             return OTHER;
         }
         let (id, key) = (self.next, Arc::new(key));
-        // After four thousand million connections the program has to be started anew; until then all is `other`.
+        // After four thousand million connections the program must be restarted; until then new
+        // ones are `other`.
         let Some(next) = self.next.checked_add(1) else { return OTHER };
         self.next = next;
         self.ids.insert(Arc::clone(&key), id);
@@ -149,7 +152,7 @@ impl Groups {
         id
     }
 
-    /// The number of a stage of objects of that kind.
+    /// Returns the id of a stage of objects of that kind; that of `other` if there are too many.
     pub(crate) fn stage(&mut self, name: &str, kind: &str) -> StageId {
         if let Some(at) = self.stages.iter().position(|it| it.name == name) {
             return at as StageId;
@@ -161,12 +164,12 @@ impl Groups {
         (self.stages.len() - 1) as StageId
     }
 
-    /// What a stage is called.
+    /// Returns the name of a stage.
     pub(crate) fn stage_name(&self, stage: StageId) -> &str {
         self.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str())
     }
 
-    /// All stages, by their numbers.
+    /// Returns all stages, by their ids.
     pub(crate) fn stage_names(&self) -> &[StageName] {
         &self.stages
     }
@@ -199,7 +202,8 @@ impl Groups {
         }
     }
 
-    /// Ends a second: places are given, and taken from those that were idle for long.
+    /// Ends a second: gives free places to the busiest, and takes places from connections that were
+    /// idle for long.
     pub(crate) fn second(&mut self) {
         let changes = self.listed.turn(self.known.iter().map(|(id, group)| (*id, group.did)));
         changes.dropped.iter().for_each(|id| self.forget(*id));
@@ -228,19 +232,20 @@ impl Groups {
 
     fn forget(&mut self, id: GroupId) {
         if let Some(group) = self.known.remove(&id) {
-            // Its totals are a series that ends; what is of this minute is in no table yet.
+            // Its totals are a series that ends, but its times of this minute are in no table yet.
             group.cells.iter().for_each(|(stage, cell)| self.other.cells.of(stage).recent.merge(&cell.recent));
             self.ids.remove(&group.key);
             self.forgotten += 1;
         }
     }
 
-    /// Ends a turn of what is recent.
+    /// Ends a turn of the recent times.
     pub(crate) fn turn(&mut self) {
         self.known.values_mut().chain([&mut self.other]).for_each(|group| group.cells.turn());
     }
 
-    /// What is recent of all connections whose histograms are in `other`, with its own: by the stages of `other`.
+    /// Returns the recent times of `other` and of all connections whose histograms are in it, by
+    /// the stages of `other`.
     pub(crate) fn rest(&self) -> Rest {
         let of = |cell: &Cell| (cell.recent.all(), cell.slowest());
         let mut rest: Rest = self.other.cells.iter().map(|(stage, cell)| (stage, of(cell))).collect();
@@ -258,12 +263,13 @@ impl Groups {
         rest
     }
 
-    /// Whether it is the one that stands for all others.
+    /// Returns true for the group that stands for all others.
     pub(crate) fn is_other(&self, group: &Group) -> bool {
         std::ptr::eq(group, &raw const self.other)
     }
 
-    /// The times of the last turns, with the present one, of each connection and stage: each time is in one of them.
+    /// Returns the times of the last turns, with the present one, of each connection and stage.
+    /// Each time is in one of them.
     pub(crate) fn newest(&self, turns: usize) -> Vec<(Arc<Key>, StageId, Histogram)> {
         let mut newest = Vec::new();
         for group in self.known.values().chain([&self.other]) {
@@ -273,7 +279,7 @@ impl Groups {
         newest
     }
 
-    /// All that are shown, in the order of their names, and `other` at the end.
+    /// Returns all groups that are shown, in the order of their names, and `other` at the end.
     pub(crate) fn shown(&self) -> Vec<&Group> {
         let is_shown = |group: &&Group| matches!(group.state, State::Listed | State::Detailed);
         let mut shown: Vec<&Group> = self.known.values().filter(is_shown).collect();
@@ -313,7 +319,7 @@ impl Group {
         }
     }
 
-    /// Ends a second; its number if nothing was done in it.
+    /// Ends a second; returns the id if the second had no request.
     fn idle(&mut self, id: GroupId) -> Option<GroupId> {
         let did = std::mem::take(&mut self.did);
         self.idle = if did == 0 { self.idle.saturating_add(1) } else { 0 };
@@ -337,7 +343,7 @@ mod tests {
         Stage { id, nanos, lcore: Lcore(0) }
     }
 
-    /// Each host has as many requests as its number says.
+    /// Counts, for each host, as many requests as its number says.
     fn second(groups: &mut Groups, hosts: std::ops::Range<usize>) {
         for host in hosts {
             let group = groups.id(key(host));
@@ -370,12 +376,13 @@ mod tests {
         assert_eq!(shown.iter().filter(|(_, state, _)| *state == State::Detailed).count(), 3, "with other");
         assert_eq!(shown.iter().map(|(.., requests)| requests).sum::<u64>(), all);
         assert_eq!(whole(&groups), all);
-        // Each time is in one table, and `other` shows what is recent of all whose histograms it has.
+        // Each time is in one table, and `other` shows the recent times of all whose histograms it
+        // has.
         let tables = groups.newest(metrics::TURNS);
         assert_eq!(tables.iter().filter(|(_, id, _)| *id == WHOLE).map(|(.., times)| times.count()).sum::<u64>(), all);
         let rest = &groups.rest()[&WHOLE];
         assert_eq!((rest.0.count(), rest.0.max()), (all - 79 - 78, 77_000));
-        // Others are busier now, and wait; sums are still whole, and no count of `other` falls.
+        // Others are busier now, and wait. Sums are still complete, and no count of `other` falls.
         let other = shown[5].2;
         for round in 2..=3 {
             second(&mut groups, 70..77);
@@ -384,7 +391,8 @@ mod tests {
             assert!(shown.last().is_some_and(|(.., requests)| *requests >= other));
         }
         second(&mut groups, 70..77);
-        // Three of the five did nothing for three seconds: the busiest of the others have their places.
+        // Three of the five did nothing for three seconds: the busiest of the others have their
+        // places.
         let hosts: Vec<String> = listed(&groups).into_iter().map(|(host, ..)| host).collect();
         assert_eq!(hosts, ["nqn.72", "nqn.73", "nqn.74", "nqn.75", "nqn.76", "other"]);
         assert!(groups.known.len() < 10 && groups.forgotten > 60, "{} are known", groups.known.len());

@@ -1,20 +1,22 @@
-//! What others took of the CPUs of pollers, as counters.
+//! Time that others took of the CPUs of pollers, as counters.
 
 use std::collections::BTreeMap;
 
 use super::limits::{INTRUDERS, Limits};
 
-/// Who has no name of their own.
+/// Name of intruders without a name of their own.
 const OTHER: &str = "other";
-/// Time that an intruder must have taken for a name of its own, and by which it must surpass one that has a name to get its place, in
-/// nanoseconds.
+/// Time in nanoseconds that an intruder must have taken for a name of its own, and by which it must
+/// surpass a named one to get its place.
 const NAMED: u64 = 5_000_000;
-/// Limit on the intruders without a name that are remembered: of more, those that took most lately are kept.
+/// Limit on the intruders without a name that are remembered: beyond it, those that took most
+/// lately are kept.
 const MAX_UNNAMED: usize = 64;
-/// Part of what was taken lately that a second forgets: it is of about the last minute.
+/// Denominator of the part of the time taken lately that a second forgets: it covers about the last
+/// minute.
 const FORGOTTEN_PER_SECOND: u64 = 64;
 
-/// Who took time: what kind it is, and its name.
+/// Intruder: its kind and its name.
 pub(crate) type Who = (&'static str, String);
 
 /// Counter of one intruder.
@@ -26,16 +28,17 @@ struct Counter {
     lately: u64,
 }
 
-/// What others took of one CPU.
+/// Intruders on one CPU.
 #[derive(Debug, Default)]
 struct Cpu {
     named: BTreeMap<Who, Counter>,
-    /// Time in nanoseconds that intruders without a name took lately; all that they took is in `other`.
+    /// Time in nanoseconds that intruders without a name took lately. All that they took is in
+    /// `other`.
     unnamed: BTreeMap<Who, u64>,
     other: Counter,
 }
 
-/// Of all CPUs that are audited.
+/// Intruders on all audited CPUs.
 #[derive(Debug)]
 pub(crate) struct Intrusions {
     cpus: BTreeMap<u32, Cpu>,
@@ -48,7 +51,8 @@ impl Intrusions {
         Self { cpus: BTreeMap::new(), most: limits.cpus, forget: limits.forget }
     }
 
-    /// Adds what was taken of a CPU. `unnamed` is what nobody was found for.
+    /// Adds the time taken of a CPU, in nanoseconds. `unnamed` is the time for which no intruder
+    /// was found.
     pub(crate) fn add(&mut self, cpu: u32, taken: Vec<(Who, u64)>, unnamed: u64) {
         if !self.cpus.contains_key(&cpu) && self.cpus.len() >= self.most {
             return;
@@ -62,7 +66,8 @@ impl Intrusions {
         }
     }
 
-    /// Ends a second: who took nothing for long has no series any more, nor has a CPU that is not audited any more.
+    /// Ends a second. Drops the series of intruders that took nothing for long, and of CPUs that
+    /// are not audited any more.
     pub(crate) fn second(&mut self) {
         let forget = self.forget;
         for cpu in self.cpus.values_mut() {
@@ -80,7 +85,7 @@ impl Intrusions {
         self.cpus.retain(|_, cpu| cpu.other.idle < forget);
     }
 
-    /// All counters: the CPU, what kind, who, nanoseconds.
+    /// Returns all counters: the CPU, the intruder's kind and name, and nanoseconds.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (u32, &'static str, &str, u64)> {
         self.cpus.iter().flat_map(|(number, cpu)| {
             let named = cpu.named.iter().map(|((kind, by), counter)| (*number, *kind, by.as_str(), counter.nanos));
@@ -107,7 +112,7 @@ impl Cpu {
                 self.drop_least();
             }
             self.unnamed.remove(&who);
-            // What it took before is in `other`, whose counter must not fall.
+            // The time that it took before is in `other`, whose counter must not fall.
             self.named.insert(who, Counter { nanos, idle: 0, lately });
             return;
         }
@@ -152,7 +157,7 @@ mod tests {
         intrusions.add(1, all, 0);
         assert_eq!(intrusions.shown().count(), INTRUDERS + 1);
         assert_eq!(sum(&intrusions, 1), 200 * NAMED + 7);
-        // Two CPUs are the most.
+        // Two CPUs are the limit.
         intrusions.add(2, vec![(who(0), 1)], 0);
         intrusions.add(3, vec![(who(0), 1)], 0);
         assert_eq!((sum(&intrusions, 2), sum(&intrusions, 3)), (1, 0));

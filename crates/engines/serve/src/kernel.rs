@@ -1,4 +1,4 @@
-//! The time of a process's threads, from the programs of `kernel-delay`: one window that does not end.
+//! Time of a process's threads, from the programs of `kernel-delay`: one window that does not end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use timeline::source::calls_of_pollers;
 
 use super::LOST;
 
-/// Threads of a process that there is room for.
+/// Limit on the threads of a process.
 const THREADS: u32 = 1024;
 
-/// The accounts of one process.
+/// Accounts of one process.
 pub(crate) struct Meter {
     tracer: Tracer,
     running: Running,
@@ -23,7 +23,7 @@ pub(crate) struct Meter {
     lost: Lost,
 }
 
-/// What the programs must know of this kernel: read once, since that takes a while.
+/// Facts of this kernel that the programs need: read once, since that takes a while.
 #[derive(Default)]
 pub(crate) struct Kernel(Mutex<Option<Facts>>);
 
@@ -43,7 +43,7 @@ impl Kernel {
             events: None,
             triggers: Vec::new(),
             count_upcalls: false,
-            // They would cost every program of the machine time, for as long as this runs.
+            // They would cost every program on the machine time, for as long as this runs.
             page_faults: false,
             absences: Some(Absences { at_least: MIN_AWAY as u32, calls: calls_of_pollers() }),
             observer: observer.clone(),
@@ -55,7 +55,8 @@ impl Kernel {
 }
 
 impl Meter {
-    /// What threads did since the last call, if that is so long ago; and what was lost meanwhile, by its place in [`LOST`].
+    /// Returns the time of threads since the last call, and the losses meanwhile by their place in
+    /// [`LOST`]. `None` if the last call was less than `at_least` ago.
     pub(crate) fn advance(&mut self, at_least: Duration) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
         if self.advanced.elapsed() < at_least {
             return Ok(None);

@@ -1,7 +1,9 @@
-//! Times of requests and threads of all targets, for Prometheus, all the time; and by the minute as tables.
+//! Continuous times of requests and threads of all targets for Prometheus, and tables of them by
+//! the minute.
 //!
-//! [`serve`] runs until it is asked to stop: a thread for each target follows its trace, the kernel's programs account for its threads,
-//! and all of it goes to one store with limits, from which the pages of the web server are written.
+//! [`serve`] runs until it is asked to stop. A thread for each target follows its trace, and the
+//! kernel's programs account for its threads. All of it goes to one store with limits, from which
+//! the pages of the web server are written.
 #![forbid(unsafe_code)]
 
 mod audit;
@@ -48,16 +50,17 @@ use targets::{Setting, Targets};
 
 /// Kinds of losses, each with a counter of its own.
 const LOST: [&str; 6] = ["slots", "requests", "threads", "preemptors", "interrupts", "programs"];
-/// Their places.
+/// Place of `slots` in [`LOST`].
 const LOST_SLOTS: usize = 0;
+/// Place of `requests` in [`LOST`].
 const LOST_REQUESTS: usize = 1;
 
-/// The percentiles that are shown.
+/// Percentiles that are shown.
 const QUANTILES: [(&str, f64); 3] = [("50", 0.5), ("99", 0.99), ("99.9", 0.999)];
 
 /// Time between two looks for processes.
 const LOOK: Duration = Duration::from_secs(2);
-/// The time of threads is read this often, if nobody asks for it.
+/// Time between two readings of the time of threads, if nobody asks for it.
 const ADVANCE: Duration = Duration::from_secs(5);
 /// Time between two looks for a signal.
 const STEP: Duration = Duration::from_millis(50);
@@ -116,7 +119,7 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
         limits.forget
     ));
     let mut finder = Finder::new(wanted);
-    // Seconds are those of UTC, so that minutes are.
+    // Seconds are those of UTC, and so minutes are, too.
     let since = Duration::from_nanos(real_nanos() % 1_000_000_000);
     let (mut looked, mut second) = (None::<Instant>, Instant::now().checked_sub(since).unwrap_or_else(Instant::now));
     while !observer.is_stop_requested() {
@@ -127,14 +130,14 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
         if second.elapsed() >= Duration::from_secs(1) {
             second += Duration::from_secs(1);
             let now = real_nanos();
-            // The time of threads is counted in its minute.
+            // The minute must contain the time of its threads.
             let is_due = tables.is_some() && shared.lock().ends_turn(now);
             targets.advance(if is_due { Duration::ZERO } else { ADVANCE });
             let minute = shared.lock().second(now);
             if let (Some(tables), Some(minute)) = (&tables, minute) {
                 tables.write(minute);
             }
-            // After a standstill, such as that of a machine that slept, seconds are not made up for.
+            // After a standstill, for example of a machine that slept, seconds are not made up for.
             second = second.max(Instant::now().checked_sub(Duration::from_secs(2)).unwrap_or(second));
         }
         std::thread::sleep(STEP);
@@ -149,7 +152,7 @@ pub fn serve(options: Options, observer: &Observer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Begins to write tables.
+/// Starts to write tables.
 fn start_tables(place: &Place, shared: &Arc<Shared>) -> anyhow::Result<Tables> {
     let run = format!("serve-{}", utc::moment(real_nanos().into()).strftime("%Y%m%dT%H%M%S.%6fZ"));
     let tables = Tables::start(place, run, Arc::clone(shared)).context("--parquet")?;

@@ -1,33 +1,35 @@
-//! How much is kept and shown at most. Each bucket of a histogram is a series for Prometheus, so it is the number of histograms
-//! that must stay small.
+//! Limits on what is kept and shown. Each bucket of a histogram is a series for Prometheus, so the
+//! number of histograms must stay small.
 
 use kernel_delay::Place;
 use metrics::LE;
 
 use super::{LOST, QUANTILES};
 
-/// The limits of one run, all of them options or fixed.
+/// Limits of one run, all of them options or fixed.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections that have series of their own: the number of their requests, and percentiles of whole requests.
+    /// Limit on connections with series of their own: the number of their requests, and percentiles
+    /// of whole requests.
     pub connections: usize,
-    /// Connections that have a histogram and percentiles for each stage, too.
+    /// Limit on connections that have a histogram and percentiles for each stage, too.
     pub with_stages: usize,
-    /// Threads that have series of their own.
+    /// Limit on threads with series of their own.
     pub threads: usize,
-    /// CPUs of pollers that are audited.
+    /// Limit on audited CPUs of pollers.
     pub cpus: usize,
-    /// Processes that are followed.
+    /// Limit on followed processes.
     pub targets: usize,
-    /// After this number of seconds without a request, a connection's series are forgotten.
+    /// Seconds of inactivity after which the series of a connection, a thread or an intruder are
+    /// dropped.
     pub forget: u32,
 }
 
-/// Stages of a connection that have a name of their own; further ones are one stage, "other".
+/// Limit on stages of a connection with a name of their own; further ones are one stage, "other".
 pub(crate) const STAGES: usize = 13;
-/// Names of stages that are known in all.
+/// Limit on the names of stages.
 pub(crate) const STAGE_NAMES: usize = 256;
-/// Where a thread's time can go.
+/// Places where a thread's time can go.
 const PLACES: [Place; 9] = [
     Place::User,
     Place::Syscall,
@@ -39,16 +41,17 @@ const PLACES: [Place; 9] = [
     Place::Stopped,
     Place::Unknown,
 ];
-/// Who took time of a CPU has a name of their own, if there are no more of them; further ones are one, "other".
+/// Limit on intruders on a CPU with a name of their own; further ones are one, "other".
 pub(crate) const INTRUDERS: usize = 7;
-/// Names of processes that are known in all.
+/// Limit on the names of processes.
 pub(crate) const PROCESSES: usize = 8;
-/// Clients at once.
+/// Limit on clients at a time.
 pub(crate) const CLIENTS: usize = 16;
 /// Series of the program itself, and of what is not counted elsewhere.
 const OWN: usize = 16;
 
-/// How many names there are for who took a thread's time, by where it went; further ones are one, "other".
+/// Returns the limit on the names of causes of a thread's time, by its place; further ones are one,
+/// "other".
 pub(crate) fn names(place: Place) -> usize {
     match place {
         Place::Ready => 6,
@@ -61,7 +64,7 @@ pub(crate) fn names(place: Place) -> usize {
 }
 
 impl Limits {
-    /// The most series that a scrape can have.
+    /// Returns the limit on the series of a scrape.
     pub(crate) fn series(&self) -> usize {
         let histogram = LE.len() + 3;
         let stages = (self.with_stages + 1) * (STAGES + 1) * (histogram + QUANTILES.len());
@@ -74,7 +77,7 @@ impl Limits {
         stages + connections + threads + cpus + processes + OWN
     }
 
-    /// Connections of which something is kept: those that wait for a place, too.
+    /// Returns the limit on connections that are kept, those that wait for a place included.
     pub(crate) fn known(&self) -> usize {
         4 * self.connections + 64
     }

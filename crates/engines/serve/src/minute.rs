@@ -1,4 +1,5 @@
-//! What is written of a minute as rows of tables: the times of all connections, the slowest requests, the time of threads.
+//! One minute for the tables: the times of all connections, the slowest requests, and the time of
+//! threads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,17 +11,17 @@ use spdk_trace::ObjectName;
 
 use super::groups::{Finished, Key, Stage, StageId, StageName};
 
-/// Requests of a minute that are written: the slowest ones.
+/// Limit on the requests of a minute that are written: the slowest ones.
 pub(crate) const SLOWEST: usize = 50;
-/// Sums of threads that are kept: of more, what is new is left out, and counted.
+/// Limit on the sums of threads: beyond it, new ones are left out, and counted.
 const SUMS: usize = 1 << 14;
 
-/// A request that was slow.
+/// Slow request.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowRequest {
     pub(crate) key: Arc<Key>,
     pub(crate) name: ObjectName,
-    /// When it began, in nanoseconds since 1970.
+    /// Time of its begin, in nanoseconds since 1970.
     pub(crate) begin: u64,
     pub(crate) nanos: u64,
     pub(crate) size: u32,
@@ -34,23 +35,23 @@ impl SlowRequest {
     }
 }
 
-/// The slowest requests of a minute, if they are kept.
+/// Slowest requests of a minute, if they are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Slowest {
     is_kept: bool,
     requests: Vec<SlowRequest>,
-    /// Where the shortest of them is, and its time, once there is no more room.
+    /// Index and time of the shortest of them, once there is no more room.
     shortest: Option<(usize, u64)>,
 }
 
 impl Slowest {
-    /// Whether a request that took this long is one of them.
+    /// Returns true if a request that took this long is one of them.
     #[inline]
     pub(crate) fn wants(&self, nanos: u64) -> bool {
         self.is_kept && self.shortest.is_none_or(|(_, shortest)| nanos > shortest)
     }
 
-    /// Adds one that is wanted.
+    /// Adds a request that [`Self::wants`] accepted.
     pub(crate) fn add(&mut self, request: SlowRequest) {
         match self.shortest {
             Some((at, _)) => self.requests[at] = request,
@@ -68,7 +69,7 @@ impl Slowest {
     }
 }
 
-/// Whose time it was, where it went, and by whom.
+/// Thread, place and cause of a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Doing {
     pub(crate) pid: u32,
@@ -78,27 +79,28 @@ pub(crate) struct Doing {
     pub(crate) by: String,
 }
 
-/// A minute, or what was seen of it.
+/// A minute, or the part of it that was seen.
 #[derive(Debug)]
 pub(crate) struct Minute {
-    /// When it began, in nanoseconds since 1970.
+    /// Time of its begin, in nanoseconds since 1970.
     pub(crate) begin: u64,
     pub(crate) times: Vec<(Arc<Key>, StageId, Histogram)>,
     pub(crate) stages: Vec<StageName>,
     pub(crate) slowest: Vec<SlowRequest>,
-    /// Nanoseconds.
+    /// Nanoseconds by thread, place and cause.
     pub(crate) threads: Vec<(Doing, u64)>,
-    /// Sums of threads for which there was no room.
+    /// Number of sums of threads for which there was no room.
     pub(crate) left_out: u64,
 }
 
-/// Keeps the present minute.
+/// Keeper of the present minute.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     is_kept: bool,
     quarter: u64,
-    /// When the minute began, in nanoseconds since 1970, and turns since then.
+    /// Time of the minute's begin, in nanoseconds since 1970.
     begin: u64,
+    /// Number of turns since then.
     turns: usize,
     threads: HashMap<Doing, u64, RandomState>,
     left_out: u64,
@@ -107,34 +109,34 @@ pub(crate) struct Keeper {
 const TURN: u64 = MINUTE / metrics::TURNS as u64;
 const MINUTE: u64 = 60_000_000_000;
 
-/// What the end of a second is, beside that.
+/// Parts of a minute that end with a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Second,
     Turn,
-    /// A turn, too, with the number of turns that are to be written.
+    /// A turn, too, with the number of turns to write.
     Minute(usize),
 }
 
 impl Keeper {
-    /// Minutes are those of UTC; the first one is not whole.
+    /// Creates a keeper. Minutes are those of UTC, so the first one is not complete.
     pub(crate) fn new(utc: u64, is_kept: bool) -> Self {
         let threads = HashMap::default();
         Self { is_kept, quarter: utc / TURN, begin: utc - utc % MINUTE, turns: 0, threads, left_out: 0 }
     }
 
-    /// The slowest requests of a new program.
+    /// Returns an empty list of the slowest requests.
     pub(crate) fn slowest(&self) -> Slowest {
         Slowest { is_kept: self.is_kept, ..Slowest::default() }
     }
 
-    /// Whether a turn ends with the second that ended now.
+    /// Returns true if a turn ends with the second that ended now.
     pub(crate) fn ends_turn(&self, utc: u64) -> bool {
         utc / TURN != self.quarter
     }
 
-    /// What ends with the second that ended now. A clock that was set ends a turn, and mostly a minute: what was counted until then
-    /// belongs to the minute in which that began.
+    /// Returns what ends with the second that ended now. Setting the clock ends a turn, and mostly
+    /// a minute: earlier counts belong to the minute in which that turn began.
     pub(crate) fn end(&mut self, utc: u64) -> End {
         let quarter = utc / TURN;
         if quarter == self.quarter {
@@ -142,17 +144,17 @@ impl Keeper {
         }
         self.quarter = quarter;
         self.turns += 1;
-        // No turn may be forgotten before it was written.
+        // No turn may be dropped before it was written.
         let is_over = utc - utc % MINUTE != self.begin || self.turns >= metrics::TURNS;
         if is_over && self.is_kept { End::Minute(self.turns) } else { End::Turn }
     }
 
-    /// Turns of this minute that are over.
+    /// Returns the number of turns of this minute that are over.
     pub(crate) fn turns(&self) -> usize {
         self.turns
     }
 
-    /// Adds what threads did.
+    /// Adds the time of threads.
     pub(crate) fn add(&mut self, advances: &[Advance]) {
         if !self.is_kept {
             return;
@@ -172,7 +174,7 @@ impl Keeper {
         }
     }
 
-    /// Takes what was kept, and begins anew with the minute of this time.
+    /// Takes the minute that was kept, and begins the minute of this time.
     pub(crate) fn take(&mut self, utc: u64, slowest: &mut Slowest) -> Minute {
         let begin = std::mem::replace(&mut self.begin, utc - utc % MINUTE);
         self.turns = 0;

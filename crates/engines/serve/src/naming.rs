@@ -1,4 +1,4 @@
-//! Whose a record is: subsystem, host and transport, found once for each owner or queue pair.
+//! Connection of a record: subsystem, host and transport, found once for each owner or queue pair.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,21 +11,21 @@ use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 
 use super::groups::{GroupId, Groups, Key};
 
-/// The property of a queue pair that names the host.
+/// Property of a queue pair that names the host.
 const HOST: &str = "qpair.hostnqn";
-/// The one that names the subsystem.
+/// Property of a queue pair that names the subsystem.
 const SUBSYSTEM: &str = "qpair.subnqn";
-/// What is in the names of all tracepoints of requests of a transport, behind its name.
+/// Part of the names of all tracepoints of requests, after the transport's name.
 const REQUEST: &str = "_REQ_";
-/// Queue pairs that are remembered. Of more, all are looked up again.
+/// Limit on the queue pairs that are remembered. Beyond it, all are looked up again.
 const MOST: usize = 1 << 14;
 
-/// Finds out whose records are.
+/// Finder of the connections of records.
 pub(crate) struct Naming {
     fields: [Field; 2],
-    /// Arguments that point to queue pairs.
+    /// Names of arguments that point to queue pairs.
     args: Vec<String>,
-    /// By tracepoint: the transport.
+    /// Transport of each tracepoint; `None` if it is not a request's.
     transports: Vec<Option<Box<str>>>,
     owners: HashMap<u16, (Ticks, Option<GroupId>), RandomState>,
     pointers: HashMap<u64, Option<GroupId>, RandomState>,
@@ -33,7 +33,7 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// For a trace with these tracepoints.
+    /// Creates a finder for a trace with these tracepoints.
     pub(crate) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Self> {
         let field = |name| field::parse(name, specs);
         let mut transports = Vec::new();
@@ -53,18 +53,19 @@ impl Naming {
         })
     }
 
-    /// More is known now than before: all is looked up again. Connections may have been forgotten, too.
+    /// Forgets all names, so that they are looked up again: more is known now, or connections were
+    /// forgotten.
     pub(crate) fn renew(&mut self) {
         self.owners.clear();
         self.pointers.clear();
     }
 
-    /// Whether connections were forgotten since the last call: `forgotten` counts them.
+    /// Returns true if connections were forgotten since the last call: `forgotten` counts them.
     pub(crate) fn has_forgotten(&mut self, forgotten: u64) -> bool {
         std::mem::replace(&mut self.forgotten, forgotten) != forgotten
     }
 
-    /// The connection of a record, if that is known.
+    /// Returns the connection of a record; `None` if it is not known.
     pub(crate) fn named(
         &mut self,
         record: &Record<'_>,
@@ -108,13 +109,13 @@ impl Naming {
         Some(groups(key))
     }
 
-    /// The transport of requests that this tracepoint is of; empty of others.
+    /// Returns the transport whose requests have this tracepoint; empty for other tracepoints.
     pub(crate) fn transport(&self, tpoint: u16) -> &str {
         self.transports.get(usize::from(tpoint)).and_then(Option::as_deref).unwrap_or_default()
     }
 }
 
-/// The connection of requests of a transport of which no more is known.
+/// Returns the connection for requests of a transport whose subsystem and host are not known.
 pub(crate) fn unknown(groups: &mut Groups, transport: &str) -> GroupId {
     groups.id(Key { transport: transport.to_owned(), ..Key::default() })
 }

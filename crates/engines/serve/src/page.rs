@@ -103,7 +103,7 @@ const ROWS_LOST: Family = Family {
     help: "Rows of tables that could not be written.",
 };
 
-/// Writes it.
+/// Writes the page.
 pub(crate) fn page(format: Format, store: &Store, targets: &[Standing]) -> String {
     let mut text = Text::new(format);
     build(&mut text, store.build);
@@ -195,7 +195,7 @@ fn percentiles(text: &mut Text, groups: &Groups, shown: &[&Group], rest: &Rest) 
     }
 }
 
-/// The slowest of the last half minute.
+/// Returns the exemplar of a slowest time.
 fn exemplar(slow: Slow) -> Exemplar {
     Exemplar { nanos: slow.nanos, utc: slow.utc, label: ("object", slow.name.to_string()) }
 }

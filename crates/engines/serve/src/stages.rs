@@ -1,5 +1,6 @@
-//! From the records of a trace that goes on to stages, as `dptrace latency` has them: the time between two records of an object
-//! belongs to the stage between their tracepoints. Here it counts when the object is over.
+//! Stages from the records of a live trace, as `dptrace latency` has them: the time between two
+//! records of an object belongs to the stage between their tracepoints. Here it counts when the
+//! object is over.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,12 +16,12 @@ use timeline::words::kind;
 use super::groups::{Finished, GroupId, Groups, Key, Stage, StageId, WHOLE};
 use super::naming::{Naming, unknown};
 
-/// Objects that are followed; of more, those that began longest ago are no longer.
+/// Limit on the followed objects; beyond it, those that began longest ago are dropped.
 const MAX_OPEN_OBJECTS: usize = 1 << 15;
-/// Records of one object that are kept: of more, the rest is left out.
+/// Limit on the records of one object that are kept; further ones are left out.
 const MOST_RECORDS: usize = 64;
 
-/// What is kept of an object.
+/// Data that is kept of an object.
 struct Seen {
     first: u16,
     group: Option<GroupId>,
@@ -28,40 +29,40 @@ struct Seen {
     records: Vec<Mark>,
 }
 
-/// What is kept of a record: its tracepoint, its lcore and its time.
+/// Data that is kept of a record: its tracepoint, its lcore and its time.
 type Mark = (u16, Lcore, Ticks);
 
-/// An object that is over.
+/// Object that is over.
 struct Over {
     group: Option<GroupId>,
     first: u16,
     end: Ticks,
     name: ObjectName,
     size: u32,
-    /// Where its stages end in the list of all.
+    /// End of its stages in the list of all.
     until: usize,
 }
 
-/// What was found and is not counted yet.
+/// Finished objects that are not counted yet.
 #[derive(Default)]
 struct Found {
     objects: Vec<Over>,
-    /// Between which tracepoints, whose, and how long.
+    /// Tracepoints, lcore and length in ticks of each stage.
     stages: Vec<((u16, u16), Lcore, u64)>,
     excluded: u64,
     lost: u64,
 }
 
-/// What was counted beside the times.
+/// Numbers that are counted beside the times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aside {
-    /// Requests that wait by design.
+    /// Requests that are excluded ([`requests::Excluded`]).
     pub(crate) excluded: u64,
     /// Objects in whose time slots were lost.
     pub(crate) lost: u64,
 }
 
-/// When ticks were which time.
+/// One moment in ticks and in time of day.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub(crate) ticks: Ticks,
@@ -70,7 +71,7 @@ pub(crate) struct Now {
     pub(crate) rate: TickRate,
 }
 
-/// Follows all objects of a trace.
+/// Tracker of all objects of a trace.
 pub(crate) struct Stages {
     objects: ObjectTracker<Seen>,
     naming: Naming,
@@ -82,7 +83,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// For a trace with these tracepoints.
+    /// Creates a tracker for a trace with these tracepoints.
     pub(crate) fn new(tpoints: &[Tpoint], naming: Naming, queues: Queues) -> Self {
         Self {
             objects: ObjectTracker::new(tpoints, queues),
@@ -94,7 +95,7 @@ impl Stages {
         }
     }
 
-    /// More is known of connections now.
+    /// Looks up connections again: more is known of them now.
     pub(crate) fn renew(&mut self) {
         self.naming.renew();
     }
@@ -137,12 +138,12 @@ impl Stages {
         self.spare.push(records);
     }
 
-    /// How many objects are over and not counted yet.
+    /// Returns the number of objects that are over and not counted yet.
     pub(crate) fn waiting(&self) -> usize {
         self.found.objects.len()
     }
 
-    /// Counts what was found.
+    /// Counts the finished objects.
     pub(crate) fn count(&mut self, groups: &mut Groups, now: Now) -> Aside {
         let found = std::mem::take(&mut self.found);
         let (mut begin, mut stages) = (0, Vec::new());
@@ -171,7 +172,7 @@ impl Stages {
         aside
     }
 
-    /// Drops what is followed for nothing, when there is much: objects of which no end came.
+    /// Drops objects that began before that time if there are many: no end came of these.
     pub(crate) fn forget(&mut self, before: Ticks) {
         if self.objects.len() > MAX_OPEN_OBJECTS {
             self.objects.forget(before);
@@ -202,7 +203,8 @@ impl Found {
     }
 }
 
-/// The number of the stage between these tracepoints, of an object that the tracepoint `first` creates.
+/// Returns the number of the stage between these tracepoints, for an object that the tracepoint
+/// `first` creates.
 fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), first: u16) -> StageId {
     if (from, to) == (u16::MAX, u16::MAX) {
         return WHOLE;
@@ -212,8 +214,8 @@ fn stage(groups: &mut Groups, names: &[(u16, String)], (from, to): (u16, u16), f
     groups.stage(&format!("{from} -> {to}"), kind(&first))
 }
 
-/// Returns the times of a trace's requests over one transport, and the slowest of them with its name, as exemplars have it: for the test
-/// that holds all commands to one answer.
+/// Returns the times of a trace's requests over one transport, and the slowest of them with its
+/// name, as in exemplars. A test uses it to check that all commands give one answer.
 #[doc(hidden)]
 pub fn requests_of(
     trace: &Trace,
@@ -252,7 +254,7 @@ mod tests {
     use super::*;
     use latency::figures::figures;
 
-    /// The same trace, whose times `dptrace latency` knows to three digits.
+    /// Checks against the times of the same trace from `dptrace latency`, which have three digits.
     #[test]
     fn percentiles_are_those_of_latency() {
         let load = Workload { requests: 3_000, connections: 8, ..Workload::new(Era::F) };
@@ -278,7 +280,8 @@ mod tests {
                     let of_stage = group.cells.iter().filter(|(id, _)| groups.stage_name(*id) == name);
                     of_stage.for_each(|(_, cell)| ours.merge(&cell.recent.all()));
                 }
-                // Requests that wait by design are in `latency`'s, and stages beyond those that have names.
+                // Requests that wait by design are in `latency`'s numbers, and so are stages beyond
+                // those that have names.
                 if ours.count().abs_diff(stage.figures.count) * 50 > stage.figures.count || stage.figures.count < 1000 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! All that is exposed, behind one lock that nobody holds for long.
+//! All exposed data, behind one lock that nobody holds for long.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,17 +14,17 @@ use super::minute::{End, Keeper, Minute};
 use super::parquet::Written;
 use super::threads::Threads;
 
-/// What is counted of the processes of one name.
+/// Counters of the processes of one name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) records: u64,
     /// Requests of admin queues, and those that nobody answered.
     pub(crate) excluded: u64,
-    /// By their place in [`LOST`].
+    /// Losses by their place in [`LOST`].
     pub(crate) lost: [u64; LOST.len()],
 }
 
-/// All that is exposed.
+/// All exposed data.
 #[derive(Debug)]
 pub(crate) struct Store {
     /// Version and commit of the program.
@@ -34,21 +34,22 @@ pub(crate) struct Store {
     pub(crate) threads: Threads,
     pub(crate) intrusions: Intrusions,
     pub(crate) processes: BTreeMap<String, Counts>,
-    /// Processes that would be followed, and have no place.
+    /// Number of processes that would be followed, and have no place.
     pub(crate) targets_left_out: u64,
     minute: Keeper,
-    /// What was written as tables, if that was asked for.
+    /// Numbers of rows written as tables, if tables are asked for.
     pub(crate) written: Option<Written>,
 }
 
-/// The same, for several threads.
+/// Store that several threads share.
 pub(crate) struct Shared {
     store: Mutex<Store>,
     pub(crate) observer: Observer,
 }
 
 impl Shared {
-    /// Empty, at that time in nanoseconds since 1970. Minutes are kept if they are to be written.
+    /// Creates an empty store, at that time in nanoseconds since 1970. Minutes are kept if they are
+    /// to be written.
     pub(crate) fn new(
         limits: Limits,
         utc: u64,
@@ -73,7 +74,7 @@ impl Shared {
         Self { store: Mutex::new(store), observer }
     }
 
-    /// The store, for a moment.
+    /// Locks the store, for a moment.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Store> {
         // Counters are as right after a panic of another thread as before it.
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +82,7 @@ impl Shared {
 }
 
 impl Store {
-    /// The name under which a process is counted.
+    /// Returns the name under which a process is counted.
     pub(crate) fn process(&mut self, name: &str) -> String {
         let is_known = self.processes.contains_key(name) || self.processes.len() < PROCESSES;
         let name = if is_known { name } else { "other" };
@@ -89,7 +90,7 @@ impl Store {
         name.to_owned()
     }
 
-    /// What is counted of the processes of that name.
+    /// Returns the counters of the processes of that name.
     pub(crate) fn counts(&mut self, process: &str) -> &mut Counts {
         self.processes.entry(process.to_owned()).or_default()
     }
@@ -102,12 +103,13 @@ impl Store {
         self.minute.add(advances);
     }
 
-    /// Whether a turn of what is recent, and with it perhaps a minute, ends with the second at that time.
+    /// Returns true if a turn, and with it perhaps a minute, ends with the second at that time.
     pub(crate) fn ends_turn(&self, utc: u64) -> bool {
         self.minute.ends_turn(utc)
     }
 
-    /// Ends a second, at that time in nanoseconds since 1970; a minute that is over and is to be written.
+    /// Ends a second, at that time in nanoseconds since 1970. Returns a minute that is over and is
+    /// to be written.
     pub(crate) fn second(&mut self, utc: u64) -> Option<Minute> {
         self.groups.second();
         self.threads.second();
@@ -120,7 +122,7 @@ impl Store {
         minute
     }
 
-    /// What there is of the present minute.
+    /// Returns the present minute so far.
     pub(crate) fn last(&mut self, utc: u64) -> Minute {
         self.groups.second();
         let turns = self.minute.turns() + 1;

@@ -1,4 +1,5 @@
-//! The processes that are followed: each has a thread that reads its trace, and programs in the kernel that account for its threads.
+//! Followed processes: each has a thread that reads its trace, and programs in the kernel that
+//! account for its threads.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,58 +21,59 @@ use super::store::Shared;
 
 /// Time after which a trace that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
-/// How long a follower may take to end.
+/// Time limit for a follower to end.
 const END: Duration = Duration::from_millis(500);
 
-/// What was asked for.
+/// Options of following.
 pub(crate) struct Setting {
     pub(crate) specs: Vec<ObjectSpec>,
     pub(crate) probes: bool,
     pub(crate) kernel: bool,
 }
 
-/// One process.
+/// One followed process.
 pub(crate) struct Target {
     pub(crate) identity: Identity,
     /// User of the process, unless it was named.
     user: Option<u32>,
-    /// What it is called.
+    /// Name of the program.
     pub(crate) name: String,
-    /// The name under which it is counted.
+    /// Name under which it is counted.
     process: String,
     watch: Watch,
     meter: Mutex<Option<Meter>>,
     trace: Mutex<TraceState>,
-    /// Whether a thread follows its trace, or begins to.
+    /// True while a thread follows its trace, or begins to.
     follows: AtomicBool,
-    /// Whether records come.
+    /// True while records come.
     reads: AtomicBool,
     stop: Arc<AtomicBool>,
 }
 
-/// The trace of a process.
+/// Trace of a process.
 #[derive(Default)]
 struct TraceState {
     path: Option<(PathBuf, u64)>,
-    /// When it was begun to be followed last.
+    /// Time of the last attempt to follow it.
     tried: Option<Instant>,
-    /// Why it is not followed.
+    /// Reason why it is not followed.
     failed: Option<String>,
 }
 
-/// All of them.
+/// All followed processes.
 pub(crate) struct Targets {
     setting: Setting,
     shared: Arc<Shared>,
     kernel: Kernel,
     auditor: Arc<Auditor>,
     all: Mutex<Vec<Arc<Target>>>,
-    /// When this program began: what processes did before that does not count.
+    /// Start of this program, in nanoseconds since boot: earlier activity of processes does not
+    /// count.
     begun: u64,
     is_full: AtomicBool,
 }
 
-/// What is to be known of a process that is followed.
+/// State of a followed process, for the page.
 pub(crate) struct Standing {
     pub(crate) identity: Identity,
     pub(crate) name: String,
@@ -97,7 +99,7 @@ impl Targets {
         }
     }
 
-    /// Begins with those that are new, and lets go of those that have ended.
+    /// Begins to follow new processes, and lets go of those that have ended.
     pub(crate) fn update(self: &Arc<Self>, found: Vec<Found>) {
         let ended: Vec<Arc<Target>> =
             lock(&self.all).iter().filter(|target| target.watch.ended().is_some()).cloned().collect();
@@ -127,8 +129,8 @@ impl Targets {
         self.auditor.update(pids);
     }
 
-    /// Makes a place for one more process, if there is none, by letting one go that has to give way ([`gives_way`]). Returns false
-    /// if none has to.
+    /// Makes a place for one more process: lets one go if none is free ([`gives_way`]). Returns
+    /// false if none gives way.
     fn make_place(&self, found: &Found) -> bool {
         let (limit, all) = (self.shared.lock().limits.targets, lock(&self.all).clone());
         if all.len() < limit {
@@ -150,7 +152,7 @@ impl Targets {
         true
     }
 
-    /// Begins with a process.
+    /// Begins to follow a process; `None` if it has ended.
     fn begin(self: &Arc<Self>, found: &Found) -> Option<Arc<Target>> {
         let (identity, user) = (found.process, found.user);
         // It may have ended by now.
@@ -213,16 +215,17 @@ impl Targets {
         target.follows.store(true, Ordering::Release);
         target.stop.store(false, Ordering::Relaxed);
         drop(state);
-        // In clock ticks of a hundredth of a second, on the boot clock (proc_pid_stat(5), field 22).
+        // In clock ticks of a hundredth of a second, on the boot clock (proc_pid_stat(5), field
+        // 22).
         let is_new = target.identity.start.saturating_mul(10_000_000) > self.begun;
         let (targets, target) = (Arc::clone(self), Arc::clone(target));
         spawn("follower", &self.shared.observer, move || targets.read(&target, &trace.0, is_first && is_new));
     }
 
-    /// Follows its trace, until that ends.
+    /// Follows its trace until that ends.
     fn read(&self, target: &Target, path: &std::path::Path, from_beginning: bool) {
         let pid = target.identity.pid;
-        // This thread and the reader: they inherit it.
+        // This thread and the reader, which inherits it.
         let place = cpus::keep_off(std::iter::once(pid), &self.shared.observer);
         place.give_way();
         let what = Following {
@@ -249,7 +252,7 @@ impl Targets {
         target.follows.store(false, Ordering::Release);
     }
 
-    /// Has all threads of these processes accounted for up to now, if the last time was so long ago.
+    /// Accounts for all threads up to now, if the last time was at least `at_least` ago.
     pub(crate) fn advance(&self, at_least: Duration) {
         let all = lock(&self.all).clone();
         for target in all {
@@ -280,7 +283,7 @@ impl Targets {
         }
     }
 
-    /// Lets go of a process that has ended.
+    /// Lets go of a process that has ended, and reports that.
     fn end(&self, target: &Arc<Target>) {
         self.let_go(target);
         self.shared.observer.note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
@@ -295,7 +298,7 @@ impl Targets {
         self.is_full.store(false, Ordering::Relaxed);
     }
 
-    /// Lets go of all.
+    /// Stops following all processes.
     pub(crate) fn stop(&self) {
         let all = lock(&self.all).clone();
         for target in &all {
@@ -309,7 +312,7 @@ impl Targets {
         self.auditor.stop();
     }
 
-    /// All of them.
+    /// Returns the state of each followed process.
     pub(crate) fn standing(&self) -> Vec<Standing> {
         let all = lock(&self.all).clone();
         let standing = |target: &Arc<Target>| Standing {
@@ -323,9 +326,11 @@ impl Targets {
     }
 }
 
-/// Returns which of the processes of these users gives way to one of that user, if one does: those of others than root and whoever
-/// runs this program give way to theirs, and among these the last one of the user who has most, if that is at least two more. Otherwise
-/// anybody could take all places. A process that was named (`None`) never gives way.
+/// Returns the place of the process that gives way to one of the user `newcomer`; `None` if none
+/// does. The last process of the user with most gives way, unless that is root or whoever runs this
+/// program. It gives way to these two in any case, and to another user only if its own user has at
+/// least two more. Otherwise anybody could take all places. A process that was named (`None`) never
+/// gives way.
 fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
     let is_trusted = |user: &Option<u32>| user.is_none_or(user_file::is_trusted);
     let count = |user: &Option<u32>| users.iter().filter(|it| *it == user).count();
@@ -334,7 +339,7 @@ fn gives_way(users: &[Option<u32>], newcomer: Option<u32>) -> Option<usize> {
     users.iter().rposition(|user| user == most).filter(|_| gives)
 }
 
-/// Starts a thread; a note says if that fails.
+/// Starts a thread; reports a failure.
 pub(crate) fn spawn(name: &str, observer: &Observer, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
         observer.note(&format!("no thread can be started: {error}"));
@@ -348,7 +353,7 @@ mod tests {
     #[test]
     fn nobody_takes_all_places() {
         let (root, a, b) = (Some(0), Some(70_001), Some(70_002));
-        // Eight of somebody, and one of root comes: the last one goes.
+        // Eight of one user, and one of root comes: the last one goes.
         assert_eq!(gives_way(&[a; 8], root), Some(7));
         assert_eq!(gives_way(&[a, a, root, a], b), Some(3));
         // Nobody gains by more processes.

@@ -1,4 +1,4 @@
-//! The time of threads, as counters: threads of one name of processes of one name are one.
+//! Time of threads, as counters: threads of one name in processes of one name are one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,35 @@ use metrics::Places;
 
 use super::limits::{Limits, names};
 
-/// Who has no name.
+/// Name that stands for all without one of their own.
 const OTHER: &str = "other";
 
-/// A process's name and a thread's.
+/// Name of a process, and of a thread.
 pub(crate) type ThreadKey = (String, String);
 
-/// The time of the threads of one name.
+/// Time of the threads of one name.
 #[derive(Debug)]
 struct Unit {
     parts: BTreeMap<(Place, String), u64>,
-    /// What those took that have no name of their own yet.
+    /// Time of causes that have no name of their own yet.
     small: BTreeMap<(Place, String), u64>,
-    /// Nanoseconds on a CPU, or waiting for one, since the last second; 1 more for being there.
+    /// Nanoseconds on a CPU, or waiting for one, since the last second, plus 1 for each report.
     did: u64,
     is_new: bool,
     absences: Absences,
 }
 
-/// Times in which a thread was away: how many, and their sum in nanoseconds.
+/// Number of times that a thread was away, and their sum in nanoseconds.
 type Absences = (u64, u64);
 
 fn add(sum: &mut Absences, more: Absences) {
     *sum = (sum.0 + more.0, sum.1.saturating_add(more.1));
 }
 
-/// Who took this much in all gets a name of its own, in nanoseconds: a call that was made once would take a place for ever.
+/// Time in nanoseconds from which on a cause gets a name of its own: a call that was made once
+/// would take a place for ever.
 const NAMED: u64 = 5_000_000;
-/// Names that are remembered until they took so much; of more, all begin anew.
+/// Limit on the causes that are remembered until they reach [`NAMED`]; beyond it, all begin anew.
 const SMALL: usize = 64;
 
 /// All threads.
@@ -42,9 +43,9 @@ const SMALL: usize = 64;
 pub(crate) struct Threads {
     units: BTreeMap<ThreadKey, Unit>,
     places: Places<ThreadKey>,
-    /// Those that have no place.
+    /// Time of threads that have no place.
     other: BTreeMap<Place, u64>,
-    /// Threads that write traces: of others it is not known that they are to be there all the time.
+    /// Threads that write traces: only these are known to be there all the time.
     writers: BTreeSet<ThreadKey>,
     /// Absences of writers that have no place.
     other_absences: Absences,
@@ -58,14 +59,15 @@ impl Threads {
         Self { units: BTreeMap::new(), places, other: BTreeMap::new(), writers, other_absences, most }
     }
 
-    /// Notes that threads of these names, of processes of that name, write a trace: as many as there is room for.
+    /// Notes that threads of these names, in processes of that name, write a trace, as far as there
+    /// is room.
     pub(crate) fn write_trace(&mut self, process: &str, threads: impl Iterator<Item = String>) {
         for thread in threads.take(self.most.saturating_sub(self.writers.len())) {
             self.writers.insert((process.to_owned(), thread));
         }
     }
 
-    /// Adds the time that threads of a process of that name spent.
+    /// Adds the time of a thread in a process of that name.
     pub(crate) fn add(&mut self, process: &str, advance: &Advance) {
         let key = (process.to_owned(), advance.name.clone());
         let has_room = self.units.len() < self.most;
@@ -113,12 +115,12 @@ impl Threads {
                 }
                 add(other_absences, std::mem::take(&mut unit.absences));
             }
-            // One that waits for a place and does nothing is known again when it does something.
+            // A thread that waits for a place and does nothing is dropped until it does something.
             has_done || unit.is_new
         });
     }
 
-    /// All counters: the process, the thread, where, by whom, nanoseconds.
+    /// Returns all counters: the process, the thread, the place, the cause, and nanoseconds.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
         let own = self.units.iter().filter(|(key, _)| self.places.has(key)).flat_map(|((process, thread), unit)| {
             let parts = unit.parts.iter();
@@ -127,7 +129,8 @@ impl Threads {
         own.chain(self.other.iter().map(|(place, nanos)| (OTHER, OTHER, *place, "", *nanos)))
     }
 
-    /// Returns the absences of threads that write traces: the process, the thread, how many, nanoseconds.
+    /// Returns the absences of threads that write traces: the process, the thread, their number,
+    /// and nanoseconds.
     pub(crate) fn absences(&self) -> impl Iterator<Item = (&str, &str, u64, u64)> {
         let own = self.units.iter().filter(|(key, _)| self.places.has(key) && self.writers.contains(*key));
         let own =
@@ -137,7 +140,7 @@ impl Threads {
     }
 }
 
-/// Whether a thread that spends its time there is one to be looked at.
+/// Returns true if a thread that spends its time there is of interest.
 fn is_work(place: Place) -> bool {
     !matches!(place, Place::Blocked)
 }
@@ -152,7 +155,7 @@ impl Unit {
         *self.parts.entry(key).or_default() += nanos;
     }
 
-    /// The name under which a part counts.
+    /// Returns the name under which a part counts.
     fn name(&mut self, place: Place, by: &str, nanos: u64) -> String {
         let most = names(place);
         if most == 0 {

@@ -1,4 +1,4 @@
-//! Which connection a record belongs to, and what is known of it.
+//! Connections of records, with their identities.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,33 +9,35 @@ use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
 use text::printable;
 use top::Identity;
 
-/// The spec of connections.
+/// Name of the spec of connections.
 const SPEC: &str = "qpair";
 
-/// What distinguishes a connection in the records.
+/// Key that distinguishes connections in the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
-    /// The number of the records' owner, and since when it is that owner's.
+    /// Number of the records' owner, and the time since which that owner has it.
     Owner(u16, Ticks),
-    /// The address of the queue pair, and since when it is known to be there; 0 if that is not known.
+    /// Address of the queue pair, and the time since which it is known to be there; 0 if that is
+    /// not known.
     Pointer(u64, Ticks),
 }
 
-/// The connections that were seen.
+/// Connections that were seen.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     by_key: HashMap<Key, u32, RandomState>,
     all: Vec<Known>,
-    /// The arguments that point to connections.
+    /// Names of arguments that point to connections.
     args: Vec<String>,
 }
 
-/// A connection.
+/// Connection with its identity as far as it is known.
 #[derive(Clone, Debug)]
 struct Known {
     identity: Arc<Identity>,
-    /// Whether there is nothing more to find out, and otherwise the second in which that was last tried.
+    /// True if there is nothing more to find out.
     is_whole: bool,
+    /// Second in which that was last tried.
     tried: u64,
 }
 
@@ -45,13 +47,13 @@ impl Connections {
         Self { args: args.unwrap_or_default(), ..Self::default() }
     }
 
-    /// The argument of a tracepoint's records that points to their connection, by its place.
+    /// Returns the place of the tracepoint's argument that points to the connection of its records.
     pub(crate) fn pointer(&self, tpoint: &Tpoint) -> Option<usize> {
         tpoint.args.iter().position(|spec| self.args.contains(&spec.name))
     }
 
-    /// The connection of a record of a request, to which the argument `pointer` points. What is not known of one is looked for once in
-    /// a `second`.
+    /// Returns the connection of a request's record, to which the argument `pointer` points. An
+    /// incomplete identity is looked up again once in each `second`.
     pub(crate) fn of(
         &mut self,
         record: &Record<'_>,
@@ -67,7 +69,7 @@ impl Connections {
             }
             return Some(found);
         }
-        // One that was not known to be there when its first request came.
+        // Its begin was not known when its first request came.
         if let Key::Pointer(address, Ticks(1..)) = key
             && let Some(found) = self.by_key.remove(&Key::Pointer(address, Ticks(0)))
         {
@@ -81,12 +83,13 @@ impl Connections {
         Some(number)
     }
 
-    /// What is known of one.
+    /// Returns the identity of a connection.
     pub(crate) fn identity(&self, number: u32) -> Arc<Identity> {
         self.all.get(number as usize).map(|known| Arc::clone(&known.identity)).unwrap_or_default()
     }
 
-    /// Forgets all but those for which `is_used`. Gives the new number of each.
+    /// Drops all connections but those for which `is_used`. Returns the new number of each; `None`
+    /// if it was dropped.
     pub(crate) fn keep(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<Option<u32>> {
         let mut numbers = Vec::with_capacity(self.all.len());
         let (mut number, mut kept) = (0, 0);
@@ -107,7 +110,7 @@ impl Connections {
         numbers
     }
 
-    /// How many are known.
+    /// Returns the number of known connections.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

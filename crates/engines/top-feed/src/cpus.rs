@@ -1,4 +1,5 @@
-//! The CPUs' part of each second: an audit of the CPUs of the process's pollers, attached when somebody wants to see it.
+//! CPUs' part of each second: an audit of the CPUs of the process's pollers, attached when somebody
+//! wants to see it.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
@@ -12,10 +13,10 @@ use top::{Cpu, Share, Taker, Use};
 
 use super::{Beat, Part};
 
-/// Intruders and victims of a CPU, at most.
+/// Limit on the intruders and on the victims of a CPU.
 const MOST: usize = 12;
 
-/// Attaches the audit, and brings what came of each second until the end.
+/// Attaches the audit, and sends the CPUs of each second until the end.
 pub(crate) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>, observer: &Observer) -> anyhow::Result<()> {
     let mut pollers = Pollers::watch(&[pid]);
     beat.wait_until(Instant::now() + pollers.wait());
@@ -34,7 +35,7 @@ pub(crate) fn run(pid: u32, beat: &Beat, parts: &Sender<Part>, observer: &Observ
 }
 
 fn turns(pid: u32, windows: &mut Windows, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
-    // The first window is that of the next whole second.
+    // The first window is that of the next complete second.
     let mut second = beat.now();
     beat.wait_until(beat.end_of(second));
     windows.turn(&BTreeSet::new())?;
@@ -57,8 +58,8 @@ fn printable(text: &str) -> String {
     printable::text(text.as_bytes()).into_owned()
 }
 
-/// A CPU's second. Its owner is the poller, or if nobody has half of it, the thread of the process that had most of it: that
-/// one is starved.
+/// Returns a CPU's second. Its owner is the poller, or if there is none, the thread of the process
+/// with most time: that thread is starved.
 fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     let mut uses: Share<Use> = Share::default();
     for share in &report.budget {
@@ -67,7 +68,7 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     let own = report.intruders.iter().position(|intruder| intruder.tid.is_some() && is_of(intruder, pid));
     let owner = report.poller.take().or_else(|| {
         let owner = report.intruders.remove(own?);
-        // Its time is that of a thread like others in the budget.
+        // Its time is in the budget as that of any other thread.
         let threads = uses.get(Use::Threads).min(owner.total);
         uses.take(Use::Threads, threads);
         uses.add(Use::Owner, threads);
@@ -85,7 +86,7 @@ fn cpu(mut report: CpuReport, pid: u32) -> Cpu {
     }
 }
 
-/// What a part of an audit's budget is here.
+/// Returns the use that corresponds to a part of an audit's budget.
 fn of_part(what: &str) -> Use {
     match what {
         "poller" => Use::Owner,

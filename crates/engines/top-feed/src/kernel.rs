@@ -1,4 +1,4 @@
-//! The kernel's part of each second: `kernel-delay`'s windows, one after the other.
+//! Kernel's part of each second: `kernel-delay`'s windows, one after the other.
 
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -13,16 +13,17 @@ use top::{Part as Spent, Share, Thread};
 
 use super::{Beat, Part};
 
-/// The most threads that are measured.
+/// Limit on the threads that are measured.
 const MAX_THREADS: u32 = 4096;
-/// A window ends this much before the second does, so that the next one can begin in time.
+/// Time before the end of a second at which its window ends, so that the next one can begin in
+/// time.
 const GAP: Duration = Duration::from_millis(10);
-/// There is no use in a shorter one.
+/// Minimum length of a window: a shorter one is of no use.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// Who ran instead, and which calls, at most.
+/// Limit on the named preemptors, and on the named calls.
 const NAMED: usize = 8;
 
-/// The programs, attached.
+/// Attached programs.
 pub struct Kernel {
     tracer: Tracer,
 }
@@ -38,7 +39,7 @@ impl Kernel {
             events: None,
             triggers: Vec::new(),
             count_upcalls: false,
-            // They would cost every program of the machine time, for as long as this runs.
+            // They would cost every program on the machine time, for as long as this runs.
             absences: None,
             page_faults: false,
             observer: observer.clone(),
@@ -46,7 +47,7 @@ impl Kernel {
         Ok(Self { tracer: live::attach(&facts, options)?.tracer })
     }
 
-    /// Makes a window of each second.
+    /// Makes a window of each second, until the end of the feeds.
     pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
         while !beat.is_over() {
             let second = beat.now();
@@ -68,7 +69,7 @@ impl Kernel {
             if parts.send(Part::Threads(second, threads.iter().map(thread).collect())).is_err() {
                 return Ok(());
             }
-            // The next one is the next second's, also where this one ended early.
+            // The next window is for the next second, even if this one ended early.
             beat.wait_until(end);
         }
         Ok(())
@@ -106,8 +107,9 @@ fn thread(sample: &ThreadSample) -> Thread {
     }
 }
 
-/// Who or what took most of the time that a thread lost, by the rule of the verdicts of `timeline`: not who took less than a 20th,
-/// and alone only who took most of it.
+/// Returns the main cause of the time that a thread lost, by the rule of the verdicts of
+/// `timeline`: less than a 20th is not named, and a cause is named alone only if it took most of
+/// the time.
 fn blame(parts: &Share<Spent>, window: u64, instead: &[(String, u64)]) -> Option<String> {
     let took = |name: &str, part| (name.to_owned(), parts.get(part));
     let others =

@@ -1,5 +1,5 @@
-//! The seconds that `dptrace top` shows: one thread for the trace, one for the kernel's windows, one for the CPUs if somebody wants to see
-//! them, and what they bring put together.
+//! Source of the seconds of `dptrace top`: one thread for the trace, one for the kernel's windows,
+//! and one for the CPUs if somebody wants to see them. Their parts are merged here.
 #![forbid(unsafe_code)]
 
 mod connections;
@@ -23,35 +23,35 @@ pub use kernel::Kernel;
 pub use requests::requests_of;
 pub use trace::{ReadingOptions, Trace};
 
-/// The length of a sample.
+/// Length of a sample.
 const SECOND: Duration = Duration::from_secs(1);
-/// A part that is this much later than the others is not waited for any longer.
+/// Delay after which a late part is not waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a feed brings.
+/// Part of a second, or the end of a feed.
 pub enum Part {
-    /// The trace's part of that second, and which thread writes the records of each connection.
+    /// Trace's part of that second, with the thread that writes the records of each connection.
     Traffic(u64, Box<Traffic>, Vec<Option<Arc<str>>>),
-    /// The kernel's part.
+    /// Kernel's part of that second.
     Threads(u64, Vec<Thread>),
-    /// The CPUs' part.
+    /// CPUs' part of that second.
     Cpus(u64, Vec<Cpu>),
-    /// No more comes, and why if that is an error.
+    /// End of a feed, with the error if it failed.
     Over(Source, Option<anyhow::Error>),
 }
 
-/// Who brings it.
+/// Source of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The trace.
+    /// Trace of the process.
     Trace,
-    /// The kernel.
+    /// Kernel's accounts of its threads.
     Kernel,
-    /// The CPUs.
+    /// Audit of its CPUs.
     Cpus,
 }
 
-/// The beat of the seconds, the same for all feeds, and whether they are to end.
+/// Clock of the seconds, the same for all feeds, with the request to end.
 #[derive(Clone)]
 pub struct Beat {
     begin: Instant,
@@ -59,12 +59,12 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// The end of that second.
+    /// Returns the end of that second.
     fn end_of(&self, second: u64) -> Instant {
         self.begin + SECOND * u32::try_from(second).unwrap_or(u32::MAX)
     }
 
-    /// The second that goes on, from 1 on.
+    /// Returns the number of the present second, from 1 on.
     fn now(&self) -> u64 {
         self.begin.elapsed().as_secs() + 1
     }
@@ -73,7 +73,7 @@ impl Beat {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Waits for a moment, or for the end.
+    /// Waits until a moment, or for the end of the feeds.
     fn wait_until(&self, moment: Instant) {
         const STEP: Duration = Duration::from_millis(50);
         while !self.is_over() {
@@ -86,7 +86,7 @@ impl Beat {
     }
 }
 
-/// The feeds, at work.
+/// Running feeds.
 pub struct Feeds {
     parts: Receiver<Part>,
     sender: Sender<Part>,
@@ -97,7 +97,8 @@ pub struct Feeds {
 }
 
 impl Feeds {
-    /// Lets what there is begin, with one second for all.
+    /// Starts the feeds of the trace and the kernel, as far as they are given, with the same
+    /// seconds.
     pub fn start(
         trace: Option<Trace>,
         kernel: Option<Kernel>,
@@ -123,7 +124,7 @@ impl Feeds {
         Ok(Self { parts, sender, audits: false, beat, threads, merger })
     }
 
-    /// Has the CPUs of this process's pollers audited from now on, if that was not done yet.
+    /// Starts the audit of the CPUs of this process's pollers, if it was not started yet.
     pub fn audit(&mut self, pid: u32) -> anyhow::Result<()> {
         if !std::mem::replace(&mut self.audits, true) {
             let (beat, sender) = (self.beat.clone(), self.sender.clone());
@@ -134,17 +135,17 @@ impl Feeds {
         Ok(())
     }
 
-    /// Why there is nothing of the CPUs, once.
+    /// Returns the reason why there is nothing of the CPUs, once.
     pub fn no_cpus(&mut self) -> Option<String> {
         self.merger.no_cpus.take()
     }
 
-    /// The second that goes on.
+    /// Returns the number of the present second.
     pub fn second(&self) -> u64 {
         self.beat.now()
     }
 
-    /// The next second that is whole, if it comes in time.
+    /// Returns the next complete second; `None` if none comes in time.
     pub fn next(&mut self, at_most: Duration) -> anyhow::Result<Option<Sample>> {
         let until = Instant::now() + at_most;
         loop {
@@ -161,12 +162,12 @@ impl Feeds {
         }
     }
 
-    /// Ends them. What is attached to the kernel is detached then.
+    /// Ends the feeds, and detaches what is attached to the kernel.
     pub fn finish(self) {
         self.beat.stop.store(true, Ordering::Release);
         for thread in self.threads {
             thread.thread().unpark();
-            // SANITY: one that panicked has said so.
+            // SANITY: a thread that panicked has reported that.
             let _ = thread.join();
             self.merger.observer.step();
         }
@@ -174,11 +175,12 @@ impl Feeds {
 }
 
 fn over(sender: &Sender<Part>, source: Source, result: anyhow::Result<()>) {
-    // Nobody wants to know any more.
+    // The receiver may be gone already.
     let _ = sender.send(Part::Over(source, result.err()));
 }
 
-/// What has come of a second: of the trace, with who writes the records of each connection; of the kernel; and of the CPUs.
+/// Parts of a second that have come: of the trace, with the writer of each connection's records, of
+/// the kernel, and of the CPUs.
 #[derive(Default)]
 struct Second {
     traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
@@ -186,17 +188,17 @@ struct Second {
     cpus: Option<Vec<Cpu>>,
 }
 
-/// Seconds that are not whole.
+/// Merger of parts into complete seconds.
 struct Merger {
     has_trace: bool,
     has_kernel: bool,
-    /// From the first second on that they brought.
+    /// True from the first second on that the audit brought.
     has_cpus: bool,
-    /// Why there is nothing of the CPUs.
+    /// Reason why there is nothing of the CPUs.
     no_cpus: Option<String>,
-    /// The last second of which each has come.
+    /// Last second that each source has brought.
     latest: [u64; 3],
-    /// The last second that was given.
+    /// Last second that was handed out.
     given: u64,
     pending: BTreeMap<u64, Second>,
     observer: Observer,
@@ -216,7 +218,7 @@ impl Merger {
         }
     }
 
-    /// Whether only one feed is left.
+    /// Returns true if at most one of the trace and the kernel is left.
     fn is_last(&self) -> bool {
         !(self.has_trace && self.has_kernel)
     }
@@ -233,7 +235,7 @@ impl Merger {
             }
             Part::Cpus(second, cpus) => {
                 (self.latest[2], self.has_cpus) = (second, true);
-                // The first one may be late for a second that was given already.
+                // The first one may be late for a second that was handed out already.
                 if second > self.given {
                     self.pending.entry(second).or_default().cpus = Some(cpus);
                 }
@@ -255,10 +257,11 @@ impl Merger {
         }
     }
 
-    /// The next second to which nothing will be added. `elapsed` is the time since the first one began.
+    /// Returns the next second that is complete, or late. `elapsed` is the time since the first one
+    /// began.
     fn next(&mut self, elapsed: Duration) -> Option<Sample> {
         let (&number, Second { traffic, threads, cpus }) = self.pending.first_key_value()?;
-        // A second that a feed had no time for is left out by it.
+        // A feed leaves out a second for which it had no time.
         let [of_trace, of_kernel, of_cpus] = self.latest.map(|latest| latest > number);
         let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
             && (threads.is_some() || !self.has_kernel || of_kernel)
@@ -270,7 +273,7 @@ impl Merger {
         let Second { traffic, threads, cpus } = self.pending.remove(&number)?;
         self.given = number;
         if traffic.is_none() && threads.is_none() && (self.has_trace || self.has_kernel) {
-            // A second for which only the audit had time.
+            // Only the audit had time for this second.
             return self.next(elapsed);
         }
         let time = sys::clock::real_nanos() / 1_000_000;
@@ -279,7 +282,8 @@ impl Merger {
     }
 }
 
-/// Gives each connection what the kernel took from the thread that works for it.
+/// Sets for each connection the thread that works for it, and the share that the kernel took from
+/// that thread.
 fn with_taken(mut traffic: Traffic, writers: &[Option<Arc<str>>], threads: Option<&[Thread]>) -> Traffic {
     for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
         connection.thread.clone_from(writer);

@@ -1,35 +1,38 @@
-//! How much of each second is read, so that `top` takes little of a CPU whatever the trace has.
+//! Amount of each second that is read, so that `top` takes little of a CPU for any trace.
 
 use std::time::{Duration, Instant};
 
-/// The time between two polls of rings that fill slowly, and of those that fill fast.
+/// Time between two polls of rings that fill slowly.
 const LONGEST: Duration = Duration::from_millis(50);
+/// Time between two polls of rings that fill fast.
 const SHORTEST: Duration = Duration::from_millis(2);
-/// The CPU time that the thread may take of each second: with the screen, and what the kernel's windows take, that is below 2 %.
+/// CPU time that the thread may take of each second: with the screen and the kernel's windows, that
+/// is below 2 %.
 const BUDGET: Duration = Duration::from_millis(11);
-/// Slots that are read in a second at least, whatever that takes, and at most: about 900 requests, and 15,000.
+/// Minimum number of slots that are read in a second, at any cost: about 900 requests.
 const LEAST: u64 = 12_000;
+/// Maximum number of slots that are read in a second: about 15,000 requests.
 const MOST: u64 = 200_000;
-/// How many slots a poll copies of each ring at most: memory has a bound.
+/// Limit on the slots that a poll copies of each ring, so that memory is bounded.
 const MOST_OF_RING: u64 = 1 << 14;
 
-/// How much of each second is read.
+/// Control of how much of each second is read.
 pub(crate) struct Pace {
-    /// How many rings there are.
+    /// Number of rings.
     rings: u64,
-    /// Whether all records are read, whatever that costs.
+    /// True if all records are read, at any cost.
     all_records: bool,
-    /// The slots that a second may have to be read whole.
+    /// Limit on the slots of a second that is read completely.
     allowed: u64,
-    /// Whether only a window of each second is read.
+    /// True if only a window of each second is read.
     is_sampled: bool,
-    /// The time between two polls.
+    /// Time between two polls.
     pause: Duration,
-    /// Slots that were read in this second.
+    /// Number of slots that were read in this second.
     used: u64,
-    /// The thread's CPU time at the begin of the second.
+    /// CPU time of the thread at the begin of the second.
     ran: Duration,
-    /// Distributes the windows.
+    /// State of the random numbers that place the windows.
     seed: u64,
 }
 
@@ -40,7 +43,7 @@ impl Pace {
         Self {
             rings,
             all_records,
-            // What a slot costs is not known yet.
+            // The cost of a slot is not known yet.
             allowed: (2 * LEAST).max(rings),
             is_sampled: false,
             pause: LONGEST,
@@ -54,27 +57,28 @@ impl Pace {
         self.rings as usize
     }
 
-    /// Whether only a window of each second is read.
+    /// Returns true if only a window of each second is read.
     pub(crate) fn is_sampled(&self) -> bool {
         self.is_sampled
     }
 
-    /// The time between two polls.
+    /// Returns the time between two polls.
     pub(crate) fn pause(&self) -> Duration {
         self.pause
     }
 
-    /// Whether nothing was read in this second.
+    /// Returns true if nothing was read in this second.
     pub(crate) fn has_nothing(&self) -> bool {
         self.used == 0
     }
 
-    /// How long to wait before the window of a second begins, which ends then.
+    /// Returns the time to wait before the window of the second that ends at `end`.
     pub(crate) fn wait(&mut self, end: Instant) -> Duration {
         if !self.is_sampled {
             return Duration::ZERO;
         }
-        // xorshift: a window at the same place of each second would miss, or meet, what comes once a second.
+        // xorshift: a window at the same place of each second would always miss, or always meet, an
+        // event that comes once a second.
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
         self.seed ^= self.seed << 17;
@@ -82,7 +86,8 @@ impl Pace {
         left.mul_f64((self.seed % 1000) as f64 / 1000.0 * 0.6)
     }
 
-    /// How many slots of each ring the next poll may copy. A window has the same part of each.
+    /// Returns the limit on the slots of each ring in the next poll. A window has the same part of
+    /// each.
     pub(crate) fn most_of_ring(&self) -> u64 {
         if self.all_records {
             return u64::MAX;
@@ -90,7 +95,8 @@ impl Pace {
         if self.is_sampled { (self.left() / self.rings).max(1) } else { self.left().min(MOST_OF_RING) }
     }
 
-    /// Where all was read so far, a second may have half as much again.
+    /// Returns the number of slots that may still be read in this second. If all was read so far,
+    /// the limit is half as much again.
     fn left(&self) -> u64 {
         if self.all_records {
             return u64::MAX;
@@ -112,20 +118,21 @@ impl Pace {
         }
     }
 
-    /// A second is over in which that many slots were written.
+    /// Begins the next second, after one in which that number of slots was written.
     pub(crate) fn next_second(&mut self, written: u64) {
         let ran = sys::clock::thread_ran();
         let whole = ran.saturating_sub(std::mem::replace(&mut self.ran, ran));
         self.learn(whole, written);
     }
 
-    /// What the next second may have, if this one took that much CPU time in all.
+    /// Sets the limits of the next second, if this one took that CPU time in all.
     fn learn(&mut self, whole: Duration, written: u64) {
         if self.used > 1000 {
-            // As if all of it were for slots, also the sums of connections: as many as are read then take what they may.
+            // This counts all time for slots, also the sums of connections: reading that number of
+            // slots then takes what is allowed.
             let slot = whole.as_secs_f64() / self.used as f64;
             let affordable = (BUDGET.as_secs_f64() / slot.max(1e-9)) as u64;
-            // What one second took may be somebody else's doing.
+            // The time of one second may be somebody else's doing.
             self.allowed = ((3 * self.allowed + affordable.min(MOST)) / 4).clamp(LEAST, MOST);
         }
         self.is_sampled =
@@ -148,7 +155,7 @@ mod tests {
         pace.polled(10_000, 0.01);
         pace.learn(Duration::from_millis(2), 10_000);
         assert!(!pace.is_sampled && pace.allowed > LEAST && !pace.is_used_up());
-        // Records that cost much more, and are many.
+        // Records that cost much more, and many of them.
         for _ in 0..20 {
             pace.polled(pace.left(), 0.5);
             assert!(pace.is_used_up());

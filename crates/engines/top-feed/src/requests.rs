@@ -1,4 +1,5 @@
-//! From records to a second: requests are followed from the record that creates them to the one that ends them.
+//! Seconds from records: requests are followed from the record that creates them to the one that
+//! ends them.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,50 +16,52 @@ use top::{Connection, Phase, Request, Share, Stage, Traffic};
 
 use super::connections::Connections;
 
-/// The slowest requests that are kept of a connection in a second.
+/// Limit on the slowest requests that are kept of a connection in a second.
 const SLOWEST: usize = 3;
-/// The most stages that have a row of their own.
+/// Limit on the stages with a row of their own.
 const STAGES: usize = 256;
-/// Limit on the objects that are followed at a time: of more, those with the oldest last records are no longer.
+/// Limit on the objects that are followed at a time; beyond it, those with the oldest last records
+/// are dropped.
 const MAX_OPEN_OBJECTS: usize = 1 << 18;
-/// Limit on the stages of an object: what has more is no request.
+/// Limit on the stages of an object: an object with more is no request.
 const MAX_STAGES_OF_OBJECT: usize = 1 << 12;
-/// More connections are not kept without requests.
+/// Number of connections from which on those without requests are dropped.
 const CONNECTIONS: usize = 8192;
-/// Memory for stages that is kept to be used again, at most.
+/// Limit on the kept buffers of stages.
 const SPARE: usize = 1024;
-/// The name of whole requests.
+/// Name of whole requests.
 const WHOLE: &str = "whole request";
-/// Reading and writing (`enum spdk_bdev_io_type`, include/spdk/bdev.h).
+/// Types of I/O that read or write (`enum spdk_bdev_io_type`, include/spdk/bdev.h).
 const TRANSFERS: [u64; 2] = [1, 2];
 
-/// What kind of record a tracepoint's are.
+/// Kind of a tracepoint's records.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    /// Its object is a request of a host, rather than something that works for one.
+    /// True if its object is a request of a host, rather than something that works for one.
     is_request: bool,
-    /// It begins an I/O of a block device: its size is in blocks.
+    /// True if it begins an I/O of a block device: its size is in blocks.
     has_blocks: bool,
-    /// The places of its arguments that point to a connection, and that are its depth.
+    /// Place of the argument that points to a connection.
     pointer: Option<usize>,
+    /// Place of the argument with the connection's queue depth.
     depth: Option<usize>,
 }
 
-/// An object that is at work.
+/// Object that is at work.
 #[derive(Clone, Debug)]
 struct Live {
     is_request: bool,
     /// Tracepoint and time of its last record.
     last: (u16, Ticks),
     connection: Option<u32>,
-    /// Its stages so far: their places, and ticks.
+    /// Places of its stages so far, and ticks.
     stages: Vec<(u16, u64)>,
 }
 
-/// A connection's part of a second.
+/// Connection's part of a second.
 #[derive(Clone, Debug)]
 struct Part {
-    /// By ring: requests that ended, and blocks. A connection has one ring, or a few.
+    /// Numbers of requests that ended, and of blocks, by ring. A connection has one ring, or a few.
     ended: Vec<(Lcore, (u64, u64))>,
     depth: (u64, u64),
     times: Histogram,
@@ -66,14 +69,14 @@ struct Part {
     slowest: Vec<Request>,
 }
 
-/// A second under way.
+/// Second under way.
 #[derive(Clone, Debug, Default)]
 struct Second {
     parts: HashMap<u32, Part, RandomState>,
     stages: Vec<Histogram>,
 }
 
-/// Follows requests, and sums up seconds.
+/// Tracker of requests, which sums up seconds.
 pub(crate) struct Requests {
     kinds: Vec<Option<Kind>>,
     tpoints: HashMap<u16, String, RandomState>,
@@ -82,20 +85,21 @@ pub(crate) struct Requests {
     connections: Connections,
     /// Memory for stages, to be used again.
     spare: Vec<Vec<(u16, u64)>>,
-    /// By the tracepoints between which it lies: its place. The first place is the whole request's.
+    /// Place of each stage, by its two tracepoints. Place 0 is the whole request's.
     stages: HashMap<(u16, u16), u16, RandomState>,
     named: Vec<Named>,
-    /// The second that is summed up, and the one after it; and where the first one ends.
+    /// Present second, and the one after it.
     seconds: [Second; 2],
     number: u64,
+    /// Tick at which the present second ends.
     end: Ticks,
 }
 
-/// A stage that was seen.
+/// Stage that was seen.
 struct Named {
     name: String,
     phase: Option<Phase>,
-    /// Stages that came before it, and how often it was there.
+    /// Number of stages before it, summed over its occurrences, and number of these.
     order: (u64, u64),
 }
 
@@ -125,12 +129,14 @@ impl Requests {
         })
     }
 
-    /// The second that is summed up ends then; what is later belongs to the next one. Until this is called, all belongs to it.
+    /// Sets the end of the present second; later records belong to the next one. Until this is
+    /// called, all belong to the present one.
     pub(crate) fn ends_at(&mut self, end: Ticks) {
         self.end = end;
     }
 
-    /// Records are missing before the next one: what was at work may have ended, and its address may be another's.
+    /// Drops all objects, since records are missing before the next one: they may have ended, and
+    /// their addresses may be used again.
     pub(crate) fn gap(&mut self) {
         self.objects.forget(Ticks(u64::MAX));
     }
@@ -149,7 +155,7 @@ impl Requests {
             stages: spare.pop().unwrap_or_default(),
         });
         let Some(step) = step else {
-            // Who ends is counted, also where its beginning was not seen.
+            // A request that ends is counted even if its beginning was not seen.
             if kind.is_request && self.objects.is_last(record.tpoint.id) && matches!(record.object, Object::Unseen(_)) {
                 let connection = self.connections.of(record, kind.pointer, annotator, self.number);
                 if let Some(connection) = connection {
@@ -185,7 +191,8 @@ impl Requests {
         }
     }
 
-    /// Counts an object that is over, unless it has no time, or its time says nothing of how fast requests are served.
+    /// Counts an object that is over, unless it has no time, or its time shows nothing of how fast
+    /// requests are served.
     fn over(&mut self, object: TrackedObject<Live>, at: usize) {
         let is_endless = object.kept.stages.len() >= MAX_STAGES_OF_OBJECT;
         let mut stages = match object.outcome() {
@@ -198,7 +205,8 @@ impl Requests {
         }
     }
 
-    /// Counts an object's stages, and of a request the whole. Hands back the memory of its stages.
+    /// Counts an object's stages, and a request's whole time. Returns memory for stages that is
+    /// free.
     fn count(&mut self, object: TrackedObject<Live>, at: usize) -> Vec<(u16, u64)> {
         let TrackedObject { name, begin, until, lcore, kept: live, .. } = object;
         let Live { connection, mut stages, is_request, .. } = live;
@@ -230,13 +238,14 @@ impl Requests {
         dropped.map(|request| request.stages).unwrap_or_default()
     }
 
-    /// A second has ended of which nothing was read: the next one has it, too.
+    /// Skips a second of which nothing was read: the next one includes it.
     pub(crate) fn skip_second(&mut self) {
         self.number += 1;
     }
 
-    /// The second that has ended, which was that long, and who wrote the records of each connection. `scale` is by how much what was
-    /// counted of a ring falls short, and `slots` how many of all rings were written and read.
+    /// Returns the second that has ended, which had that length, and the writer of each
+    /// connection's records. `scale` is the ratio of written to read slots of a ring; the pair has
+    /// the numbers of slots of all rings that were written and read.
     pub(crate) fn close(
         &mut self,
         length: Duration,
@@ -284,7 +293,7 @@ impl Requests {
         self.named.iter().enumerate().map(&mut of).collect()
     }
 
-    /// Forgets connections that have nothing in flight, if there are many.
+    /// Drops connections that have nothing in flight, if there are many.
     fn forget(&mut self) {
         if self.connections.len() < CONNECTIONS {
             return;
@@ -316,7 +325,7 @@ impl Default for Part {
 }
 
 impl Part {
-    /// Counts what the first record of an object says.
+    /// Counts the blocks and the depth of an object's first record.
     fn begin(&mut self, kind: Kind, record: &Record<'_>) {
         if kind.has_blocks && is_transfer(record) {
             self.on(record.lcore).1 += u64::from(record.size);
@@ -327,7 +336,7 @@ impl Part {
         }
     }
 
-    /// What is counted of a ring.
+    /// Returns the counts of a ring.
     fn on(&mut self, lcore: Lcore) -> &mut (u64, u64) {
         let at = self.ended.iter().position(|(ring, _)| *ring == lcore).unwrap_or(self.ended.len());
         if at == self.ended.len() {
@@ -347,7 +356,7 @@ impl Second {
     }
 }
 
-/// The place of the stage between two tracepoints; none if there are too many of them.
+/// Returns the place of the stage between two tracepoints; `None` if there are too many stages.
 fn place(
     stages: &mut HashMap<(u16, u16), u16, RandomState>,
     named: &mut Vec<Named>,
@@ -366,8 +375,8 @@ fn place(
     Some(place)
 }
 
-/// Returns what records of a tracepoint are; `None` if they have no object. Without a target of NVMe over Fabrics in it, all objects
-/// of a trace are requests.
+/// Returns the kind of a tracepoint's records; `None` if they have no object. Without a target of
+/// NVMe over Fabrics in it, all objects of a trace are requests.
 fn kind(tpoint: &Tpoint, has_requests: bool) -> Option<Kind> {
     tpoint.object_prefix?;
     let name = tpoint.name.as_str();
@@ -376,7 +385,7 @@ fn kind(tpoint: &Tpoint, has_requests: bool) -> Option<Kind> {
     Some(Kind { is_request, has_blocks: name == "BDEV_IO_START", pointer: None, depth })
 }
 
-/// Whether an I/O reads or writes; where its kind is not recorded, it may.
+/// Returns true if an I/O reads or writes, or its type is not recorded.
 fn is_transfer(record: &Record<'_>) -> bool {
     match record.args.by_name("type") {
         Some(ArgValue::Int(kind)) => TRANSFERS.contains(&kind),
@@ -384,7 +393,8 @@ fn is_transfer(record: &Record<'_>) -> bool {
     }
 }
 
-/// Returns the traffic of a whole trace as that of one second: for the test that holds all commands to one answer.
+/// Returns the traffic of a whole trace as one second. A test uses it to check that all commands
+/// give one answer.
 #[doc(hidden)]
 pub fn requests_of(trace: &Trace, annotator: &Annotator, specs: &[ObjectSpec]) -> anyhow::Result<Traffic> {
     let mut requests = Requests::new(trace.tpoints().all(), specs, trace.tick_rate())?;

@@ -1,8 +1,10 @@
-//! The trace's part of each second: what is new in the rings, or a window of it where that would be too much.
+//! Trace's part of each second: all new records in the rings, or those of a window if that would be
+//! too much.
 //!
-//! A ring is polled often enough that nothing of it is lost, as long as its records are not too many. Where they are, the rings are
-//! read in one window of each second, which is as long as the time for it allows, and is at another place in each second. How
-//! many slots were written is known from the cursors, whatever was read: rates are scaled by that.
+//! A ring is polled often enough that nothing of it is lost, as long as it has not too many
+//! records. Otherwise the rings are read in one window of each second. The window is as long as the
+//! time for it allows, and lies at another place in each second. The cursors give the number of
+//! written slots, read or not: rates are scaled by that.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -21,30 +23,33 @@ use super::pace::Pace;
 use super::requests::Requests;
 use super::{Beat, Part};
 
-/// Buffers of slots that are kept, and how large each is at most.
+/// Limit on the buffers of slots that are kept.
 const SPARE: usize = 8;
+/// Limit on the bytes of each kept buffer.
 const SPARE_BYTES: usize = 1 << 19;
-/// Between two looks at the owners of a trace: reading all takes a millisecond.
+/// Time between two looks at the owners of a trace: reading all takes a millisecond.
 const OWNERS: Duration = Duration::from_millis(500);
-/// How often it is read what probes have sent: a connection that is named a moment later is named in time.
+/// Time between two readings of what probes have sent: a connection that is named a moment later is
+/// named in time.
 const PROBES: Duration = Duration::from_millis(40);
-/// How long after its end a second is closed, beside the time for which records are held back.
+/// Time after its end at which a second is closed, beside the time for which records are held back.
 const SETTLE: Duration = Duration::from_millis(110);
-/// How often a trace file is looked for that has just been created, and the time between; and how often a window is tried.
+/// Limit on the attempts to find a trace file that has just been created, and to read a window.
 const TRIES: usize = 5;
+/// Time between two attempts to find a trace file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How a trace is read.
+/// Options of reading a trace.
 pub struct ReadingOptions {
-    /// What its objects are found by.
+    /// Kinds of the objects to find.
     pub specs: Vec<ObjectSpec>,
-    /// Whether probes of the process report its objects.
+    /// True if probes of the process report its objects.
     pub probes: bool,
-    /// Whether all records are read, whatever that costs.
+    /// True if all records are read, at any cost.
     pub all_records: bool,
 }
 
-/// A trace that can be followed.
+/// Trace that can be followed.
 pub struct Trace {
     pid: u32,
     source: FileSource,
@@ -52,7 +57,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The trace file that the process writes. That of one that has just been started may not be whole yet.
+    /// Finds the trace file that the process writes. A process that has just been started may not
+    /// have completed it yet.
     pub fn find(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..TRIES {
             if let Ok(trace) = Self::find_once(pid) {
@@ -71,7 +77,7 @@ impl Trace {
         Ok(Self { pid, source, follower })
     }
 
-    /// Finds the objects that its records name: that takes its time.
+    /// Finds the objects that its records name, which takes its time.
     pub fn open(self, options: ReadingOptions, observer: &Observer) -> anyhow::Result<Reading> {
         let Self { pid, source, follower } = self;
         let ReadingOptions { specs, probes, all_records } = options;
@@ -97,7 +103,7 @@ impl Trace {
     }
 }
 
-/// A trace that is being followed.
+/// Trace that is being followed.
 pub struct Reading {
     source: FileSource,
     follower: Follower,
@@ -106,17 +112,17 @@ pub struct Reading {
     requests: Requests,
     writers: Vec<(Lcore, Arc<str>)>,
     owners_read: Option<Instant>,
-    /// Memory for slots.
+    /// Memory for slots, to be used again.
     spare: Vec<Vec<u8>>,
-    /// Slots were left out since the last poll.
+    /// True if slots were left out since the last poll.
     has_gap: bool,
     all_records: bool,
 }
 
 impl Reading {
-    /// Sums up second by second.
+    /// Sums up second by second, until the end of the feeds.
     pub fn run(mut self, beat: &Beat, parts: &Sender<Part>) -> anyhow::Result<()> {
-        // What is in the rings already is of the past.
+        // Records that are in the rings already are of the past.
         self.tail.keep_newest(0);
         self.tail.poll(&self.source, &mut Copied::default())?;
         self.objects.begin_now();
@@ -129,7 +135,8 @@ impl Reading {
             self.read_second(second, beat, &mut pace)?;
             let (ended, totals) = (Instant::now(), self.totals());
             if is_unread(&before, &totals) {
-                // The next one is the longer: rates are of the time since the last one that was read.
+                // The next second includes this one: rates cover the time since the last one that
+                // was read.
                 self.requests.skip_second();
                 continue;
             }
@@ -165,14 +172,14 @@ impl Reading {
             self.poll(beat, pace)?;
             beat.wait_until(end.min(Instant::now() + pace.pause()));
         }
-        // A second has a window, even if a busy machine lets us come late: without one there is nothing to scale. A poll that is
-        // interrupted for longer than a ring lasts has nothing.
+        // Each second has a window, even if a busy machine makes us late: without one there is
+        // nothing to scale. A poll that is interrupted for longer than a ring lasts has nothing.
         for _ in 0..TRIES {
             if pace.has_nothing() && !beat.is_over() {
                 self.poll(beat, pace)?;
             }
         }
-        // The cursors at the end, and what is between, if all is read.
+        // Reads the cursors at the end, and the records before them if all is read.
         if pace.is_used_up() || pace.is_sampled() { self.skip() } else { self.poll(beat, pace) }
     }
 
@@ -190,7 +197,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Copies what is new, and hands out what is old enough.
+    /// Copies new slots, and hands out records that are old enough.
     fn poll(&mut self, beat: &Beat, pace: &mut Pace) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut copied = Copied::default();
@@ -213,20 +220,21 @@ impl Reading {
         Ok(())
     }
 
-    /// Hands out what was held back: no more comes that belongs to it.
+    /// Hands out the records that were held back: no more come that belong to them.
     fn hand_out_all(&mut self) {
         let (follower, objects, requests) = (&mut self.follower, &self.objects, &mut self.requests);
         let _ = follower.give_all(|record| take(record, objects, requests));
         self.keep_spare();
     }
 
-    /// Keeps some memory of records that were handed out, to be used again: what is given back to the system has to be cleared anew.
+    /// Keeps some memory of records that were handed out, to be used again: memory that is given
+    /// back to the system has to be cleared anew.
     fn keep_spare(&mut self) {
         let room = SPARE.saturating_sub(self.spare.len());
         self.spare.extend(self.follower.spare().filter(|bytes| bytes.capacity() <= SPARE_BYTES).take(room));
     }
 
-    /// Leaves out what is new, which is counted all the same.
+    /// Skips new slots, but counts them.
     fn skip(&mut self) -> anyhow::Result<()> {
         self.hand_out_all();
         self.tail.keep_newest(0);
@@ -234,7 +242,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Learns what has come of objects and owners.
+    /// Learns new facts of objects and owners.
     fn learn(&mut self) -> anyhow::Result<()> {
         self.objects.learn(self.follower.given());
         self.objects.count_losses(self.follower.losses().map(|loss| loss.slots).sum());
@@ -246,7 +254,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What came of a second, and who wrote the records of each connection.
+    /// Returns the traffic of a second, and the writer of each connection's records.
     fn close(
         &mut self,
         length: Duration,
@@ -260,7 +268,7 @@ impl Reading {
         let rings: Vec<_> = before.iter().zip(totals).map(of_ring).collect();
         let scale = |lcore: Lcore| {
             let ring = rings.iter().find(|(ring, ..)| *ring == lcore);
-            // Of what was not read at all nothing is known.
+            // Nothing is known of a ring that was not read at all.
             let ring = ring.filter(|(_, read, _)| *read > 0);
             ring.map_or(1.0, |(_, read, written)| *written as f64 / *read as f64)
         };
@@ -274,18 +282,18 @@ impl Reading {
     }
 }
 
-/// Whether slots were written meanwhile, and none of them was read.
+/// Returns true if slots were written meanwhile, and none of them was read.
 fn is_unread(before: &[(Lcore, Total)], now: &[(Lcore, Total)]) -> bool {
     let sum = |totals: &[(Lcore, Total)], of: fn(&Total) -> u64| totals.iter().map(|(_, total)| of(total)).sum::<u64>();
     let since = |of| sum(now, of) - sum(before, of);
     since(|total| total.copied) == 0 && since(|total| total.lost) > 0
 }
 
-/// Takes a record into account.
+/// Counts a record.
 fn take(record: &Record<'_>, objects: &Objects, requests: &mut Requests) -> std::ops::ControlFlow<()> {
     objects.observe(record);
     if record.tpoint.new_object {
-        // What points to an unknown object may help to find it.
+        // A record that points to an unknown object may help to find it.
         objects.is_unknown(record);
     }
     requests.record(record, objects.annotator());

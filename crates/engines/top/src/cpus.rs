@@ -1,10 +1,10 @@
-//! The CPUs of a process's pollers: the table of their tab, and what the second was in words.
+//! The CPUs of a process's pollers: the table of their tab, and a summary of the second in words.
 
 use crate::sample::{Cpu, Sample, Taker, Use};
 use crate::table::{Cell, Column, Row, Table, percent};
 use crate::views::{figure, matches, text, time};
 
-/// The columns.
+/// Columns of the tab.
 pub(crate) const CPUS: &[Column] = &[
     figure("CPU", 3, 0),
     text("OWNER", 12, 30, 1),
@@ -15,7 +15,8 @@ pub(crate) const CPUS: &[Column] = &[
     text("WORST VICTIM", 18, 36, 4),
 ];
 
-/// The CPUs of a second: the one of which most was taken first, unless another order is wanted.
+/// Returns the CPUs of a second in that order: the largest number of the column first, or last if
+/// the order is reversed.
 pub(crate) fn table<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
     let mut found: Vec<&Cpu> = sample.cpus.iter().flatten().filter(|cpu| is_wanted(cpu, filter)).collect();
     found.sort_by(|a, b| number(b, order.0).total_cmp(&number(a, order.0)).then(a.number.cmp(&b.number)));
@@ -31,7 +32,8 @@ fn is_wanted(cpu: &Cpu, filter: &str) -> bool {
     matches(filter, &[&number, cpu.owner.as_deref().unwrap_or_default(), worst[0], worst[1]])
 }
 
-/// What a column is ordered by: the largest first, numbers of CPUs and names by their order.
+/// Returns the number by which a column is ordered, the largest first; 0 for columns ordered by the
+/// CPU's number.
 fn number(cpu: &Cpu, column: usize) -> f64 {
     let nanos = |taker: Option<&Taker>| taker.map_or(0.0, |taker| taker.nanos as f64);
     match CPUS[column.min(CPUS.len() - 1)].head {
@@ -44,7 +46,7 @@ fn number(cpu: &Cpu, column: usize) -> f64 {
     }
 }
 
-/// The longest time that somebody else had the CPU at once.
+/// Returns the longest time that somebody else had the CPU at once, in nanoseconds.
 pub(crate) fn longest(cpu: &Cpu) -> u64 {
     cpu.intruders.iter().map(|intruder| intruder.longest).max().unwrap_or(0)
 }
@@ -65,17 +67,17 @@ pub(crate) fn cells(cpu: &Cpu) -> Vec<Cell> {
     ]
 }
 
-/// What somebody is called: a thread by its name, all else with what it is.
+/// Returns the name of an intruder or a victim: a thread by its name, any other with its kind.
 pub(crate) fn named(taker: &Taker) -> String {
     match taker.kind {
         "thread" => taker.name.clone(),
-        // What has no name of its own is called what it is.
+        // Without a name of its own, it is called by its kind.
         kind if taker.name == kind => taker.name.clone(),
         kind => format!("{kind} {}", taker.name),
     }
 }
 
-/// What the second was, in words.
+/// Returns a summary of the second in words.
 pub(crate) fn summary(cpus: &[Cpu]) -> String {
     let Some(worst) = cpus.iter().max_by(|a, b| a.taken().total_cmp(&b.taken())) else {
         return "no CPU is audited".to_owned();

@@ -1,4 +1,4 @@
-//! What is kept of the last minutes: a little of each second, for a bounded number of lines.
+//! History of the last minutes: a little of each second, for a bounded number of lines.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -10,53 +10,54 @@ use stats::{Bucket, Histogram};
 use crate::cpus;
 use crate::sample::{Connection, Cpu, Identity, Request, Sample, Thread, Use};
 
-/// The seconds that are kept.
+/// Number of seconds that are kept.
 pub(crate) const SECONDS: u64 = 256;
-/// Lines that had nothing for this many seconds are forgotten.
+/// Seconds without data after which a line is dropped.
 const FORGOTTEN: u64 = 60;
-/// The most connections, and the most threads, that are kept.
+/// Limit on the connections, on the threads, and on the CPUs that are kept.
 const LINES: usize = 4096;
-/// The slowest requests that are kept of a connection.
+/// Limit on the slowest requests that are kept of a connection.
 const SLOWEST: usize = 8;
 /// Rows of the heat map for each power of two.
 pub(crate) const ROWS_PER_OCTAVE: f64 = 4.0;
 
-/// A second of a line.
+/// One second of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub(crate) second: u32,
-    /// Requests a second; of a thread, the share of its time in its own code; of a CPU, its owner's share.
+    /// Requests a second; for a thread, the share of its time in its own code; for a CPU, its
+    /// owner's share.
     pub(crate) rate: f32,
-    /// The time that 99 % of its requests did not exceed, in nanoseconds; of a thread, its longest wait for a CPU; of a CPU,
-    /// the longest time that somebody else had it.
+    /// Time that 99 % of its requests did not exceed, in nanoseconds; for a thread, its longest
+    /// wait for a CPU; for a CPU, the longest time that somebody else had it.
     pub(crate) slow: f32,
-    /// The share of time that the kernel took; of a CPU, that others than its owner took.
+    /// Share of time that the kernel took; for a CPU, the share that others than its owner took.
     pub(crate) taken: f32,
 }
 
-/// A connection or a thread over time.
+/// Connection, thread or CPU over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) points: VecDeque<Point>,
-    /// The slowest requests, the slowest first.
+    /// Slowest requests, the slowest first.
     pub(crate) slowest: Vec<Request>,
 }
 
-/// How often each row of the heat map was met in a second.
+/// Counts of one second by row of the heat map.
 pub(crate) type HeatColumn = Vec<(u16, u32)>;
 
-/// The last minutes.
+/// History of the last minutes.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     connections: HashMap<Arc<Identity>, Line, RandomState>,
     threads: HashMap<u32, Line, RandomState>,
     cpus: HashMap<u32, Line, RandomState>,
-    /// By the stage's place; a column with its second.
+    /// Columns with their seconds, by the stage's place.
     heat: Vec<VecDeque<(u64, HeatColumn)>>,
 }
 
 impl History {
-    /// Keeps what is worth keeping of a second.
+    /// Adds a second.
     pub fn push(&mut self, sample: &Sample) {
         let now = sample.number;
         for connection in sample.traffic.iter().flat_map(|traffic| &traffic.connections) {
@@ -88,22 +89,23 @@ impl History {
         }
     }
 
-    /// What is kept of a connection.
+    /// Returns the history of a connection.
     pub(crate) fn connection(&self, identity: &Identity) -> Option<&Line> {
         self.connections.get(identity)
     }
 
-    /// What is kept of a thread.
+    /// Returns the history of a thread.
     pub(crate) fn thread(&self, tid: u32) -> Option<&Line> {
         self.threads.get(&tid)
     }
 
-    /// What is kept of a CPU.
+    /// Returns the history of a CPU.
     pub(crate) fn cpu(&self, number: u32) -> Option<&Line> {
         self.cpus.get(&number)
     }
 
-    /// The last `count` seconds up to `until` of a stage, the oldest first; a second of which there is nothing is empty.
+    /// Returns the last `count` seconds up to `until` of a stage, the oldest first; `None` for a
+    /// second without data.
     pub(crate) fn heat(&self, place: usize, until: u64, count: usize) -> Vec<Option<&HeatColumn>> {
         let mut columns = vec![None; count];
         for (second, column) in self.heat.get(place).into_iter().flatten() {
@@ -118,7 +120,7 @@ impl History {
 
 impl Line {
     fn push(&mut self, point: Point) {
-        // First: the room for one more than a power of two would be twice as much.
+        // Removed first: the room for one more than a power of two would be twice as much.
         while self.points.front().is_some_and(|first| u64::from(first.second) + SECONDS <= point.second.into()) {
             self.points.pop_front();
         }
@@ -136,7 +138,8 @@ impl Line {
         }
     }
 
-    /// A number of each of the last `count` seconds up to `until`, the oldest first.
+    /// Returns a number of each of the last `count` seconds up to `until`, the oldest first; `None`
+    /// for a second without data.
     pub(crate) fn last(&self, until: u64, count: usize, of: impl Fn(&Point) -> f64) -> Vec<Option<f64>> {
         let mut values = vec![None; count];
         for point in &self.points {
@@ -149,7 +152,7 @@ impl Line {
     }
 }
 
-/// The line of that key, if there is room for it.
+/// Returns the line of that key; `None` if there is no room for it.
 fn line<'a, K: Eq + Hash + Clone>(lines: &'a mut HashMap<K, Line, RandomState>, key: &K) -> Option<&'a mut Line> {
     if !lines.contains_key(key) && lines.len() >= LINES {
         return None;
@@ -176,12 +179,12 @@ fn of_cpu(cpu: &Cpu, second: u64) -> Point {
     Point { second: second as u32, rate, slow: cpus::longest(cpu) as f32, taken: cpu.taken() as f32 }
 }
 
-/// The row of the heat map that a time is in: quarters of a power of two from a nanosecond on.
+/// Returns the row of the heat map for a time: quarters of a power of two from a nanosecond on.
 pub(crate) fn heat_row(nanos: u64) -> u16 {
     ((nanos.max(1) as f64).log2() * ROWS_PER_OCTAVE) as u16
 }
 
-/// The shortest time of a row.
+/// Returns the shortest time of a row, in nanoseconds.
 pub(crate) fn row_begins(row: u16) -> u64 {
     (f64::from(row) / ROWS_PER_OCTAVE).exp2().round() as u64
 }
@@ -231,14 +234,14 @@ mod tests {
         assert_eq!(line.slowest[0].nanos, 49);
         let rates = line.last(1000, 3, |point| point.rate.into());
         assert_eq!(rates, [Some(998.0), Some(999.0), Some(1000.0)]);
-        // What was frozen a while ago.
+        // A second that was frozen a while ago.
         assert_eq!(line.last(900, 2, |point| point.rate.into()), [Some(899.0), Some(900.0)]);
         let heat = history.heat(0, 1001, 3);
         assert!(heat[0].is_some() && heat[1].is_some() && heat[2].is_none());
         assert_eq!(heat[0], Some(&vec![(heat_row(1_000_000), 1)]));
         assert!(history.heat(3, 1000, 2).iter().all(Option::is_none));
         assert!(history.thread(7).is_some());
-        // Gone for a minute.
+        // Without data for a minute.
         history.push(&Sample { number: 1000 + FORGOTTEN, ..Sample::default() });
         assert!(history.connection(&identity).is_none() && history.thread(7).is_none());
     }

@@ -1,13 +1,14 @@
-//! What a terminal sends, as keys (ECMA-48 and what xterm adds to it, which its successors, tmux and screen send too).
+//! Decoder of a terminal's input into keys (ECMA-48 and xterm's extensions, which its successors,
+//! tmux and screen send too).
 
-/// A key.
+/// Key or action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
+    /// Character.
     Char(char),
-    /// A letter with Ctrl: `Ctrl('c')`.
+    /// Letter with Ctrl: `Ctrl('c')`.
     Ctrl(char),
-    /// The function key of that number.
+    /// Function key of that number.
     F(u8),
     /// Enter or Return.
     Enter,
@@ -19,41 +20,41 @@ pub enum Key {
     BackTab,
     /// Backspace.
     Backspace,
-    /// An arrow.
+    /// Arrow up.
     Up,
-    /// An arrow.
+    /// Arrow down.
     Down,
-    /// An arrow.
+    /// Arrow left.
     Left,
-    /// An arrow.
+    /// Arrow right.
     Right,
-    /// A page up.
+    /// Page up.
     PageUp,
-    /// A page down.
+    /// Page down.
     PageDown,
     /// Home.
     Home,
     /// End.
     End,
-    /// The left button of the mouse, at that column and line from 0 on.
+    /// Left button of the mouse, at that column and line from 0 on.
     Click(u16, u16),
-    /// The wheel of the mouse, away from its user.
+    /// Wheel of the mouse, away from its user.
     WheelUp,
-    /// The wheel, towards its user.
+    /// Wheel of the mouse, towards its user.
     WheelDown,
 }
 
-/// Bytes as they come, in pieces of any size.
+/// Decoder of bytes that come in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
     pending: Vec<u8>,
 }
 
-/// No sequence that is a key is longer.
+/// Limit on the length of an unfinished sequence: no known key is longer.
 const LONGEST: usize = 20;
 
 impl Keys {
-    /// Takes bytes, and gives the keys that are whole.
+    /// Takes bytes, and returns the keys that are complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         self.pending.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -67,20 +68,21 @@ impl Keys {
         keys
     }
 
-    /// Nothing has come for a while: what could be the beginning of a sequence is the key Escape.
+    /// Ends the input after a pause: returns Escape if a sequence seemed to have begun.
     pub fn rest(&mut self) -> Option<Key> {
         let is_escape = self.pending.first() == Some(&0x1b);
         self.pending.clear();
         is_escape.then_some(Key::Escape)
     }
 
-    /// Whether bytes wait for more.
+    /// Returns true if an unfinished sequence waits for more bytes.
     pub fn is_waiting(&self) -> bool {
         !self.pending.is_empty()
     }
 }
 
-/// How many bytes the first key takes, and which it is, if it is one that is known. None if more bytes are needed.
+/// Returns the length of the first key in bytes, and the key itself if it is known. `None` if more
+/// bytes are needed.
 fn next(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
     match *bytes.first()? {
         0x1b => escape(bytes),
@@ -93,7 +95,7 @@ fn next(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
     }
 }
 
-/// A character of UTF-8.
+/// Decodes a character of UTF-8.
 fn character(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
     let length = match bytes[0] {
         0..=0x7f => 1,
@@ -107,11 +109,11 @@ fn character(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
     Some((if found.is_some() { length } else { 1 }, found.filter(|c| !c.is_control()).map(Key::Char)))
 }
 
-/// A sequence that begins with Escape.
+/// Decodes a sequence that begins with Escape.
 fn escape(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
     match *bytes.get(1)? {
         b'[' if bytes.get(2) == Some(&b'[') => {
-            // The Linux console's first function keys (console_codes(4)).
+            // First function keys of the Linux console (console_codes(4)).
             let last = *bytes.get(3)?;
             Some((4, (b'A'..=b'E').contains(&last).then(|| Key::F(last - b'A' + 1))))
         }
@@ -124,12 +126,13 @@ fn escape(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
             let key = if (b'P'..=b'S').contains(&last) { Some(Key::F(last - b'P' + 1)) } else { control(&[], last) };
             Some((3, key))
         }
-        // Escape itself, and then another key: one with Alt looks the same, and is none of ours.
+        // Escape itself, and then another key. A key with Alt looks the same, but has no meaning
+        // here.
         _ => Some((1, Some(Key::Escape))),
     }
 }
 
-/// A control sequence: its parameters and its last byte.
+/// Decodes a control sequence from its parameters and its last byte.
 fn control(parameters: &[u8], last: u8) -> Option<Key> {
     if let Some(report) = parameters.strip_prefix(b"<") {
         return mouse(report, last);
@@ -153,7 +156,8 @@ fn control(parameters: &[u8], last: u8) -> Option<Key> {
     }
 }
 
-/// A report of the mouse (xterm's control sequences, SGR 1006): the button with what is held meanwhile, column and line from 1 on.
+/// Decodes a report of the mouse (xterm's control sequences, SGR 1006): the button with the keys
+/// held, and column and line from 1 on.
 fn mouse(report: &[u8], last: u8) -> Option<Key> {
     let mut numbers = std::str::from_utf8(report).ok()?.split(';').map(str::parse::<u16>);
     let mut next = || numbers.next()?.ok();
@@ -204,7 +208,7 @@ mod tests {
     fn the_mouse_sends_keys() {
         assert_eq!(keys(b"\x1b[<0;12;3M\x1b[<0;12;3m\x1b[<4;1;1M"), [Key::Click(11, 2), Key::Click(0, 0)]);
         assert_eq!(keys(b"\x1b[<64;5;5M\x1b[<65;1000;1000M"), [Key::WheelUp, Key::WheelDown]);
-        // Other buttons, movements, and what is no report.
+        // Other buttons, movements, and invalid reports.
         assert!(keys(b"\x1b[<2;1;1M\x1b[<32;1;1M\x1b[<0;0;1M\x1b[<0;1M\x1b[<;;M\x1b[<0;99999;1M").is_empty());
     }
 

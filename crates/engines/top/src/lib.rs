@@ -1,21 +1,21 @@
-//! What `dptrace top` shows: samples of a second each, what is kept of them, and what keys do with it.
+//! Model and drawing of `dptrace top`: samples of a second each, their history, and the effects of
+//! keys.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `sample` | a second: connections, stages, threads, CPUs |
-//! | `spread` | counted times in buckets that are narrow enough for percentiles |
-//! | `history` | what is kept of the last minutes, in bounded memory |
+//! | `history` | the last minutes, in bounded memory |
 //! | `keys` | bytes of a terminal as keys |
-//! | `model` | which tab, order, filter and line; what a key changes |
+//! | `model` | the tab, order, filter and line, and what a key changes |
 //! | `mouse` | what clicks and the wheel change |
-//! | `table` | rows and columns, as data; which fit a width |
-//! | `verdict` | which connection is slowest, and who took its thread's time, in words |
+//! | `table` | rows and columns as data, and which columns fit a width |
+//! | `verdict` | the slowest connection, and who took its thread's time, in words |
 //! | `views` | the tables and texts of each tab; those of CPUs are in `cpus` |
 //! | `text`, `json` | a second for scripts |
-//! | `draw` | all of that on cells of a terminal |
+//! | `draw` | all of these on cells of a terminal |
 //!
-//! It reads no clock and no kernel, opens no file and knows no terminal: samples and bytes of keys are data, and what is drawn
-//! goes into cells.
+//! It reads no clock and no kernel, opens no file and knows no terminal: samples and bytes of keys
+//! are data, and the drawing goes into cells.
 #![forbid(unsafe_code)]
 
 mod cpus;

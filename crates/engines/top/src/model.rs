@@ -1,4 +1,4 @@
-//! What is shown, and what a key changes.
+//! State of the screen, and what a key changes.
 
 use crate::history::History;
 use crate::keys::Key;
@@ -7,22 +7,22 @@ use crate::sample::Sample;
 use crate::table::{Id, Row, Table};
 use crate::{cpus, views};
 
-/// A tab.
+/// Tab of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tab {
-    /// The connections.
+    /// Connections of the process.
     #[default]
     Connections,
-    /// The threads.
+    /// Threads of the process.
     Threads,
-    /// The stages of requests.
+    /// Stages of requests.
     Stages,
-    /// The CPUs of its pollers.
+    /// CPUs of its pollers.
     Cpus,
 }
 
 impl Tab {
-    /// All of them with their names.
+    /// All tabs with their names.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Connections, "connections"),
         (Self::Threads, "threads"),
@@ -31,63 +31,66 @@ impl Tab {
     ];
 }
 
-/// What whoever reads the keys has to do.
+/// Task for the reader of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// To draw.
+    /// Draw.
     None,
-    /// To end.
+    /// Quit.
     Quit,
-    /// To write what is shown as JSON.
+    /// Write the shown second as JSON.
     Write,
-    /// To take the mouse, or to give it back: see [`Model::has_mouse`].
+    /// Take the mouse, or give it back: see [`Model::has_mouse`].
     Mouse,
 }
 
-/// What lies over the tab.
+/// View on top of the tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Over {
     #[default]
     Nothing,
-    /// The selected line: its history, its slowest requests.
+    /// Selected line with its history and its slowest requests.
     Details,
-    /// What the keys do.
+    /// Help on the keys.
     Help,
 }
 
-/// What is shown.
+/// State of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// Of whom: `nvmf_tgt [1234]`.
+    /// Process that is shown: `nvmf_tgt [1234]`.
     pub(crate) subject: String,
-    /// Why a tab has nothing: of the trace, of the kernel, and of the CPUs.
+    /// Reasons why a tab is empty: of the trace, of the kernel, and of the CPUs.
     pub(crate) missing: [Option<String>; 3],
     has_ended: bool,
     pub(crate) tab: Tab,
     pub(crate) over: Over,
     history: History,
-    /// The newest second, and the one that was frozen.
+    /// Newest second.
     newest: Sample,
+    /// Second that was frozen, if one was.
     frozen: Option<Box<Sample>>,
     orders: [(usize, bool); 4],
     pub(crate) filter: String,
-    /// The filter while it is typed: what it was before.
+    /// Filter before it was edited, while it is edited.
     pub(crate) before_filter: Option<String>,
     pub(crate) selected: [Option<Id>; 4],
-    /// The first line that is shown, of each tab and of what lies over it.
+    /// First line that is shown, of each tab.
     pub(crate) scrolled: [usize; 4],
+    /// First line that is shown of the view on top of the tab.
     pub(crate) scrolled_over: usize,
-    /// Whether clicks and the wheel are ours, and not the terminal's.
+    /// True if clicks and the wheel are for top, and not for the terminal.
     pub(crate) has_mouse: bool,
     pub(crate) places: Places,
     /// Lines of a page, as it was drawn last.
     pub(crate) page: usize,
-    /// Something to be said until the next key.
+    /// Message that is shown until the next key.
     pub(crate) message: Option<String>,
 }
 
 impl Model {
-    /// Of that process. `missing` is why there is nothing of the trace, and nothing of the kernel.
+    /// Creates a model of that process. `missing` has the reasons why the trace and the kernel give
+    /// nothing.
     pub fn new(subject: &str, missing: [Option<String>; 2]) -> Self {
         let tab = if missing[0].is_some() { Tab::Threads } else { Tab::Connections };
         let orders = views::FIRST_ORDER.map(|column| (column, false));
@@ -102,47 +105,47 @@ impl Model {
         self.newest = sample;
     }
 
-    /// Why there is nothing of the CPUs.
+    /// Sets the reason why there is nothing of the CPUs.
     pub fn no_cpus(&mut self, why: String) {
         self.missing[2] = Some(why);
     }
 
-    /// The tab that is shown.
+    /// Returns the tab that is shown.
     pub fn tab(&self) -> Tab {
         self.tab
     }
 
-    /// Whether the mouse is ours.
+    /// Returns true if clicks and the wheel are for top, and not for the terminal.
     pub fn has_mouse(&self) -> bool {
         self.has_mouse
     }
 
-    /// The second that is shown: the newest one unless it is frozen.
+    /// Returns the second that is shown: the newest one unless one is frozen.
     pub fn sample(&self) -> &Sample {
         self.frozen.as_deref().unwrap_or(&self.newest)
     }
 
-    /// Whether it stands still.
+    /// Returns true if a second is frozen.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
 
-    /// Whether the process has ended.
+    /// Returns true if the process has ended.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The process has ended: what was there stays.
+    /// Marks the process as ended: its last second stays.
     pub fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// Says something until the next key.
+    /// Shows a message until the next key.
     pub fn say(&mut self, message: String) {
         self.message = Some(message);
     }
 
-    /// What is kept of the last minutes.
+    /// Returns the history of the last minutes.
     pub(crate) fn history(&self) -> &History {
         &self.history
     }
@@ -151,7 +154,7 @@ impl Model {
         self.tab as usize
     }
 
-    /// The rows of the tab, in their order, filtered.
+    /// Returns the filtered rows of the tab, in their order.
     pub(crate) fn table(&self) -> Table<'_> {
         let (sample, order) = (self.sample(), self.orders[self.index()]);
         match self.tab {
@@ -162,18 +165,18 @@ impl Model {
         }
     }
 
-    /// The place of the selected row; the first one where it is not there.
+    /// Returns the place of the selected row, or 0 if it is missing.
     pub(crate) fn selected(&self, rows: &[Row<'_>]) -> usize {
         let id = self.selected[self.index()].as_ref();
         id.and_then(|id| rows.iter().position(|row| row.is(id))).unwrap_or(0)
     }
 
-    /// What is selected, also where it has no row in this second.
+    /// Returns the selected item, even if it has no row in this second.
     pub(crate) fn selected_id(&self) -> Option<Id> {
         self.selected[self.index()].clone().or_else(|| self.table().rows.first().map(Row::id))
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub fn key(&mut self, key: Key) -> Effect {
         self.message = None;
         if key == Key::Ctrl('c') {
@@ -189,7 +192,7 @@ impl Model {
             Key::Click(..) | Key::WheelUp | Key::WheelDown => self.use_mouse(key),
             Key::Char('q') if self.over != Over::Nothing => self.over = Over::Nothing,
             Key::Char('q' | 'Q') | Key::F(10) => return Effect::Quit,
-            // Whatever it says, there is nothing more to come.
+            // Any key without a meaning quits: there is nothing more to come.
             _ if self.has_ended() && self.is_unknown(key) => return Effect::Quit,
             Key::Char('?' | 'h') | Key::F(1) if self.over == Over::Help => self.over = Over::Nothing,
             Key::Char('?' | 'h') | Key::F(1) => self.open(Over::Help),
@@ -201,7 +204,7 @@ impl Model {
         Effect::None
     }
 
-    /// Whether a key means nothing here.
+    /// Returns true if a key has no meaning here.
     fn is_unknown(&self, key: Key) -> bool {
         let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwm".contains(c);
         match key {
@@ -220,7 +223,8 @@ impl Model {
         self.frozen = if self.frozen.is_some() { None } else { Some(Box::new(self.newest.clone())) };
     }
 
-    /// Takes back what was done last: what lies over the tab, the filter, the standstill.
+    /// Closes the view on top of the tab; without one clears the filter; without a filter ends the
+    /// freeze.
     fn leave(&mut self) {
         if self.over != Over::Nothing {
             self.over = Over::Nothing;
@@ -245,7 +249,7 @@ impl Model {
             Key::Char('I' | 'R' | 'r') => self.orders[self.index()].1 ^= true,
             Key::Char('F') => self.frozen = None,
             Key::Enter => {
-                // From now on it is this one, wherever its line goes.
+                // From now on this item stays selected, wherever its line goes.
                 self.selected[self.index()] = self.selected_id();
                 self.open(Over::Details);
             }
@@ -263,7 +267,8 @@ impl Model {
         order.0 = (order.0 + columns).saturating_add_signed(step) % columns;
     }
 
-    /// How far a key goes in lines of a list, at a place of it, of that many.
+    /// Returns the place in a list of `count` lines to which a key moves from `at`; `None` for
+    /// other keys.
     fn moved(&self, key: Key, at: usize, count: usize) -> Option<usize> {
         let last = count.saturating_sub(1);
         let page = self.page.max(1);

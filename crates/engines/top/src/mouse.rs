@@ -1,15 +1,15 @@
-//! What clicks and the wheel of the mouse change, while the mouse is not the terminal's.
+//! Effects of clicks and the wheel of the mouse, while the mouse is not the terminal's.
 
 use crate::keys::Key;
 use crate::model::{Effect, Model, Over, Tab};
 use crate::table::Row;
 
-/// Where something was drawn that can be clicked at.
+/// Positions of what was drawn and can be clicked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// The columns of the tabs, in line 1.
+    /// Columns of the tabs, in line 1.
     pub(crate) tabs: Vec<(std::ops::Range<u16>, Tab)>,
-    /// The lines of the table's rows.
+    /// Lines of the table's rows.
     pub(crate) rows: std::ops::Range<u16>,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct Places {
 const WHEEL: usize = 3;
 
 impl Model {
-    /// Takes the mouse, or gives it back.
+    /// Takes the mouse, or gives it back to the terminal.
     pub(crate) fn take_mouse(&mut self) -> Effect {
         self.has_mouse ^= true;
         let whose = if self.has_mouse {
@@ -29,7 +29,7 @@ impl Model {
         Effect::Mouse
     }
 
-    /// Does what a click or the wheel asks for, while the mouse is ours.
+    /// Handles a click or the wheel, while the mouse is not the terminal's.
     pub(crate) fn use_mouse(&mut self, key: Key) {
         match key {
             _ if !self.has_mouse => {}
@@ -45,7 +45,7 @@ impl Model {
         }
     }
 
-    /// Selects the row that was drawn in that line; if it is selected, opens its details.
+    /// Selects the row that was drawn in that line; opens its details if it is selected already.
     fn click_row(&mut self, y: u16) {
         let place = self.scrolled[self.index()] + usize::from(y - self.places.rows.start);
         let rows = self.table().rows;

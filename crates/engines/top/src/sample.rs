@@ -1,121 +1,124 @@
-//! A second of a process: its connections, the stages of their requests, its threads. Texts in it are printable.
+//! One second of a process: its connections, the stages of their requests, and its threads. Texts
+//! in it are printable.
 
 use stats::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A second.
+/// One second of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Its number, from 1 on.
+    /// Number of the second, from 1 on.
     pub number: u64,
-    /// When it ended, in milliseconds since 1970.
+    /// Time of its end, in milliseconds since 1970.
     pub time: u64,
-    /// What its trace shows; none if it has no trace.
+    /// Observations of its trace; `None` if it has no trace.
     pub traffic: Option<Traffic>,
-    /// What the kernel did with its threads; none if that is not permitted.
+    /// Threads as the kernel ran them; `None` if that is not permitted.
     pub threads: Option<Vec<Thread>>,
-    /// What its pollers' CPUs did; none if they are not audited.
+    /// CPUs of its pollers; `None` if they are not audited.
     pub cpus: Option<Vec<Cpu>>,
 }
 
-/// What the trace shows of a second.
+/// Observations of the trace in one second.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
-    /// How long it was.
+    /// Length of the second.
     pub length: Duration,
-    /// Slots of the rings that were written, by their cursors: all of them.
+    /// Number of slots of the rings that were written, by their cursors.
     pub written: u64,
-    /// Those of them that were read. Rates are scaled by what was not.
+    /// Number of these slots that were read. Rates are scaled by the rest.
     pub read: u64,
-    /// The connections with requests in this second or in flight.
+    /// Connections with requests in this second or in flight.
     pub connections: Vec<Connection>,
-    /// The stages of all requests; the first one is the whole request. A stage keeps its place from second to second.
+    /// Stages of all requests; the first one is the whole request. A stage keeps its place from
+    /// second to second.
     pub stages: Vec<Stage>,
 }
 
-/// What is known of a connection, and distinguishes it.
+/// Facts that identify a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
-    /// The subsystem, or what else is known.
+    /// Name of the subsystem, or what else is known.
     pub subnqn: String,
-    /// The host's name, or its address.
+    /// Name of the host, or its address.
     pub host: String,
-    /// The number of the queue; 0 is an admin queue.
+    /// Number of the queue; 0 is an admin queue.
     pub queue: Option<u32>,
-    /// `TCP`, `RDMA`, or what the tracepoints begin with.
+    /// Transport: `TCP`, `RDMA`, or the prefix of the tracepoints.
     pub transport: String,
-    /// The queue pair's address, or the owner's number: distinguishes it from others of the same names.
+    /// Address of the queue pair, or the owner's number: distinguishes it from others of the same
+    /// names.
     pub address: String,
 }
 
-/// A connection in a second.
+/// One second of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
-    /// Which.
+    /// Identity of the connection.
     pub identity: Arc<Identity>,
-    /// The requests in flight when others came, in the mean, as its records count them.
+    /// Mean number of requests in flight when others came, as its records count them.
     pub depth: f64,
     /// Completed requests a second.
     pub iops: f64,
     /// Blocks of its block devices a second, read or written.
     pub blocks: f64,
-    /// How long requests took.
+    /// Lengths of its requests, in nanoseconds.
     pub times: Histogram,
-    /// Where their time went.
+    /// Time of its requests by phase.
     pub phases: Share<Phase>,
-    /// The thread that writes most records of it, where that is known.
+    /// Thread that writes most of its records, if it is known.
     pub thread: Option<Arc<str>>,
-    /// The share of its thread's time that the kernel took, 0 to 1, where that is known.
+    /// Share of its thread's time that the kernel took, 0 to 1, if it is known.
     pub taken: Option<f64>,
-    /// The slowest of its requests, the slowest first.
+    /// Slowest of its requests, the slowest first.
     pub slowest: Vec<Request>,
 }
 
-/// A request that was slow.
+/// Slow request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The second in which it ended.
+    /// Second in which it ended.
     pub second: u64,
-    /// What the trace calls it: `r10`.
+    /// Name of the request in the trace: `r10`.
     pub name: String,
-    /// How long it took, in nanoseconds.
+    /// Length in nanoseconds.
     pub nanos: u64,
-    /// Its stages in their order: their places in [`Traffic::stages`], and nanoseconds.
+    /// Stages in their order: their places in [`Traffic::stages`], and nanoseconds.
     pub stages: Vec<(u16, u64)>,
 }
 
-/// A stage of requests in a second.
+/// One second of a stage of requests.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// Between which tracepoints: `TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER`.
+    /// Tracepoints of its begin and its end: `TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER`.
     pub name: String,
-    /// What it is spent on; none for whole requests.
+    /// Phase to which its time counts; `None` for whole requests.
     pub phase: Option<Phase>,
-    /// How many stages of a request come before it, in the mean: the order in which they are shown.
+    /// Mean number of stages of a request before it: the order in which they are shown.
     pub order: f64,
-    /// How long it took.
+    /// Lengths of the stage, in nanoseconds.
     pub times: Histogram,
 }
 
-/// What a request's time is spent on.
+/// Part of a request's life, by what its time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// The target itself.
+    /// Work of the target itself.
     Target,
-    /// Waiting for a buffer.
+    /// Wait for a buffer.
     Buffer,
-    /// Data from the host.
+    /// Transfer of data from the host.
     Data,
-    /// The block device.
+    /// Work of the block device.
     Device,
-    /// Data and the answer to the host.
+    /// Transfer of data and the answer to the host.
     Reply,
 }
 
 impl Phase {
-    /// By the tracepoint at which the stage begins. The states of requests are those of `nvmf_tcp_req_process` and
-    /// `nvmf_rdma_request_process` (lib/nvmf).
+    /// Returns the phase of a stage that begins at that tracepoint. The states of requests are
+    /// those of `nvmf_tcp_req_process` and `nvmf_rdma_request_process` (lib/nvmf).
     pub fn of(from: &str) -> Self {
         let from = from.strip_prefix("TCP_REQ_").or_else(|| from.strip_prefix("RDMA_REQ_")).unwrap_or(from);
         match from {
@@ -128,30 +131,30 @@ impl Phase {
     }
 }
 
-/// A thread in a second. Times are in nanoseconds.
+/// One second of a thread. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Its number.
+    /// Number of the thread.
     pub tid: u32,
-    /// How long it lived in this second.
+    /// Time that it lived in this second.
     pub window: u64,
-    /// Where its time went.
+    /// Time by what it was spent on.
     pub parts: Share<Part>,
-    /// The longest wait for a CPU.
+    /// Longest wait for a CPU.
     pub longest_wait: u64,
-    /// Who ran meanwhile, the longest first.
+    /// Tasks that ran meanwhile with their times, the longest first.
     pub instead: Vec<(String, u64)>,
-    /// Who or what took most of the time that it lost, in words, if that was worth a name: `120 ms of it yes [4711]`.
+    /// Main cause of its lost time, in words, if it is worth a name: `120 ms of it yes [4711]`.
     pub blame: Option<String>,
-    /// Its system calls: the time on the CPU and blocked, the longest first.
+    /// System calls with their time on the CPU and blocked, the longest first.
     pub calls: Vec<(String, u64)>,
-    /// How many calls it made that ended.
+    /// Number of its calls that ended.
     pub call_count: u64,
 }
 
-/// What a thread's time goes to.
+/// Part of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// Own code of the thread, with its page faults.
@@ -170,72 +173,73 @@ pub enum Part {
     Stopped,
 }
 
-/// A CPU in a second. Times are in nanoseconds.
+/// One second of a CPU. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Cpu {
-    /// Its number.
+    /// Number of the CPU.
     pub number: u32,
-    /// How long the second was there.
+    /// Length of the audited time.
     pub window: u64,
-    /// The thread that has it: `reactor_1 [4711]`.
+    /// Thread that has it: `reactor_1 [4711]`.
     pub owner: Option<String>,
-    /// Where its time went.
+    /// Time by user.
     pub uses: Share<Use>,
-    /// Who took time of it, but for its owner: the most first.
+    /// Others than its owner that took time of it, the most first.
     pub intruders: Vec<Taker>,
-    /// Who could run there and waited: the longest first.
+    /// Tasks that could run there and waited, the longest first.
     pub victims: Vec<Taker>,
-    /// What the kernel's maps had no room for, in numbers.
+    /// Number of events for which the kernel's maps had no room.
     pub lost: u64,
 }
 
-/// Who took time of a CPU, or waited for it.
+/// Task or activity that took time of a CPU, or waited for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taker {
-    /// What it is: `thread`, `soft interrupt`, ...
+    /// Kind: `thread`, `soft interrupt`, ...
     pub kind: &'static str,
-    /// Its name.
+    /// Name without the kind.
     pub name: String,
-    /// What caused it, if that is known.
+    /// Cause, if it is known.
     pub cause: Option<String>,
-    /// How often.
+    /// Number of times.
     pub count: u64,
-    /// How long, in all.
+    /// Total time.
     pub nanos: u64,
-    /// How long at once.
+    /// Longest time at once.
     pub longest: u64,
-    /// Of one that waits still: for how long until now.
+    /// Wait so far, if it is still waiting.
     pub still: Option<u64>,
 }
 
-/// What a CPU's time goes to.
+/// User of a CPU's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Use {
-    /// The thread that has it.
+    /// Thread that has the CPU.
     Owner,
     /// Other threads.
     Threads,
     /// Work functions of kworkers.
     Work,
-    /// Devices' interrupts, and those that can't be masked.
+    /// Interrupts of devices, and those that can't be masked.
     Devices,
     /// Soft interrupts.
     Soft,
-    /// The CPU's own timer.
+    /// Timer of the CPU.
     Timer,
-    /// What other CPUs ask for.
+    /// Function calls requested by other CPUs.
     Calls,
     /// Nobody.
     Idle,
-    /// What no event explains.
+    /// Time that no event explains.
     Rest,
 }
 
-/// What a time is made of.
+/// Kind of which a time is made up.
 pub trait Kind: Copy + PartialEq + 'static {
-    /// All of them, in the order in which they are drawn: the sign that stands for each where there is no colour, and what it is.
+    /// All kinds in the order in which they are drawn, each with its sign where there is no colour,
+    /// and its name.
     const ALL: &'static [(Self, char, &'static str)];
-    /// What is used of a place in this list.
+    /// Returns its place in this list.
     fn index(self) -> usize;
 }
 
@@ -265,7 +269,7 @@ impl Kind for Part {
     ];
 
     fn index(self) -> usize {
-        // SANITY: the list has each of them (a test looks).
+        // SANITY: the list has each of them (a test checks).
         Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
     }
 }
@@ -284,15 +288,15 @@ impl Kind for Use {
     ];
 
     fn index(self) -> usize {
-        // SANITY: the list has each of them (a test looks).
+        // SANITY: the list has each of them (a test checks).
         Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
     }
 }
 
-/// The most kinds of one share.
+/// Limit on the kinds of one share.
 const KINDS: usize = 9;
 
-/// Nanoseconds by what they were spent on.
+/// Nanoseconds by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share<K> {
     nanos: [u64; KINDS],
@@ -306,35 +310,36 @@ impl<K> Default for Share<K> {
 }
 
 impl<K: Kind> Share<K> {
-    /// Adds nanoseconds.
+    /// Adds nanoseconds to a kind.
     pub fn add(&mut self, kind: K, nanos: u64) {
         let sum = &mut self.nanos[kind.index() % KINDS];
         *sum = sum.saturating_add(nanos);
     }
 
-    /// Takes nanoseconds away.
+    /// Subtracts nanoseconds from a kind, down to 0.
     pub fn take(&mut self, kind: K, nanos: u64) {
         let sum = &mut self.nanos[kind.index() % KINDS];
         *sum = sum.saturating_sub(nanos);
     }
 
-    /// The nanoseconds of one.
+    /// Returns the nanoseconds of a kind.
     pub fn get(&self, kind: K) -> u64 {
         self.nanos[kind.index() % KINDS]
     }
 
-    /// All of them.
+    /// Returns the sum of all kinds, in nanoseconds.
     pub fn sum(&self) -> u64 {
         self.nanos.iter().fold(0, |sum, nanos| sum.saturating_add(*nanos))
     }
 
-    /// The share of one, 0 to 1.
+    /// Returns the share of a kind, 0 to 1.
     pub fn share(&self, kind: K) -> f64 {
         self.get(kind) as f64 / self.sum().max(1) as f64
     }
 
-    /// How many of `width` cells each takes in a bar, in the order of `Kind::ALL`: all of them together take the whole width, if there is
-    /// any time. The largest remainders are rounded up, so that no bar is too long.
+    /// Returns the number of `width` cells that each kind takes in a bar, in the order of
+    /// `Kind::ALL`. Together they take the whole width, if there is any time. The largest
+    /// remainders are rounded up, so that no bar is too long.
     pub fn cells(&self, width: usize) -> Vec<usize> {
         let sum = u128::from(self.sum());
         let exact = |nanos: u64| u128::from(nanos) * width as u128;
@@ -352,14 +357,15 @@ impl<K: Kind> Share<K> {
 }
 
 impl Share<Part> {
-    /// What the kernel took: waiting for a CPU, interrupts and stops.
+    /// Returns the time that the kernel took, in nanoseconds: waiting for a CPU, interrupts and
+    /// stops.
     pub fn taken(&self) -> u64 {
         [Part::Waited, Part::Hard, Part::Soft, Part::Stopped].into_iter().map(|part| self.get(part)).sum()
     }
 }
 
 impl Share<Use> {
-    /// What others took than the owner.
+    /// Returns the time that others than the owner took, in nanoseconds.
     pub fn taken(&self) -> u64 {
         let own = [Use::Owner, Use::Idle, Use::Rest];
         Use::ALL.iter().filter(|(part, ..)| !own.contains(part)).map(|(part, ..)| self.get(*part)).sum()
@@ -367,21 +373,21 @@ impl Share<Use> {
 }
 
 impl Cpu {
-    /// The share of its time that others took than its owner, 0 to 1.
+    /// Returns the share of its time that others than its owner took, 0 to 1.
     pub fn taken(&self) -> f64 {
         self.uses.taken() as f64 / self.window.max(1) as f64
     }
 }
 
 impl Traffic {
-    /// The share of the records that was read, 0 to 1.
+    /// Returns the share of the records that was read, 0 to 1.
     pub fn sampled(&self) -> f64 {
         if self.written == 0 { 1.0 } else { (self.read as f64 / self.written as f64).min(1.0) }
     }
 }
 
 impl Thread {
-    /// The share of its time that the kernel took, 0 to 1.
+    /// Returns the share of its time that the kernel took, 0 to 1.
     pub fn taken(&self) -> f64 {
         self.parts.taken() as f64 / self.window.max(1) as f64
     }

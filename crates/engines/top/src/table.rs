@@ -1,68 +1,69 @@
-//! Rows and columns as data, and which columns fit a width.
+//! Rows and columns as data, and the choice of columns that fit a width.
 
 use std::sync::Arc;
 
 use crate::sample::{Connection, Cpu, Identity, Part, Phase, Share, Thread, Traffic, Use};
 use crate::{cpus, views};
 
-/// A column.
+/// Column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    /// Its headline.
+    /// Title of the column.
     pub(crate) head: &'static str,
-    /// The least columns of a terminal that it takes.
+    /// Minimum width in columns of a terminal.
     pub(crate) width: usize,
-    /// The most, if there is room.
+    /// Maximum width, if there is room.
     pub(crate) most: usize,
-    /// Whether it is aligned right.
+    /// True if it is aligned right.
     pub(crate) right: bool,
-    /// In which order columns get room: 0 first.
+    /// Rank in which columns get room: 0 first.
     pub(crate) rank: u8,
 }
 
-/// What is in a place of a table.
+/// Contents of one cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// Text.
+    /// Plain text.
     Text(String),
-    /// A name, of which a part can be left out, and a figure, of which nothing can.
+    /// Name, which can be shortened, and a figure, which can't.
     Named(String, String),
-    /// A bar of what requests spend their time on.
+    /// Bar of a connection's request time by phase.
     Phases(Share<Phase>),
-    /// A bar of a thread's time.
+    /// Bar of a thread's time.
     Parts(Share<Part>),
-    /// A bar of a CPU's time.
+    /// Bar of a CPU's time.
     Uses(Share<Use>),
 }
 
-/// What a row is about: stays the same while rows change their order.
+/// Subject of a row: stays the same while rows change their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Id {
-    /// A connection.
+    /// Connection.
     Connection(Arc<Identity>),
-    /// A thread, by its number.
+    /// Thread, by its number.
     Thread(u32),
-    /// A stage, by its place.
+    /// Stage, by its place.
     Stage(usize),
-    /// A CPU, by its number.
+    /// CPU, by its number.
     Cpu(u32),
 }
 
-/// A row. Its cells are made when it is drawn: of a thousand rows a screen shows a few.
+/// Row of a table. Its cells are made when it is drawn: a screen shows only a few of a thousand
+/// rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Row<'a> {
-    /// A connection.
+    /// Connection.
     Connection(&'a Connection),
-    /// A thread.
+    /// Thread.
     Thread(&'a Thread),
-    /// A stage, by its place.
+    /// Stage, by its place.
     Stage(&'a Traffic, usize),
-    /// A CPU.
+    /// CPU.
     Cpu(&'a Cpu),
 }
 
 impl Row<'_> {
-    /// What it is about.
+    /// Returns its subject.
     pub(crate) fn id(&self) -> Id {
         match self {
             Self::Connection(connection) => Id::Connection(Arc::clone(&connection.identity)),
@@ -72,7 +73,7 @@ impl Row<'_> {
         }
     }
 
-    /// Whether it is about that.
+    /// Returns true if that is its subject.
     pub(crate) fn is(&self, id: &Id) -> bool {
         match (self, id) {
             (Self::Connection(connection), Id::Connection(identity)) => connection.identity == *identity,
@@ -83,7 +84,7 @@ impl Row<'_> {
         }
     }
 
-    /// What is in its columns.
+    /// Returns the contents of its columns.
     pub(crate) fn cells(&self) -> Vec<Cell> {
         match self {
             Self::Connection(connection) => views::connection_cells(connection),
@@ -94,17 +95,18 @@ impl Row<'_> {
     }
 }
 
-/// A table that has the order in which it is shown.
+/// Table in the order in which it is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<'a> {
     pub(crate) columns: &'static [Column],
-    /// Which column it is ordered by, and whether the largest is last.
+    /// Column by which it is ordered, and true if the largest is last.
     pub(crate) order: (usize, bool),
     pub(crate) rows: Vec<Row<'a>>,
 }
 
 impl Table<'_> {
-    /// The columns that fit for rows with these cells, and how wide each is. The first of a rank's order are there in any case.
+    /// Returns the columns that fit for rows with these cells, each with its width. Columns of rank
+    /// 0 are always there.
     pub(crate) fn fit(&self, width: usize, rows: &[Vec<Cell>]) -> Vec<(usize, usize)> {
         let mut by_rank: Vec<usize> = (0..self.columns.len()).collect();
         by_rank.sort_by_key(|&index| self.columns[index].rank);
@@ -122,7 +124,7 @@ impl Table<'_> {
     }
 }
 
-/// Gives room that is left to those that can use it, as far as what is in them does.
+/// Spreads the room that is left over columns whose contents can use it.
 fn grow(columns: &[Column], rows: &[Vec<Cell>], chosen: &mut [(usize, usize)], mut left: usize) {
     let wanted = |index: usize| {
         let texts = rows.iter().map(|cells| match &cells[index] {
@@ -148,13 +150,14 @@ fn grow(columns: &[Column], rows: &[Vec<Cell>], chosen: &mut [(usize, usize)], m
     }
 }
 
-/// Text in that many columns.
+/// Fits text into that number of columns.
 pub(crate) fn fitted(text: &str, width: usize, right: bool) -> String {
     let text = screen::shorten(text, width);
     if right { screen::pad_left(&text, width) } else { screen::pad(&text, width) }
 }
 
-/// A name and a figure in that many columns: the name has what the figure leaves.
+/// Fits a name and a figure into that number of columns: the name has the room that the figure
+/// leaves.
 pub(crate) fn fitted_name(name: &str, figure: &str, width: usize) -> String {
     let room = width.saturating_sub(screen::columns(figure) + 1);
     if room == 0 {
@@ -163,7 +166,7 @@ pub(crate) fn fitted_name(name: &str, figure: &str, width: usize) -> String {
     screen::pad(&format!("{} {figure}", screen::cut(name, room)), width)
 }
 
-/// A number with at most three digits and a unit: `999`, `12.3k`, `4.56M`.
+/// Formats a number with at most three digits and a unit: `999`, `12.3k`, `4.56M`.
 pub(crate) fn number(value: f64) -> String {
     let units = ["", "k", "M", "G", "T"];
     let (mut value, mut unit) = (value.max(0.0), 0);

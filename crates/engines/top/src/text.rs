@@ -1,16 +1,17 @@
-//! A second as text, for scripts and for eyes.
+//! Text of a second, for scripts and for eyes.
 
 use crate::sample::{Kind, Sample, Share};
 use crate::table::{Cell, Row, Table, fitted, fitted_name};
 use crate::{cpus, verdict, views};
 
-/// The width of a table where nothing says how wide it may be.
+/// Width of a table if no limit is given.
 const WIDE: usize = 200;
-/// The rows that a table has on a terminal.
+/// Limit on the rows of a table on a terminal.
 const ROWS: usize = 20;
 
-/// The second in text: a line of what it is about, and who is slow by whom, then a table each of connections, threads, stages and CPUs. Where `width` is known, tables fit
-/// it, and have 20 rows at most.
+/// Formats the second as text: a line of its subject and a summary, the verdict, then a table each
+/// of connections, threads, stages and CPUs. If `width` is given, tables fit it and have 20 rows at
+/// most.
 pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
     let mut lines = vec![format!("{subject}, second {}: {}", sample.number, views::summary(sample))];
     lines.extend(views::sampled(sample));
@@ -58,7 +59,7 @@ fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
     }
 }
 
-/// A bar of letters.
+/// Returns a bar of letters.
 pub(crate) fn bar<K: Kind>(share: &Share<K>, width: usize) -> String {
     let cells = share.cells(width).into_iter().zip(K::ALL);
     let text: String = cells.flat_map(|(count, (_, sign, _))| std::iter::repeat_n(*sign, count)).collect();

@@ -1,13 +1,14 @@
-//! Which connection is the slowest, and who takes its thread's time, in words.
+//! Verdict in words: the slowest connection, and who takes its thread's time.
 
 use crate::sample::{Connection, Kind as _, Phase, Sample, Share, Thread, Traffic};
 use crate::table::percent;
 use crate::views::short_name;
 
-/// What the kernel takes is worth a line from this share of a thread's time on: the twentieth of the verdicts of `dptrace timeline`.
+/// Minimum share of a thread's time taken by the kernel for a line: a twentieth, as in the verdicts
+/// of `dptrace timeline`.
 const WORTH: f64 = 0.05;
 
-/// A line on the slowest connection, and one on a thread that lost time, as far as there are any.
+/// Returns a line on the slowest connection, and one on a thread that lost time, if there are any.
 pub(crate) fn lines(sample: &Sample) -> Vec<String> {
     let slowest = sample.traffic.as_ref().and_then(|traffic| Some((traffic, slowest(traffic)?)));
     let thread = worst_thread(sample, slowest.map(|(_, connection)| connection));
@@ -15,7 +16,7 @@ pub(crate) fn lines(sample: &Sample) -> Vec<String> {
     of_slowest.into_iter().chain(thread.map(thread_line)).collect()
 }
 
-/// The connection with the greatest p99.
+/// Returns the connection with the greatest p99; `None` if no request ended.
 fn slowest(traffic: &Traffic) -> Option<&Connection> {
     let ended = traffic.connections.iter().filter(|connection| connection.times.count() > 0);
     ended.max_by_key(|connection| (connection.times.quantile(0.99), connection.times.max()))
@@ -35,14 +36,15 @@ fn connection_line(traffic: &Traffic, connection: &Connection) -> String {
         let (phase, _, name) = Phase::ALL.iter().max_by_key(|(phase, ..)| phases.get(*phase))?;
         (phases.get(*phase) > 0).then(|| format!(" ({} of it {name})", percent(phases.share(*phase))))
     });
-    // The line has 80 columns on a small terminal; the table has more of the names, and the details have them whole.
+    // The line has 80 columns on a small terminal. The table has more of the names, and the details
+    // have them whole.
     let [name, host] =
         [(&identity.subnqn, 16), (&identity.host, 14)].map(|(name, width)| screen::shorten(short_name(name), width));
     format!("slowest: {name}{queue}{of}{host}: p99 {p99}, max {max}{}", spent.unwrap_or_default())
 }
 
-/// The thread of the slowest connection if it lost enough, or else the one that lost most of those that work for connections. Without
-/// connections all threads count.
+/// Returns the thread of the slowest connection if it lost enough, or else, of those that work for
+/// connections, the one that lost most. Without connections all threads count.
 fn worst_thread<'a>(sample: &'a Sample, slowest: Option<&Connection>) -> Option<&'a Thread> {
     let lost = || sample.threads.iter().flatten().filter(|thread| thread.taken() >= WORTH);
     let of = |connection: &Connection, thread: &Thread| connection.thread.as_deref() == Some(thread.name.as_str());

@@ -1,4 +1,4 @@
-//! The tables of each tab, from a second, in the order that is wanted.
+//! Tables of each tab from a second, in the selected order.
 
 use crate::sample::{Connection, Identity, Part, Sample, Thread, Traffic};
 use crate::table::{Cell, Column, Row, Table, number, percent};
@@ -11,7 +11,7 @@ pub(crate) const fn figure(head: &'static str, width: usize, rank: u8) -> Column
     Column { head, width, most: width, right: true, rank }
 }
 
-/// The columns of the connections.
+/// Columns of the connections.
 pub(crate) const CONNECTIONS: &[Column] = &[
     text("SUBSYSTEM", 9, 60, 0),
     figure("QID", 3, 4),
@@ -28,7 +28,7 @@ pub(crate) const CONNECTIONS: &[Column] = &[
     figure("KERNEL", 6, 8),
 ];
 
-/// The columns of the threads.
+/// Columns of the threads.
 pub(crate) const THREADS: &[Column] = &[
     text("THREAD", 10, 16, 0),
     figure("TID", 7, 5),
@@ -42,7 +42,7 @@ pub(crate) const THREADS: &[Column] = &[
     text("MOST CALLS", 15, 24, 8),
 ];
 
-/// The columns of the stages.
+/// Columns of the stages.
 pub(crate) const STAGES: &[Column] = &[
     text("STAGE", 20, 60, 0),
     figure("COUNT", 6, 3),
@@ -53,16 +53,17 @@ pub(crate) const STAGES: &[Column] = &[
     figure("MAX", 7, 6),
 ];
 
-/// The column by which each is ordered at first: what is slow, or late, is on top.
+/// Column by which each tab is ordered at first: slow connections, late threads and disturbed CPUs
+/// are on top, and stages are in their own order.
 pub(crate) const FIRST_ORDER: [usize; 4] = [10, 5, 0, 3];
 
-/// What the filter looks at: a row is shown if one of these has its text.
+/// Returns true if each word of the filter occurs in one of the names, ignoring case.
 pub(crate) fn matches(filter: &str, names: &[&str]) -> bool {
     let filter = filter.to_lowercase();
     filter.split_whitespace().all(|word| names.iter().any(|name| name.to_lowercase().contains(word)))
 }
 
-/// The connections of a second.
+/// Returns the connections of a second that match the filter, in that order.
 pub(crate) fn connections<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
     let all = sample.traffic.iter().flat_map(|traffic| &traffic.connections);
     let wanted = all.filter(|connection| is_wanted(&connection.identity, filter));
@@ -82,7 +83,8 @@ fn is_wanted(identity: &Identity, filter: &str) -> bool {
     matches(filter, &[&identity.subnqn, &identity.host, &identity.transport, &identity.address, &queue])
 }
 
-/// What a column of a connection is ordered by: the largest first, names by their order.
+/// Returns the number by which a column of a connection is ordered, the largest first; 0 for
+/// columns ordered by name.
 fn connection_number(connection: &Connection, column: usize) -> f64 {
     let Connection { identity, depth, iops, blocks, times, taken, .. } = connection;
     match CONNECTIONS[column.min(CONNECTIONS.len() - 1)].head {
@@ -98,12 +100,13 @@ fn connection_number(connection: &Connection, column: usize) -> f64 {
     }
 }
 
-/// A time, or a dash where nothing ended.
+/// Formats a time, or a dash if the count is 0.
 pub(crate) fn time(nanos: u64, count: u64) -> String {
     if count == 0 { "-".to_owned() } else { screen::time(nanos) }
 }
 
-/// The part of an NVMe qualified name that distinguishes: what is behind the first colon.
+/// Returns the part of an NVMe qualified name after the first colon, which distinguishes it; other
+/// names whole.
 pub(crate) fn short_name(name: &str) -> &str {
     let rest = name.strip_prefix("nqn.").and_then(|name| name.split_once(':')).map(|(_, rest)| rest);
     rest.filter(|rest| !rest.is_empty()).unwrap_or(name)
@@ -129,7 +132,7 @@ pub(crate) fn connection_cells(connection: &Connection) -> Vec<Cell> {
     ]
 }
 
-/// The threads of a second.
+/// Returns the threads of a second that match the filter, in that order.
 pub(crate) fn threads<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
     let wanted = |thread: &&Thread| matches(filter, &[&thread.name, &thread.tid.to_string()]);
     let mut found: Vec<&Thread> = sample.threads.iter().flatten().filter(wanted).collect();
@@ -179,7 +182,8 @@ pub(crate) fn thread_cells(thread: &Thread) -> Vec<Cell> {
     ]
 }
 
-/// The stages of a second, in the order in which requests pass them unless another one is wanted.
+/// Returns the stages of a second that match the filter, in that order. Equal ones are in the order
+/// in which requests pass them.
 pub(crate) fn stages<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
     let Some(traffic) = &sample.traffic else { return Table { columns: STAGES, order, rows: Vec::new() } };
     let mut places: Vec<usize> =
@@ -195,7 +199,7 @@ pub(crate) fn stages<'a>(sample: &'a Sample, order: (usize, bool), filter: &str)
     Table { columns: STAGES, order, rows: places.into_iter().map(|place| Row::Stage(traffic, place)).collect() }
 }
 
-/// The share of all requests' time that a stage takes.
+/// Returns the share of all requests' time that a stage takes.
 fn stage_share(traffic: &Traffic, place: usize) -> f64 {
     let whole = traffic.stages.first().map_or(0, |whole| whole.times.sum());
     traffic.stages[place].times.sum() as f64 / whole.max(1) as f64
@@ -228,7 +232,8 @@ pub(crate) fn stage_cells(traffic: &Traffic, place: usize) -> Vec<Cell> {
     ]
 }
 
-/// A stage's name without what both of its tracepoints begin with: `TCP_REQ_NEW -> NEED_BUFFER`.
+/// Returns a stage's name without the common prefix of its tracepoints in the second one:
+/// `TCP_REQ_NEW -> NEED_BUFFER`.
 pub(crate) fn stage_name(name: &str) -> String {
     let Some((from, to)) = name.split_once(" -> ") else { return name.to_owned() };
     let end = from.rmatch_indices("_REQ_").next().map_or(0, |(at, mark)| at + mark.len());
@@ -238,13 +243,13 @@ pub(crate) fn stage_name(name: &str) -> String {
     }
 }
 
-/// How much of the trace was read, if that was not all.
+/// Returns how much of the trace was read; `None` if all was read.
 pub(crate) fn sampled(sample: &Sample) -> Option<String> {
     let traffic = sample.traffic.as_ref().filter(|traffic| traffic.read < traffic.written)?;
     Some(format!("sampled: {} of the records", percent(traffic.sampled())))
 }
 
-/// What a second is in words: on top of each tab, and of a second in text.
+/// Returns a summary of a second in words: for the top of each tab, and for the text of a second.
 pub(crate) fn summary(sample: &Sample) -> String {
     let mut parts = Vec::new();
     if let Some(traffic) = &sample.traffic {

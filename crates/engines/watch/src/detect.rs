@@ -1,38 +1,39 @@
-//! Finds slow requests in the records of a trace that goes on.
+//! Detector of slow requests in the records of a live trace.
 
 use records::Context;
 use requests::{ObjectTracker, Outcome, Queues, TrackedObject};
 use spdk_trace::{Lcore, Record, Ticks, Tpoint, TpointSet};
 use timeline::judge::Wanted;
 
-/// Objects that are followed: of more, those that began before the time that is kept are no longer.
+/// Limit on the followed objects; beyond it, those that began before the time that is kept are
+/// dropped.
 const MAX_OPEN_OBJECTS: usize = 1 << 18;
 
-/// A request that took long.
+/// Request that took long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
     /// Identity of the request.
     pub wanted: Wanted,
-    /// Its last record so far; of one that is still open, the time at which it was looked at.
+    /// Time of its last record; for a request that is still open, the time of the look.
     pub end: Ticks,
     /// True if it has not ended.
     pub is_open: bool,
-    /// Of an open one: whether it is known that its queue is none on which requests wait by design.
+    /// For an open request, true if its queue is known, so that it does not wait by design.
     pub is_queue_known: bool,
 }
 
 impl Slow {
-    /// In ticks.
+    /// Returns its length in ticks.
     pub fn length(&self) -> u64 {
         self.end.0.saturating_sub(self.wanted.begin.0)
     }
 }
 
-/// What is kept of an object.
+/// Data that is kept of an object.
 struct Seen {
     lcore: Lcore,
     first: u16,
-    /// Nobody asked for it: it belongs to another one, or another tracepoint creates it.
+    /// True if it is not asked for: it belongs to another object, or another tracepoint creates it.
     is_ignored: bool,
     is_reported: bool,
 }
@@ -44,24 +45,26 @@ fn slow(object: &TrackedObject<Seen>, end: Ticks, is_open: bool) -> Slow {
     Slow { wanted, end, is_open, is_queue_known: object.is_admin.is_some() }
 }
 
-/// Follows all objects.
+/// Tracker of all objects.
 pub struct Detector {
     objects: ObjectTracker<Seen>,
-    /// By tracepoint: whether objects that it creates are asked for.
+    /// Tracepoints whose objects are asked for; `None` for all.
     wanted: Option<TpointSet>,
-    /// In ticks.
+    /// Minimum length of a slow request, in ticks.
     slow: u64,
     found: Vec<Slow>,
     /// Time of the newest beginning of an object that was asked for, by lcore.
     newest: Vec<Ticks>,
-    /// How many objects have ended.
+    /// Number of objects that have ended.
     pub(crate) ended: u64,
-    /// Of how many that look slow slots were lost meanwhile: the end of one and the beginning of the next may be missing.
+    /// Number of objects that look slow across lost slots: the end of one and the beginning of the
+    /// next may be missing.
     pub(crate) unsure: u64,
 }
 
 impl Detector {
-    /// For a trace with these tracepoints: objects that take at least `slow` ticks, of those that these tracepoints create.
+    /// Creates a detector for a trace with these tracepoints. It finds objects that take at least
+    /// `slow` ticks, among those that the tracepoints `wanted` create.
     pub fn new(tpoints: &[Tpoint], wanted: Option<TpointSet>, queues: Queues, slow: u64) -> Self {
         Self {
             objects: ObjectTracker::new(tpoints, queues),
@@ -87,7 +90,8 @@ impl Detector {
             return;
         };
         let (is_first, object) = (step.is_first, step.object);
-        // Users who ask for I/O of block devices by name get it; otherwise it counts as a part of its request.
+        // Users who ask for I/O of block devices by name get it; otherwise it counts as a part of
+        // its request.
         object.kept.is_ignored |= wanted.is_none() && object.is_part;
         if is_first && !object.kept.is_ignored {
             let lcore = usize::from(record.lcore.0);
@@ -101,7 +105,7 @@ impl Detector {
         }
     }
 
-    /// Returns whether an object that was asked for has begun on that lcore since then.
+    /// Returns true if an object that was asked for has begun on that lcore since then.
     pub(crate) fn has_begun(&self, lcore: Lcore, since: Ticks) -> bool {
         self.newest.get(usize::from(lcore.0)).is_some_and(|newest| *newest >= since)
     }
@@ -120,10 +124,11 @@ impl Detector {
         }
     }
 
-    /// Reports objects that are still open at `now`, and have been for that number of ticks: once for each.
+    /// Reports objects that are still open at `now`, and have been for at least `since` ticks, each
+    /// once.
     pub(crate) fn still_open(&mut self, now: Ticks, since: u64) {
         for object in self.objects.open() {
-            // Its end may be among what was lost.
+            // Its end may be among the lost records.
             let is_over = object.is_torn || object.is_perhaps_over();
             let is_long = now.0.saturating_sub(object.begin.0) >= since && !is_over;
             let seen = &object.kept;
@@ -134,14 +139,14 @@ impl Detector {
         }
     }
 
-    /// Drops what is followed for nothing, when there is much: objects of which no end came.
+    /// Drops objects that began before that time if there are many: no end came of these.
     pub(crate) fn forget(&mut self, before: Ticks) {
         if self.objects.len() > MAX_OPEN_OBJECTS {
             self.objects.forget(before);
         }
     }
 
-    /// What was found since the last call.
+    /// Returns the slow requests found since the last call.
     pub fn take(&mut self) -> Vec<Slow> {
         std::mem::take(&mut self.found)
     }

@@ -1,8 +1,9 @@
-//! What came last of the kernel's events, in bounded memory.
+//! Last events of the kernel, in bounded memory.
 //!
-//! Events are read all the time, put into the order of time, and kept; the oldest are dropped. A ring in the kernel that overwrites
-//! (`BPF_F_RB_OVERWRITE`, since Linux 6.19) would keep the last ones, too, but each CPU's state at its beginning would be unknown,
-//! and how much was overwritten would not be counted. What is dropped here still shows where each thread was.
+//! Events are read all the time, put into the order of time, and kept; the oldest are dropped. A
+//! ring in the kernel that overwrites (`BPF_F_RB_OVERWRITE`, since Linux 6.19) would keep the last
+//! ones, too. But each CPU's state at its beginning would be unknown, and overwritten events would
+//! not be counted. Events that are dropped here still give the state of each thread.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{self, Write};
@@ -17,22 +18,24 @@ use timeline::source::calls_of_pollers;
 
 /// Time between two readings of the process's threads.
 const ROSTER: Duration = Duration::from_secs(1);
-/// Events that are kept: 32 MiB. A target that is busy on sockets has a million a second, and a reader may be late by half of one.
+/// Limit on the events that are kept: 32 MiB. A target that is busy on sockets has a million a
+/// second, and a reader may be late by half of one.
 const MOST: usize = 1 << 19;
-/// Events that are dropped, and shared with whoever writes them, at once.
+/// Number of events that are dropped, or shared with the writer, at once.
 const BLOCK: usize = 1 << 11;
 
 type Name = [u8; 16];
 
-/// The events of the last moments.
+/// Events of the last moments.
 pub(crate) struct KernelPast {
     recorder: Recorder,
     past: EventsPast,
     absences: Absences,
     pid: u32,
     looked: Instant,
-    /// Events that came, and those that were lost.
+    /// Number of events that came.
     pub(crate) events: u64,
+    /// Number of events that were lost.
     pub(crate) lost: u64,
 }
 
@@ -52,33 +55,33 @@ impl Absences {
     }
 }
 
-/// The events, and what was known when they began.
+/// Events, and the state at their beginning.
 struct EventsPast {
     front: Front,
     blocks: VecDeque<Arc<Vec<Recorded>>>,
     newest: Vec<Recorded>,
     kept: usize,
-    /// The process's threads.
+    /// Names of the process's threads.
     roster: HashMap<Tid, Name>,
 }
 
-/// What was known at a time.
+/// State of threads and CPUs at a time.
 #[derive(Clone)]
 struct Front {
     since: BootNanos,
     activities: Activities,
-    /// The name of whoever has each CPU.
+    /// Name of the thread on each CPU.
     names: HashMap<Cpu, (Tid, Name)>,
 }
 
-/// A part of the past, which can be written while the past goes on.
+/// Part of the past, which can be written while the past goes on.
 pub(crate) struct EventsCut {
     front: Front,
     blocks: Vec<Arc<Vec<Recorded>>>,
     roster: Vec<NamedThread>,
 }
 
-/// What was written.
+/// Numbers of events that were written, and that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) events: u64,
@@ -96,7 +99,7 @@ impl KernelPast {
         this
     }
 
-    /// Takes over what has come, and drops what is older than that.
+    /// Takes the next events, and drops those older than `oldest`.
     pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
         let events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
         self.events += events.len() as u64;
@@ -110,7 +113,7 @@ impl KernelPast {
         Ok(())
     }
 
-    /// Looks when these threads, which write rings, are away.
+    /// Tracks when these threads, which write rings, are away.
     pub(crate) fn look_after(&mut self, writers: impl IntoIterator<Item = Tid>) {
         for tid in writers {
             self.absences.activities.follow(tid);
@@ -131,7 +134,7 @@ impl KernelPast {
         self.past.cut()
     }
 
-    /// Returns from when on every event is kept.
+    /// Returns the time from which on every event is kept.
     pub(crate) fn since(&self) -> BootNanos {
         self.past.front.since
     }
@@ -152,7 +155,7 @@ impl EventsPast {
         Self { front, blocks: VecDeque::new(), newest: Vec::new(), kept: 0, roster: HashMap::new() }
     }
 
-    /// The process has these threads now.
+    /// Sets the threads of the process.
     fn know(&mut self, threads: HashMap<Tid, Name>) {
         self.front.activities.only(&threads.keys().copied().collect::<BTreeSet<_>>());
         for tid in threads.keys() {
@@ -186,7 +189,7 @@ impl EventsPast {
 }
 
 impl Front {
-    /// Passes over an event.
+    /// Applies an event to the state.
     fn pass(&mut self, recorded: &Recorded) {
         self.since = self.since.max(recorded.event.at);
         self.activities.event(&recorded.event);
@@ -200,18 +203,19 @@ impl Front {
 }
 
 impl EventsCut {
-    /// From when on everything is there.
+    /// Returns the time from which on every event is there.
     pub(crate) fn since(&self) -> BootNanos {
         self.front.since
     }
 
-    /// Bytes that are surely enough for [`Self::write`].
+    /// Returns a number of bytes that is enough for [`Self::write`].
     pub(crate) fn bytes(&self) -> u64 {
         let events: usize = self.blocks.iter().map(|block| block.len()).sum();
         (2 * events + 2 * self.roster.len() + 1_000) as u64 * capture::EVENT_BYTES
     }
 
-    /// Writes the events from that time on, and before them what was known then, as the stream of a capture.
+    /// Writes the events from that time on, after the state at that time, as the stream of a
+    /// capture.
     pub(crate) fn write<W: Write>(mut self, from: BootNanos, writer: &mut EventsWriter<W>) -> io::Result<Written> {
         let events = self.blocks.iter().flat_map(|block| block.iter());
         for recorded in events.clone().take_while(|recorded| recorded.event.at < from) {
@@ -251,7 +255,7 @@ mod tests {
 
     const OURS: Tid = Tid(10);
 
-    /// Two threads take turns on a CPU, and there is a call in each.
+    /// Returns an event: two threads take turns on a CPU.
     fn event(number: u64) -> Recorded {
         let (ours, other) = (OURS, Tid(20));
         let (prev, next) = if number.is_multiple_of(2) { (ours, other) } else { (other, ours) };
@@ -305,7 +309,7 @@ mod tests {
             assert!(written.events >= 1_000 + 5 * BLOCK as u64 - from.max(1_000));
             assert_eq!(reader.events_started(), Some(BootNanos(from)));
             let known = events.iter().filter(|event| matches!(event.kind, EventKind::Found { .. })).count();
-            // Who is off its CPU, and who has it.
+            // Threads that are off their CPU, or have it.
             assert!(if from < 1_000 { known == 0 } else { known >= 1 }, "{from}: {events:?}");
             let name = reader.names().name(Tid(20), BootNanos(u64::MAX)).map(<[u8]>::to_vec);
             assert_eq!(name.as_deref(), Some(&b"other"[..]));

@@ -1,4 +1,5 @@
-//! The objects of the process, known while it is watched: for the queues of requests, and for the recordings of captures.
+//! Objects of the process, known while it is watched: for the queues of requests, and for the
+//! recordings of captures.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use objects::{Annotator, Journal, ObjectSpec};
 use observer::Observer;
 use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
 
-/// Lines after which the journal forgets what has ended.
+/// Number of lines after which the journal drops objects that have ended.
 const MANY_LINES: usize = 10_000;
 
 pub(crate) struct Known {
@@ -16,15 +17,15 @@ pub(crate) struct Known {
     specs: Vec<ObjectSpec>,
     pub(crate) annotator: Annotator,
     journal: Journal,
-    /// What was learnt since the journal forgot.
+    /// Number of lines that were learnt since the journal dropped objects.
     lines: usize,
-    /// Slots of the trace that were overwritten before they were read.
+    /// Number of slots of the trace that were overwritten before they were read.
     lost: u64,
     observer: Observer,
 }
 
 impl Known {
-    /// Of a trace with these tracepoints; without objects only its owners are known.
+    /// Creates it for a trace with these tracepoints. Without objects only the owners are known.
     pub(crate) fn new(
         objects: Option<Objects>,
         specs: Vec<ObjectSpec>,
@@ -37,7 +38,7 @@ impl Known {
         Self { session, specs, annotator, journal: Journal::default(), lines: 0, lost: 0, observer: observer.clone() }
     }
 
-    /// Learns what has come. What ended before that time is forgotten, when there is much.
+    /// Learns the next lines. Drops objects that ended before `oldest` if there are many.
     pub(crate) fn learn(&mut self, oldest: Ticks) {
         let Some(session) = &mut self.session else { return };
         let lines = session.next(Duration::ZERO);
@@ -56,7 +57,7 @@ impl Known {
         self.annotator.forget_if_many(oldest);
     }
 
-    /// Takes over how many slots were lost until now: what they said of beginnings and ends is not known.
+    /// Sets the number of slots lost until now: begins and ends of objects in them are not known.
     pub(crate) fn count_losses(&mut self, slots: u64) {
         if slots > self.lost {
             self.lost = slots;
@@ -68,7 +69,7 @@ impl Known {
         self.annotator.know_owners(owners.all(), owners.are_all(), rate);
     }
 
-    /// The recording of a capture that begins at that time.
+    /// Returns the recording of objects for a capture that begins at that time.
     pub(crate) fn recording(&mut self, oldest: Ticks) -> String {
         self.journal.forget(oldest.0);
         self.journal.text()

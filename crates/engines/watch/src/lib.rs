@@ -1,6 +1,8 @@
-//! Keeps the last moments of a live trace and of the kernel in memory, and writes captures of slow requests.
+//! Watch of a live trace: keeps the last moments of it and of the kernel in memory, and writes
+//! captures of slow requests.
 //!
-//! [`watch`] runs until there is a reason to stop. It hands each line to its caller, and notes to an [`Observer`].
+//! [`watch`] runs until there is a reason to stop. It hands each line to its caller, and notes to
+//! an [`Observer`].
 #![forbid(unsafe_code)]
 
 pub mod detect;
@@ -43,17 +45,19 @@ use watching::{Setting, Watching};
 use window::Gate;
 use writing::{Desk, Writer};
 
-/// A request is hanging if it has been open for this number of times the time that is slow,
+/// Multiple of the slow time after which an open request is hanging, if it is also open for
+/// [`LEAST_OPEN`].
 const OPEN: u32 = 10;
-/// and this long at least.
+/// Minimum time after which an open request is hanging.
 const LEAST_OPEN: Duration = Duration::from_secs(1);
-/// The shortest time between captures of requests that hang, if it is not known whether they are to.
+/// Minimum time between captures of hanging requests on unknown queues, where requests may wait by
+/// design.
 const EVERY_UNKNOWN: Duration = Duration::from_mins(1);
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The process.
+    /// Process to watch.
     pub pid: u32,
     /// Kinds of its objects.
     pub specs: Vec<ObjectSpec>,
@@ -81,10 +85,12 @@ pub struct Options {
     pub as_json: bool,
 }
 
-/// Watches a process until there is a reason to stop. `print` gets a line for each slow request, and says whether somebody reads them.
+/// Watches a process until there is a reason to stop. `print` gets a line for each slow request,
+/// and returns an error if nobody reads them.
 ///
 /// # Errors
-/// If there is nothing to watch, or the folder cannot be used.
+///
+/// Fails if there is nothing to watch, or the folder cannot be used.
 pub fn watch(
     options: &Options,
     print: impl FnMut(&str) -> io::Result<()> + Send + 'static,
@@ -93,7 +99,7 @@ pub fn watch(
     let Options { pid, specs, .. } = options;
     let (pid, specs) = (*pid, specs.clone());
     sys::allocator::keep_little();
-    // Before any thread is started: they inherit it.
+    // Before any thread is started, since threads inherit it.
     let place = cpus::keep_off(std::iter::once(pid), observer);
     let rings = Rings::open(pid).context("there is nothing to watch: no trace of SPDK")?;
     let tpoints = rings.follower.tpoints().all().to_vec();
@@ -154,7 +160,7 @@ pub fn watch(
         pending: Vec::new(),
         observer: observer.clone(),
     };
-    // What was read to attach is not needed any more.
+    // Memory that was used for attaching is not needed any more.
     sys::allocator::trim();
     watching.until_end(&process)
 }
@@ -173,20 +179,21 @@ impl Options {
     }
 }
 
-/// A part that there is not.
+/// Notes that a part is missing, and why.
 fn missing(meta: &mut capture::Meta, part: &str, error: &anyhow::Error, observer: &Observer) {
     let what = if part == "kernel" { "the kernel's events, so nobody can be blamed" } else { "objects" };
     observer.note(&format!("not watched: {what}: {}", observer.explain(error)));
     meta.miss(part, &format!("{error:#}"));
 }
 
-/// A little less than that time by the stated rate, which is rounded: the measured one decides.
+/// Returns a little less than that time in ticks by the stated rate, which is rounded: the measured
+/// rate decides.
 fn ticks(nanos: u64, rate: TickRate) -> u64 {
     let ticks = rate.ticks(nanos).0;
     ticks - ticks.div_ceil(100)
 }
 
-/// By tracepoint: whether the objects that it creates are asked for.
+/// Returns the tracepoints whose objects are asked for; `None` for all.
 fn wanted(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Option<TpointSet>> {
     if globs.is_empty() {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! The line about a slow request, or a time in which a thread was away: when, whose, how long, whose fault, and where its capture is.
+//! Line about a slow request, or a time in which a thread was away: its time, subject, length and
+//! cause, and the place of its capture.
 
 use std::fmt::Write as _;
 
@@ -9,33 +10,35 @@ use timeline::judge::{AwayText, Judged};
 
 use super::window::Missed;
 
-/// Columns of a connection.
+/// Limit on the columns of a connection.
 const CONNECTION: usize = 60;
 
-/// What a line says.
+/// Contents of a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// End of the request or the time away, or when it was looked at, in nanoseconds since 1970.
+    /// End of the request or the time away, or for an open request the time of the look, in
+    /// nanoseconds since 1970.
     pub(crate) at: u64,
     /// Begin of the time away that the line is about; `None` if it is about a request.
     pub(crate) away_since: Option<BootNanos>,
-    /// Times in which threads were away, of the capture.
+    /// Times in which threads were away, from the capture.
     pub(crate) away: AwayText,
-    /// What is known of it; `None` if its beginning is not in the capture.
+    /// Judgement of the request; `None` if its beginning is not in the capture.
     pub(crate) judged: Option<Judged>,
-    /// As it was measured while the trace was followed.
+    /// Length in nanoseconds, as it was measured while the trace was followed.
     pub(crate) length: u64,
     pub(crate) kind: String,
     pub(crate) is_open: bool,
-    /// Other slow requests of the same time.
+    /// Number of other slow requests of the same time.
     pub(crate) more: u64,
     /// Slow requests since the last line that have no capture.
     pub(crate) missed: Missed,
-    /// Slots of the trace and events of the kernel that are missing in the capture.
+    /// Numbers of slots of the trace and of events of the kernel that are missing in the capture.
     pub(crate) lost: (u64, u64),
-    /// How much of the time before the request the capture has, if that is less than asked for.
+    /// Time before the request that the capture has, in nanoseconds, if that is less than asked
+    /// for.
     pub(crate) short: Option<u64>,
-    /// Its capture, or why there is none.
+    /// Path of its capture, or the reason why there is none.
     pub(crate) folder: Result<String, String>,
 }
 
@@ -58,7 +61,7 @@ impl Line {
         }
     }
 
-    /// Writes who took how long, and who is to be blamed.
+    /// Writes the request, its length, and its cause.
     fn request(&self, line: &mut String) {
         line.push_str(&self.who());
         let length = self.judged.as_ref().map_or(self.length, |judged| judged.length.max(self.length));
@@ -80,7 +83,7 @@ impl Line {
         }
     }
 
-    /// Writes what has no capture, and what the capture lacks.
+    /// Writes the requests without a capture, and the losses in the capture.
     fn rest(&self, line: &mut String) {
         if self.missed.count > 0 {
             let longest = time(self.missed.longest);
@@ -97,7 +100,7 @@ impl Line {
         }
     }
 
-    /// `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
+    /// Returns the request with its connection: `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
     fn who(&self) -> String {
         let Some(judged) = &self.judged else { return self.kind.clone() };
         let mut who = format!("{} ({})", judged.object, judged.kind);
@@ -165,13 +168,13 @@ impl Line {
     }
 }
 
-/// A connection without the names of its subsystem and host, which take a whole line.
+/// Returns a connection without the names of its subsystem and host, which take a whole line.
 fn connection(whose: &str) -> String {
     let words: Vec<&str> = whose.split(' ').filter(|word| !word.starts_with("nqn.")).collect();
     shorten(&words.join(" "), CONNECTION).into_owned()
 }
 
-/// JSON text of a string.
+/// Returns the JSON text of a string.
 fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     string(&mut out, text.as_bytes());

@@ -1,4 +1,5 @@
-//! What is usual, learnt while nothing is slow: samples of the past are read as captures are, in memory.
+//! Usual lengths, learnt while nothing is slow: samples of the past are read as captures are, in
+//! memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,30 +10,30 @@ use trace_source::FileSource;
 
 use super::kernel::EventsCut;
 
-/// Time between the first two samples, then twice as much each time, up to
+/// Time between the first two samples; it doubles each time, up to [`LAST`].
 const FIRST: Duration = Duration::from_millis(250);
-/// this.
+/// Longest time between two samples.
 const LAST: Duration = Duration::from_secs(8);
-/// Bytes of slots that one should have: some thousand requests, unless these are of
+/// Bytes of slots that a sample should have: some thousand requests.
 const ENOUGH: u64 = 512 << 10;
-/// more time than this, in nanoseconds,
+/// Maximum length of a sample, in nanoseconds.
 const LONGEST: u64 = 2_000_000_000;
-/// or of less than this: none would be whole in it.
+/// Minimum length of a sample, in nanoseconds: a shorter one would have no complete request.
 const SHORTEST: u64 = 5_000_000;
 
-/// When samples are taken.
+/// Schedule of the samples.
 pub(crate) struct Sampling {
     last: Instant,
     pause: Duration,
 }
 
-/// One of them.
+/// Sample of the past.
 pub(crate) struct Sample {
     pub(crate) rings: PastCut,
     pub(crate) events: EventsCut,
     pub(crate) meta: Meta,
     pub(crate) from: BootNanos,
-    /// Up to when all of both has come.
+    /// Time up to which all of both has come.
     pub(crate) until: BootNanos,
 }
 
@@ -41,7 +42,7 @@ impl Sampling {
         Self { last: Instant::now(), pause: FIRST }
     }
 
-    /// Whether it is time for one.
+    /// Returns true if it is time for a sample, and schedules the next one.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.last.elapsed() >= self.pause;
         if is_due {
@@ -50,7 +51,8 @@ impl Sampling {
         is_due
     }
 
-    /// From when on one reaches until then, if the past has that number of bytes of that time.
+    /// Returns the begin of a sample up to `until`, if the past since `since` has that number of
+    /// bytes.
     pub(crate) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
         let covered = until.0.saturating_sub(since.0);
         let wanted = u128::from(covered) * u128::from(ENOUGH) / u128::from(bytes.max(1));
@@ -60,7 +62,7 @@ impl Sampling {
 }
 
 impl Sample {
-    /// The capture that it would be on a disk.
+    /// Reads the sample as the capture that it would be on a disk.
     pub(crate) fn read(self, source: &FileSource) -> anyhow::Result<Reader> {
         let Self { rings, events, mut meta, from, until } = self;
         let mut stream = RingsWriter::begin(Vec::new())?;

@@ -1,4 +1,5 @@
-//! The folder with the captures of a watch: the newest remain, as many as asked for, and nothing else is touched.
+//! Folder with the captures of a watch: the newest remain, up to the limits, and nothing else is
+//! touched.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -9,15 +10,16 @@ use anyhow::{Context as _, bail};
 use text::printable::path as printable;
 use trace_source::captures::{KERNEL, META, OBJECTS, RINGS};
 
-/// The files of a capture, and the one that `meta.json` is renamed from.
+/// Files of a capture, and the one that is renamed to `meta.json`.
 const FILES: [&str; 5] = [RINGS, KERNEL, OBJECTS, "meta.json.new", META];
-/// What the name of a capture begins and ends with,
+/// Prefix of the name of a capture.
 const START: &str = "slow-";
+/// Suffix of the name of a capture.
 const END: &str = ".capture";
-/// and what follows while it is being written.
+/// Suffix after the name while a capture is being written.
 const PARTIAL: &str = ".partial";
 
-/// The folder.
+/// Folder of the captures.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     dir: PathBuf,
@@ -25,7 +27,7 @@ pub(crate) struct Shelf {
     max_bytes: u64,
 }
 
-/// A capture on the shelf.
+/// Capture on the shelf.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kept {
     name: String,
@@ -33,7 +35,7 @@ struct Kept {
 }
 
 impl Shelf {
-    /// Makes the folder, if it is not there.
+    /// Opens the folder; creates it if it is missing.
     pub(crate) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
         match DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -51,7 +53,7 @@ impl Shelf {
         &self.dir
     }
 
-    /// Removes what an earlier run of this watch left unfinished: one that was killed.
+    /// Removes unfinished captures of an earlier run of this watch that was killed.
     pub(crate) fn clear_unfinished(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.dir)? {
             let name = entry?.file_name();
@@ -64,19 +66,20 @@ impl Shelf {
         Ok(())
     }
 
-    /// Whether nobody writes it any more.
+    /// Returns true if the folder is so old that nobody writes it any more.
     fn is_old(&self, name: &str) -> bool {
         const OLD_SECONDS: i64 = 600;
         let now = i64::try_from(sys::clock::real_nanos() / 1_000_000_000).unwrap_or(i64::MAX);
         fs::symlink_metadata(self.dir.join(name)).is_ok_and(|found| found.is_dir() && found.mtime() < now - OLD_SECONDS)
     }
 
-    /// Where a capture is written, and where it is when it is whole.
+    /// Returns the path where a capture is written, and its path when it is complete.
     pub(crate) fn places(&self, name: &str) -> (PathBuf, PathBuf) {
         (self.dir.join(format!(".{name}{PARTIAL}")), self.dir.join(name))
     }
 
-    /// Removes the oldest captures until there is room for one more of that many bytes; says whether there is.
+    /// Removes the oldest captures until there is room for one more of that number of bytes.
+    /// Returns false if it is larger than the limit.
     pub(crate) fn make_room(&self, bytes: u64) -> io::Result<bool> {
         if bytes > self.max_bytes {
             return Ok(false);
@@ -95,7 +98,7 @@ impl Shelf {
         Ok(true)
     }
 
-    /// The captures: real folders of ours whose names are exactly as we make them.
+    /// Returns the captures: real folders of ours whose names are exactly as we make them.
     fn kept(&self) -> io::Result<Vec<Kept>> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
@@ -112,7 +115,8 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Removes a capture: the files that it has as one, then the folder. If there is anything else in it, that remains.
+    /// Removes a capture: its known files, then the folder. If there is anything else in it, that
+    /// remains.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join(name);
         if !fs::symlink_metadata(&dir)?.is_dir() {
@@ -131,13 +135,13 @@ impl Shelf {
     }
 }
 
-/// The name of a capture of a process at a time, in nanoseconds since 1970: names sort by time.
+/// Returns the name of a process's capture at a time in nanoseconds since 1970. Names sort by time.
 pub(crate) fn name(real_nanos: u64, pid: u32) -> String {
     let at = text::utc::moment(real_nanos.into());
     format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
 }
 
-/// Whether it is such a name: `slow-20261123-031244.123-4711.capture`.
+/// Returns true for such a name: `slow-20261123-031244.123-4711.capture`.
 fn is_name(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(START).and_then(|name| name.strip_suffix(END)) else { return false };
     let parts: Vec<&str> = rest.split(['-', '.']).collect();
@@ -154,7 +158,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// 2026-11-23, 03:12:44 UTC, and that many milliseconds.
+    /// Returns the name at 2026-11-23, 03:12:44 UTC, plus `ms` milliseconds.
     fn at(ms: u64) -> String {
         name((1_795_403_564_000 + ms) * 1_000_000, 4711)
     }
@@ -192,7 +196,8 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let shelf = Shelf::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
         (0..5).for_each(|ms| put(&shelf, &at(ms), 100));
-        // What is not ours: a file and a link with such names, another folder, a capture of somebody's with a file in it.
+        // Foreign entries: a file and a link with such names, another folder, and a capture with
+        // somebody's file in it.
         fs::write(shelf.dir.join(at(10)), "a file").unwrap();
         put(&shelf, "slow-mine.capture", 100);
         std::os::unix::fs::symlink(temp.path(), shelf.dir.join(at(11))).unwrap();
@@ -201,7 +206,7 @@ mod tests {
         assert!(shelf.dir.join(at(0)).join("notes.txt").exists() && !shelf.dir.join(at(0)).join(META).exists());
         assert_eq!(there(&shelf), [at(0), at(3), at(4), at(10), at(11), "slow-mine.capture".to_owned()]);
         assert!(temp.path().exists() && shelf.dir.join("slow-mine.capture").join(META).exists());
-        // By bytes: of 900 there is room for none beside.
+        // By bytes: beside 900 there is room for none.
         let shelf = Shelf::open(&shelf.dir, 100, 1_000).unwrap();
         assert!(shelf.make_room(900).unwrap() && !shelf.make_room(1_001).unwrap());
         assert!(!shelf.dir.join(at(3)).exists() && !shelf.dir.join(at(4)).exists());

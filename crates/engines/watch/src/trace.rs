@@ -1,4 +1,4 @@
-//! The trace of the process: its rings, followed; its past; and its clock.
+//! Trace of the process: its rings, followed; its past; and its clock.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,49 +12,52 @@ use sys::clock::boot_nanos;
 use text::printable;
 use trace_source::{Batch, FileSource, HOLD, Pressure, Reader};
 
-/// Bytes of slots that are kept.
+/// Limit on the bytes of slots that are kept.
 const PAST: usize = 8 << 20;
-/// Bytes of slots that may wait to be taken: then the rings are not polled.
+/// Limit on the bytes of slots that wait to be taken: beyond it the rings are not polled.
 const WAITING: usize = 8 << 20;
-/// Records are held back for this long if half of that waits: what is held back waits, too. Then more of them may come in another
-/// order than their times.
+/// Time for which records are held back if half of [`WAITING`] waits, since held-back slots wait,
+/// too. Then more records may come in another order than their times.
 const HURRIED: Duration = Duration::from_millis(5);
-/// Time between two readings of both clocks, and between the first two: a clock needs two.
+/// Longest time between two readings of both clocks.
 const ANCHORS: Duration = Duration::from_millis(100);
+/// Time between the first two readings of both clocks: a clock needs two.
 const FIRST_ANCHOR: Duration = Duration::from_millis(2);
 /// Time between two readings of the owners: records are held back for longer than that.
 const OWNERS: Duration = Duration::from_millis(25);
 
-/// A trace that is being watched.
+/// Trace that is being watched.
 pub(crate) struct Watched {
     pub(crate) source: FileSource,
     follower: Follower,
     reader: Reader,
     pub(crate) past: Past,
-    /// When the clocks were read last, and the time until they are again.
+    /// Time of the last reading of the clocks.
     anchored: Instant,
+    /// Time until the next reading of the clocks.
     pause: Duration,
-    /// When the reader was started.
+    /// Start of the reader, in nanoseconds since boot.
     start: u64,
     refreshed: Option<Instant>,
-    /// Records that came, and slots that were lost.
+    /// Number of records that came.
     pub(crate) records: u64,
+    /// Number of slots that were lost.
     pub(crate) lost: u64,
 }
 
-/// What came.
+/// Result of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
-    /// Nothing came in time.
+    /// True if nothing came in time.
     pub(crate) is_idle: bool,
-    /// No more will come.
+    /// True if no more will come.
     pub(crate) is_last: bool,
-    /// What kept the reader from reading on.
+    /// Error that kept the reader from reading on.
     pub(crate) failed: Option<anyhow::Error>,
 }
 
 impl Watched {
-    /// Begins to follow it: what is in the rings now is left out.
+    /// Starts to follow the trace; skips what is in the rings now.
     pub(crate) fn start(rings: Rings, is_prompt: bool) -> anyhow::Result<Self> {
         let Rings { source, follower, path } = rings;
         let failing = || format!("reading {}", printable::path(&path));
@@ -78,7 +81,7 @@ impl Watched {
         self.follower.tick_rate()
     }
 
-    /// Takes over what comes next, waiting at most this long; what is older than `oldest` is dropped.
+    /// Takes the next batch, waiting at most `at_most`, and drops slots older than `oldest`.
     pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<Came> {
         if self.anchored.elapsed() >= self.pause {
             self.anchored = Instant::now();
@@ -95,7 +98,8 @@ impl Watched {
         Ok(Came { is_idle: false, is_last, failed: failed.map(Into::into) })
     }
 
-    /// Reads the owners, if it is time for that; `known` gets them if they have changed.
+    /// Reads the owners, if it is time for that; calls `known` with them at first, and if they have
+    /// changed.
     pub(crate) fn refresh(&mut self, known: impl FnOnce(&Owners)) -> anyhow::Result<()> {
         let is_first = self.refreshed.is_none();
         if self.refreshed.is_some_and(|refreshed| refreshed.elapsed() < OWNERS) {
@@ -114,7 +118,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Gives the records that were held back for long enough, or all.
+    /// Hands out the records that were held back for long enough, or all.
     pub(crate) fn give(&mut self, all: bool, mut each: impl FnMut(&Record<'_>)) {
         let records = &mut self.records;
         let each = |record: &Record<'_>| {
@@ -128,29 +132,29 @@ impl Watched {
         self.follower.spare().for_each(|bytes| reader.give_back(bytes));
     }
 
-    /// Returns the time up to which records were given.
+    /// Returns the time up to which records were handed out.
     pub(crate) fn given(&self) -> Ticks {
         self.follower.given()
     }
 
-    /// The clock that puts ticks on the kernel's time; none in the first moment.
+    /// Returns the clock that converts ticks to the kernel's time; `None` in the first moment.
     pub(crate) fn clock(&self) -> Option<Clock> {
         self.past.clock().ok()
     }
 
-    /// What there is of the time between these two.
+    /// Returns the records that are kept of the time between these two.
     pub(crate) fn cut(&mut self, from: BootNanos, until: BootNanos) -> PastCut {
         let mut cut = self.past.cut(from, until);
         cut.anchor(reading());
         cut
     }
 
-    /// Has the reader poll once more, and end.
+    /// Makes the reader poll once more, and end.
     pub(crate) fn stop(&self) {
         self.reader.stop();
     }
 
-    /// Why slots were lost.
+    /// Ends the reader, and returns why slots were lost.
     pub(crate) fn finish(self) -> Pressure {
         self.reader.finish()
     }

@@ -1,5 +1,5 @@
-//! A watch that goes on: everything that comes is kept for a while, and slow requests are looked for, until there is a reason to
-//! stop.
+//! Main loop of a watch: keeps everything that comes for a while, and looks for slow requests,
+//! until there is a reason to stop.
 
 use std::time::{Duration, Instant};
 
@@ -20,25 +20,25 @@ use super::trace::{Came, Watched};
 use super::window::{Case, Gate, Reason};
 use super::writing::{Done, Job, Writer, utc_text};
 
-/// The longest wait for what comes next.
+/// Longest wait for the next batch.
 const WAIT: Duration = Duration::from_millis(20);
 /// Time between two looks at the process.
 const ALIVE: Duration = Duration::from_millis(100);
 /// Time between two looks at its threads, and for requests that are still open.
 const NOW_AND_THEN: Duration = Duration::from_millis(250);
-/// Records and events of other CPUs may be this late, in nanoseconds.
+/// Maximum delay of records and events of other CPUs, in nanoseconds.
 const LATE: u64 = 100_000_000;
-/// Longest lag of the trace's reader behind the kernel's events, in nanoseconds: a target that writes no record for this long after
-/// a time away is not in use.
+/// Longest lag of the trace's reader behind the kernel's events, in nanoseconds: a target that
+/// writes no record for this long after a time away is not in use.
 const MAX_READER_LAG: u64 = 2_000_000_000;
-/// The longest wait at the end for the rest of what is to be written.
+/// Longest wait at the end for the rest of the captures.
 const LAST: Duration = Duration::from_millis(400);
-/// The recorder holds events back for this long at most, in nanoseconds.
+/// Maximum time for which the recorder holds events back, in nanoseconds.
 const HELD: u64 = 60_000_000;
-/// Of the past, no more is kept than this before the oldest request that may be of interest, in nanoseconds.
+/// Limit on the past that is kept before the oldest request of interest, in nanoseconds.
 const SLACK: u64 = 1_000_000_000;
 
-/// What is being watched.
+/// State of a watch.
 pub(crate) struct Watching {
     pub(crate) trace: Watched,
     pub(crate) kernel: Option<KernelPast>,
@@ -46,7 +46,7 @@ pub(crate) struct Watching {
     pub(crate) detector: Detector,
     pub(crate) gate: Gate,
     pub(crate) writer: Writer,
-    /// What captures state of the machine and the process.
+    /// Facts of the machine and the process for captures.
     pub(crate) meta: Meta,
     pub(crate) lcores: Vec<(Lcore, String)>,
     pub(crate) tpoints: Vec<(u16, String)>,
@@ -57,18 +57,18 @@ pub(crate) struct Watching {
     pub(crate) observer: Observer,
 }
 
-/// What was asked for, in nanoseconds.
+/// Settings of a watch, with times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) pid: u32,
     pub(crate) slow: u64,
     pub(crate) before: u64,
-    /// From when on a request counts as hanging.
+    /// Time from which on an open request counts as hanging.
     pub(crate) open: u64,
     pub(crate) after: Option<Duration>,
 }
 
-/// What came of a watch.
+/// Results of a watch.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Reason for the end.
@@ -95,11 +95,11 @@ pub struct Totals {
     pub unsure: u64,
     /// The last reason for which a capture could not be written.
     pub failed: Option<anyhow::Error>,
-    /// Nobody reads the lines any more.
+    /// Error by which it was noticed that nobody reads the lines any more.
     pub unheard: Option<anyhow::Error>,
 }
 
-/// What was said already, so that it is said once.
+/// Notes that were made already, so that each is made once.
 #[derive(Default)]
 struct Said {
     slots_lost: u64,
@@ -146,7 +146,7 @@ impl Watching {
         self.finish(why, totals, said)
     }
 
-    /// Takes over what came next.
+    /// Takes the next batch, and all that follows from it.
     fn step(&mut self) -> anyhow::Result<Came> {
         let oldest = BootNanos(boot_nanos().saturating_sub(self.setting.before + self.setting.open + SLACK));
         let came = self.trace.next(WAIT, oldest)?;
@@ -162,7 +162,7 @@ impl Watching {
         Ok(came)
     }
 
-    /// Learns whose records are.
+    /// Learns the owners of records.
     fn learn(&mut self) -> anyhow::Result<()> {
         let (known, rate) = (&mut self.known, self.trace.rate());
         self.trace.refresh(|owners| known.know_owners(owners, rate))?;
@@ -183,13 +183,13 @@ impl Watching {
         self.take_cases();
     }
 
-    /// Hands what was found to the gate.
+    /// Hands slow requests to the gate.
     fn take_cases(&mut self) {
         let found = self.detector.take();
         if found.is_empty() {
             return;
         }
-        // In the first moment there is no clock, and there are no slow requests that began within it.
+        // In the first moment there is no clock, and no slow request began within it.
         let Some(clock) = self.trace.clock() else { return };
         for slow in found {
             let case = case(slow, &clock);
@@ -199,8 +199,9 @@ impl Watching {
         }
     }
 
-    /// Hands times away to the gate: those of at least the time that is slow, after which a request began. If none begins, nobody
-    /// uses the target, and nobody waited. A reader that got no CPU has the records later than the events.
+    /// Hands times away to the gate: those of at least the slow time, after which a request began.
+    /// If none begins, nobody uses the target, and nobody waited. A reader that got no CPU has the
+    /// records later than the events.
     fn take_absences(&mut self) {
         let now = boot_nanos();
         let is_early = |away: &Away| away.to.0.saturating_add(LATE) > now;
@@ -224,7 +225,7 @@ impl Watching {
         }
     }
 
-    /// Has the kernel's part look when threads that write rings are away.
+    /// Makes the kernel's part track the absences of threads that write rings.
     fn look_after_writers(&mut self) {
         let writers = self.meta.lcores.iter().filter_map(|lcore| lcore.tid).map(Tid);
         if let Some(kernel) = &mut self.kernel {
@@ -232,10 +233,10 @@ impl Watching {
         }
     }
 
-    /// What is not done with each step.
+    /// Does what is not done with each step.
     fn now_and_then(&mut self) {
         if let Some(clock) = self.trace.clock() {
-            // What is held back is not known yet: one of these may have ended.
+            // Records that are held back are not known yet: one of these requests may have ended.
             let now = boot_nanos().saturating_sub(LATE);
             let open = clock.rate().ticks(self.setting.open).0;
             self.detector.still_open(clock.ticks(BootNanos(now)), open);
@@ -252,7 +253,7 @@ impl Watching {
         }
     }
 
-    /// Hands the time around slow requests over, when all of it has come, or at the end.
+    /// Hands the time around slow requests to the writer when all of it has come, or at the end.
     fn write_if_due(&mut self, is_idle: bool, is_end: bool) {
         let Some(window) = self.gate.window() else { return };
         let now = boot_nanos();
@@ -277,7 +278,7 @@ impl Watching {
         self.writer.hand_over(Job { window, missed, rings, events, objects, meta, kind, known_until, before });
     }
 
-    /// Hands a piece of the past over to learn from, if it is time for that.
+    /// Hands a piece of the past to the writer to learn from, if it is time for that.
     fn sample_if_due(&mut self) {
         let Some(kernel) = self.kernel.as_ref().filter(|_| !self.writer.is_learning() && self.sampling.is_due()) else {
             return;
@@ -292,7 +293,7 @@ impl Watching {
         self.writer.learn(Sample { rings: self.trace.cut(from, until), events, meta, from, until });
     }
 
-    /// Counts what the writer has done, and says what is worth it, once.
+    /// Counts the writer's results, and makes each note once.
     fn report(&mut self, totals: &mut Totals, said: &mut Said) {
         while let Some(done) = self.writer.done() {
             totals.count(done, said, &self.observer);
@@ -320,9 +321,10 @@ impl Watching {
         }
     }
 
-    /// Ends all parts: what has come is looked at, and what is to be written is written.
+    /// Ends all parts: examines what has come, and writes the rest of the captures.
     fn finish(mut self, why: String, mut totals: Totals, mut said: Said) -> anyhow::Result<Totals> {
-        // What was slow just now is still written: the events of its time come a moment later.
+        // Requests that were slow just now are still written: the events of their time come a
+        // moment later.
         let until = Instant::now() + LAST;
         while (self.gate.window().is_some() || !self.pending.is_empty()) && Instant::now() < until {
             self.observer.step();

@@ -1,4 +1,5 @@
-//! Parts of the past that are kept: the time around slow requests and times away, and how often that is done.
+//! Parts of the past that are kept: the time around slow requests and times away, and the limit on
+//! their rate.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +7,18 @@ use scene::{BootNanos, Tid};
 
 use super::detect::Slow;
 
-/// How long after its end a request is still looked at, in nanoseconds.
+/// Time after the end of a request that its capture has, in nanoseconds.
 const AFTER: u64 = 1_000_000;
-/// Slow requests that end within this time after the first are of the same capture, in nanoseconds.
+/// Time after the end of the first slow request within which others join its capture, in
+/// nanoseconds.
 const TOGETHER: u64 = 10_000_000;
 
 /// Reason for a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// This request was slow.
+    /// Request that was slow.
     Slow(Slow),
-    /// This thread, which writes a ring, was away.
+    /// Thread that writes a ring and was away.
     Away(Tid),
 }
 
@@ -29,7 +31,7 @@ impl Reason {
         }
     }
 
-    /// Returns whether the request is one that is still open.
+    /// Returns true if the reason is a request that is still open.
     pub(crate) fn is_open(&self) -> bool {
         self.slow().is_some_and(|slow| slow.is_open)
     }
@@ -49,14 +51,14 @@ impl Case {
     }
 }
 
-/// The time that one capture is to have.
+/// Time that one capture covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) from: BootNanos,
     pub(crate) until: BootNanos,
-    /// Latest end of what is of it.
+    /// Latest end of a case that joins it.
     latest: BootNanos,
-    /// The slowest request; without any, the longest time away.
+    /// Slowest request; without any, the longest time away.
     pub(crate) subject: Case,
     /// Number of other slow requests.
     pub(crate) more: u64,
@@ -73,7 +75,7 @@ impl Window {
         }
     }
 
-    /// Takes one more, if it belongs to the same time.
+    /// Joins one more case if it belongs to the same time; returns false if not.
     fn join(&mut self, case: Case, before: u64) -> bool {
         if case.end > self.latest {
             return false;
@@ -95,12 +97,12 @@ impl Window {
 pub(crate) struct Gate {
     before: u64,
     every: Duration,
-    /// The shortest time between captures of requests that are still open on queues of which nothing is known.
+    /// Minimum time between captures of requests that are still open on unknown queues.
     every_unknown: Duration,
     last: Option<Instant>,
     last_unknown: Option<Instant>,
     window: Option<Window>,
-    /// Slow requests since the last capture that got none, and the slowest of them in nanoseconds.
+    /// Slow requests since the last capture that got none.
     missed: Missed,
     /// Number of all slow requests.
     pub(crate) slow: u64,
@@ -108,7 +110,7 @@ pub(crate) struct Gate {
     pub(crate) away: (u64, u64),
 }
 
-/// Slow requests without a capture.
+/// Slow requests without a capture: their number, and the longest time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Missed {
     pub(crate) count: u64,
@@ -121,7 +123,7 @@ impl Gate {
         Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0, away: (0, 0) }
     }
 
-    /// Takes a slow request or a time away. `is_free` if a capture can be written now.
+    /// Takes a slow request or a time away. `is_free` is true if a capture can be written now.
     pub(crate) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
         match case.reason {
             Reason::Slow(_) => self.slow += 1,
@@ -149,17 +151,17 @@ impl Gate {
         self.window = Some(Window::of(case, self.before));
     }
 
-    /// The time for which a capture is to be written.
+    /// Returns the time for which a capture is to be written.
     pub(crate) fn window(&self) -> Option<&Window> {
         self.window.as_ref()
     }
 
-    /// Takes it, with what got no capture since the last one.
+    /// Takes this window, with the slow requests since the last one that got no capture.
     pub(crate) fn take(&mut self) -> Option<(Window, Missed)> {
         self.window.take().map(|window| (window, std::mem::take(&mut self.missed)))
     }
 
-    /// What got no capture since the last one.
+    /// Returns the slow requests since the last capture that got none.
     pub(crate) fn missed(&self) -> Missed {
         self.missed
     }
@@ -195,7 +197,7 @@ mod tests {
             assert_eq!((window.subject, window.more), (request, 0));
             assert_eq!((gate.slow, gate.away), (1, (1, 30 * MS)));
         }
-        // One without a capture is counted, and not among the slow requests that have none.
+        // A time away without a capture is counted, but not among the slow requests without one.
         let mut gate = gate();
         gate.case(away, false, now);
         assert_eq!((gate.take(), gate.missed(), gate.away), (None, Missed::default(), (1, 30 * MS)));
@@ -235,7 +237,7 @@ mod tests {
         }
         missed += gate.missed().count;
         assert_eq!((captures, captures + missed, gate.slow), (10, 100, 100));
-        // Async events of a queue of which nothing is known.
+        // Async events of an unknown queue.
         let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
         let captures = (0..120).filter(|second| {
             gate.case(case(0, second * 1_000 * MS, true), true, start + Duration::from_secs(*second));

@@ -1,4 +1,5 @@
-//! The thread that writes captures, judges them and prints the lines, with a lower priority: the trace is followed meanwhile.
+//! Writer thread: writes captures, judges them and prints the lines, with a lower priority, since
+//! the trace is followed meanwhile.
 
 use std::fs;
 use std::io::Write as _;
@@ -25,41 +26,41 @@ use super::sample::Sample;
 use super::shelf::{self, Shelf};
 use super::window::{Case, Missed, Window};
 
-/// What is to be written.
+/// Capture to write.
 pub(crate) struct Job {
     pub(crate) window: Window,
     pub(crate) missed: Missed,
     pub(crate) rings: PastCut,
     pub(crate) events: Option<EventsCut>,
     pub(crate) objects: String,
-    /// As far as it is known before.
+    /// Metadata as far as it is known before.
     pub(crate) meta: Meta,
-    /// The kind of the request, if its capture does not say it.
+    /// Kind of the request, if its capture does not show it.
     pub(crate) kind: String,
-    /// Up to when the kernel's events have come.
+    /// Time up to which the kernel's events have come.
     pub(crate) known_until: BootNanos,
-    /// How much of what comes before the request was asked for, in nanoseconds.
+    /// Requested length of the time before the request, in nanoseconds.
     pub(crate) before: u64,
 }
 
-/// What the thread does.
+/// Task of the thread.
 enum Task {
-    /// Writes a capture.
+    /// Write a capture.
     Write(Box<Job>),
-    /// Learns from a sample.
+    /// Learn from a sample.
     Learn(Box<Sample>),
 }
 
-/// What came of it.
+/// Result of a job.
 pub(crate) struct Done {
-    /// Whether there is a capture.
+    /// True if there is a capture.
     pub(crate) is_written: bool,
     pub(crate) failed: Option<anyhow::Error>,
-    /// The line could not be printed: nobody reads them.
+    /// Error of printing the line: nobody reads them.
     pub(crate) unheard: Option<anyhow::Error>,
 }
 
-/// The thread.
+/// Handle of the thread.
 pub(crate) struct Writer {
     tasks: Option<Sender<Task>>,
     done: Receiver<Done>,
@@ -67,10 +68,10 @@ pub(crate) struct Writer {
     is_learning: Arc<AtomicBool>,
 }
 
-/// Destination of lines; its error says that nobody reads them.
+/// Destination of lines; its error means that nobody reads them.
 pub(crate) type Print = Box<dyn FnMut(&str) -> std::io::Result<()> + Send>;
 
-/// What the thread works with.
+/// Data with which the thread works.
 pub(crate) struct Desk {
     pub(crate) shelf: Shelf,
     pub(crate) source: FileSource,
@@ -80,7 +81,7 @@ pub(crate) struct Desk {
     /// Destination of the lines.
     pub(crate) print: Print,
     pub(crate) observer: Observer,
-    /// What is usual.
+    /// Usual lengths of stages.
     pub(crate) experience: Experience,
 }
 
@@ -91,7 +92,7 @@ impl Writer {
         let learns = Arc::clone(&is_learning);
         let (sender, done) = channel();
         let work = move || {
-            // Where that is not permitted, it competes for a CPU.
+            // Without permission for that, it competes for a CPU.
             let _ = sys::sched::lower_priority();
             for task in to_do {
                 match task {
@@ -111,13 +112,13 @@ impl Writer {
         Ok(Self { tasks: Some(tasks), done, waiting: 0, is_learning })
     }
 
-    /// Whether it can take a job now.
+    /// Returns true if it can take a job now.
     pub(crate) fn is_free(&self) -> bool {
         self.waiting == 0
     }
 
     pub(crate) fn hand_over(&mut self, job: Job) {
-        // It is there until `finish`.
+        // The sender is there until `finish`.
         if let Some(tasks) = &self.tasks
             && tasks.send(Task::Write(Box::new(job))).is_ok()
         {
@@ -125,18 +126,18 @@ impl Writer {
         }
     }
 
-    /// Whether it has a sample to learn from.
+    /// Returns true if it has a sample to learn from.
     pub(crate) fn is_learning(&self) -> bool {
         self.is_learning.load(Ordering::Acquire)
     }
 
-    /// Has it learn what is usual.
+    /// Hands a sample to learn from to the thread.
     pub(crate) fn learn(&mut self, sample: Sample) {
         self.is_learning.store(true, Ordering::Release);
         let _ = self.tasks.as_ref().map(|tasks| tasks.send(Task::Learn(Box::new(sample))));
     }
 
-    /// What has been done meanwhile.
+    /// Returns the next result, if there is one.
     pub(crate) fn done(&mut self) -> Option<Done> {
         match self.done.try_recv() {
             Ok(done) => {
@@ -147,8 +148,9 @@ impl Writer {
         }
     }
 
-    /// Waits for the captures that are still being written. The thread may go on with a sample until the process ends: it learns from
-    /// it for captures that will not come, and where others have the CPU that would take seconds.
+    /// Waits for the captures that are still being written. The thread may go on with a sample
+    /// until the process ends: it learns for captures that will not come, and on a busy CPU that
+    /// would take seconds.
     pub(crate) fn finish(mut self) -> Vec<Done> {
         drop(self.tasks.take());
         (0..self.waiting).map_while(|_| self.done.recv().ok()).collect()
@@ -156,7 +158,8 @@ impl Writer {
 }
 
 impl Desk {
-    /// Learns what is usual; a sample that can't be read, which would be a mistake of ours, teaches nothing.
+    /// Learns usual lengths. A sample that can't be read, which would be a mistake of ours, teaches
+    /// nothing.
     fn learn(&mut self, sample: Sample) {
         self.observer.step();
         let _ = sample
@@ -166,7 +169,7 @@ impl Desk {
 
     fn work(&mut self, job: Job) -> Done {
         self.observer.step();
-        // Requests that end together are of one capture: no two have one name.
+        // Requests that end together are in one capture: no two have one name.
         let at = utc_of(job.window.subject.end);
         let name = shelf::name(at, self.pid);
         let (case, more, missed) = (job.window.subject, job.window.more, job.missed);
@@ -190,7 +193,8 @@ impl Desk {
         Done { is_written, failed, unheard: (self.print)(&line).err().map(Into::into) }
     }
 
-    /// Writes a capture under another name, and gives it its name when it is whole; `None` if there is no room for it.
+    /// Writes a capture under another name, and renames it when it is complete; `None` if there is
+    /// no room for it.
     fn write(&self, job: Job, name: &str) -> anyhow::Result<Option<Written>> {
         let bytes = job.rings.bytes() + job.events.as_ref().map_or(0, EventsCut::bytes) + job.objects.len() as u64;
         if !self.shelf.make_room(bytes)? {
@@ -200,14 +204,14 @@ impl Desk {
         let written = self.fill(job, &partial);
         let placed = written.and_then(|written| {
             fs::rename(&partial, &whole)?;
-            // It is there, also if the disk keeps its name later.
+            // The capture is there, even if the disk keeps its name later.
             let _ = sync_folder(self.shelf.dir());
             Ok(written)
         });
         match placed {
             Ok(written) => Ok(Some(written)),
             Err(error) => {
-                // What can't be removed is removed later, when it is old.
+                // A folder that can't be removed is removed later, when it is old.
                 let _ = partial.file_name().and_then(|name| name.to_str()).map(|name| self.shelf.remove(name));
                 Err(error)
             }
@@ -253,8 +257,8 @@ impl Desk {
         Ok(written)
     }
 
-    /// Returns what is to be said of the request, and of times away; nothing if the capture can't be read, which would be a mistake of
-    /// ours.
+    /// Judges the request and the times away of a capture; empty if the capture can't be read,
+    /// which would be a mistake of ours.
     fn judge(&mut self, dir: &Path, case: &Case) -> Judgement {
         let wanted = case.reason.slow().map(|slow| slow.wanted);
         judge(dir, &self.specs, wanted, &mut self.experience, &self.observer).unwrap_or_default()
@@ -262,7 +266,8 @@ impl Desk {
 }
 
 impl Job {
-    /// How much of what came before the request there is, if it is less than was asked for.
+    /// Returns the time before the request that the capture has, in nanoseconds; `None` if it is as
+    /// much as asked for.
     fn short(&self) -> Option<u64> {
         let begin = self.window.subject.begin;
         let since = self.rings.since.max(self.events.as_ref().map_or(BootNanos(0), EventsCut::since));
@@ -271,7 +276,7 @@ impl Job {
     }
 }
 
-/// A time of the kernel's clock, in nanoseconds since 1970.
+/// Returns a time of the kernel's clock in nanoseconds since 1970.
 fn utc_of(at: BootNanos) -> u64 {
     sys::clock::real_nanos().saturating_sub(sys::clock::boot_nanos()).saturating_add(at.0)
 }

@@ -1,27 +1,32 @@
-//! The bounds of histograms' buckets, in nanoseconds: sixteen to each power of two, so that the middle of a bucket is at most 1 in
-//! 32 (3.1 %) from any time in it. A bucket is for times above its lower bound, up to and with its upper bound, as `le` has it.
+//! Bounds of histograms' buckets, in nanoseconds: sixteen to each power of two, so that the middle
+//! of a bucket is at most 1 in 32 (3.1 %) from any time in it. A bucket is for times above its
+//! lower bound, up to and with its upper bound, as `le` has it.
 //!
-//! All histograms have the same bounds, for ever: counts of different machines, days and releases can be added.
+//! All histograms have the same bounds, for ever: counts of different machines, days and releases
+//! can be added.
 
 use stats::Scale;
 
-/// Sixteen buckets to a power of two.
+/// Scale with sixteen buckets to a power of two.
 pub(crate) const SCALE: Scale = Scale::new(4);
-/// Number of buckets: up to 2^36 ns, 69 s. The last one is for all that is longer than its lower bound.
+/// Number of buckets: up to 2^36 ns, 69 s. The last one is for all that is longer than its lower
+/// bound.
 pub const BUCKETS: usize = 33 * SCALE.per_octave();
 
-/// Returns the bucket of a time. The upper bound belongs to the bucket, so that what is counted is a nanosecond less.
+/// Returns the bucket of a time. The upper bound belongs to its bucket, so the scale gets a
+/// nanosecond less.
 pub const fn index(nanos: u64) -> usize {
     let index = SCALE.index(nanos.saturating_sub(1));
     if index < BUCKETS { index } else { BUCKETS - 1 }
 }
 
-/// Returns the time above which a bucket begins; 0 for the first one, which has the time 0, too.
+/// Returns the time in nanoseconds above which a bucket begins; 0 for the first one, which includes
+/// the time 0.
 pub const fn lower(index: usize) -> u64 {
     SCALE.first(if index < BUCKETS { index } else { BUCKETS - 1 })
 }
 
-/// The longest time of a bucket: the last one has none.
+/// Returns the longest time of a bucket in nanoseconds; `None` for the last one.
 pub fn upper(index: usize) -> Option<u64> {
     (index < BUCKETS - 1).then(|| lower(index + 1))
 }
@@ -44,7 +49,7 @@ mod tests {
         assert_eq!(lower(BUCKETS - 1), 31 << 31);
     }
 
-    /// Other programs keep counts with these bounds: they are as they are.
+    /// Checks some bounds: other programs keep counts with these, so they must not change.
     #[test]
     fn bounds_do_not_change() {
         let some: Vec<_> = [0, 15, 16, 31, 32, 100, 300, 527].map(lower).into();

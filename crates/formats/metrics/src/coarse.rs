@@ -1,6 +1,8 @@
-//! The few buckets of a histogram that are exposed: each is a series of its own, so there can't be many.
+//! The few buckets of a histogram that are exposed. Each is a series of its own, so there can't be
+//! many.
 
-/// Upper bounds in nanoseconds: powers of four from 1 us to 1.07 s. All are bounds of [`crate::bounds`], too.
+/// Upper bounds in nanoseconds: powers of four from 1 us to 1.07 s. All are bounds of
+/// [`crate::bounds`], too.
 pub const LE: [u64; 11] = {
     let mut le = [0; 11];
     let mut i = 0;
@@ -14,13 +16,13 @@ pub const LE: [u64; 11] = {
 /// Counts that only grow, as counters of Prometheus must.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coarse {
-    /// The last one is for all that is longer.
+    /// Counts by bucket; the last one is for all that is longer.
     counts: [u64; LE.len() + 1],
     sum: u64,
 }
 
 impl Coarse {
-    /// The bucket of a time.
+    /// Returns the bucket of a time in nanoseconds.
     pub fn index(nanos: u64) -> usize {
         let doublings = (u64::BITS - nanos.saturating_sub(1).leading_zeros()).saturating_sub(10);
         (doublings.div_ceil(2) as usize).min(LE.len())
@@ -32,13 +34,13 @@ impl Coarse {
         self.sum = self.sum.saturating_add(nanos);
     }
 
-    /// Adds what another one has.
+    /// Adds the counts of another one.
     pub fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// How many times there are up to each of [`LE`], and in all.
+    /// Returns the number of times up to each of [`LE`], and in all.
     pub fn cumulative(&self) -> [u64; LE.len() + 1] {
         let mut sum = 0;
         self.counts.map(|count| {
@@ -47,7 +49,7 @@ impl Coarse {
         })
     }
 
-    /// The sum of all times in nanoseconds.
+    /// Returns the sum of all times in nanoseconds.
     pub fn sum(&self) -> u64 {
         self.sum
     }

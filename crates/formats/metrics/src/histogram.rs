@@ -37,13 +37,15 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Iterates over the buckets that have times: their index in [`crate::bounds`], and how many.
+    /// Iterates over the buckets that have times: their index in [`crate::bounds`], and the number
+    /// of times.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u32)> + Clone {
         self.counts.iter()
     }
 
-    /// The same buckets with what the times of each took together, in nanoseconds: only the sum over all of them is exact. Each
-    /// bucket gets a part of it that its bounds permit: all of them have the same place between their bounds.
+    /// Returns the same buckets with the sum of the times of each, in nanoseconds. Only the sum
+    /// over all of them is exact. Each bucket gets a part of it that its bounds permit: the mean of
+    /// each has the same place between its bounds.
     pub fn with_sums(&self) -> Vec<(usize, u32, u64)> {
         let width = |index| bounds::upper(index).unwrap_or(self.max.max(bounds::lower(index))) - bounds::lower(index);
         let of = |index, count: u32| {
@@ -65,23 +67,24 @@ impl Histogram {
         self.buckets().map(part).collect()
     }
 
-    /// How many times were counted.
+    /// Returns the number of times that were counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum in nanoseconds.
+    /// Returns the sum of the times in nanoseconds.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The longest in nanoseconds: exact.
+    /// Returns the exact longest time in nanoseconds.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Estimates a quantile (0 to 1) in nanoseconds, within a sixteenth; `None` if there are no times. The times of a bucket are taken
-    /// to be spread evenly, as Prometheus' `histogram_quantile` does.
+    /// Estimates a quantile (0 to 1) in nanoseconds, within a sixteenth; `None` if there are no
+    /// times. The times of a bucket are taken to be spread evenly, as Prometheus'
+    /// `histogram_quantile` does.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let bucket = |(index, count): (usize, u32)| WideBucket {
             from: bounds::lower(index) as f64,

@@ -1,5 +1,5 @@
-//! What a monitoring system reads of a program that runs for months: times counted in histograms, sets of series that stay small,
-//! and the text in which they are exposed.
+//! Metrics of a program that runs for months, for a monitoring system: times counted in histograms,
+//! sets of series that stay small, and the text in which they are exposed.
 //!
 //! | module | holds |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`Histogram`] | counts of times between these bounds, mergeable |
 //! | [`Recent`] | the same for the last minute |
 //! | [`Coarse`] | the few buckets that go to Prometheus |
-//! | [`Places`] | who is listed, if there are more than can be |
+//! | [`Places`] | the choice of series to list, if there are too many |
 //! | [`text`] | OpenMetrics and Prometheus's older text format |
 //!
 //! It opens no socket, reads no clock, and knows no SPDK.

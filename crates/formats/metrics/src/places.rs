@@ -1,52 +1,53 @@
-//! Who is listed, if there are more than can be: the busiest, and whoever is listed stays so while it does anything.
+//! Choice of things to list, if there are too many: the busiest ones. A listed thing stays listed
+//! while it does anything.
 //!
-//! A series that comes and goes is of no use: rates need two samples. So a place is given to the busiest of those that wait, and
-//! taken away only from one that was idle for long.
+//! A series that comes and goes is of no use: rates need two samples. So a place is given to the
+//! busiest of those that wait, and taken only from one that was idle for long.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Places for a number of things that are known by a key.
+/// Limited places for things that are known by a key.
 #[derive(Clone, Debug)]
 pub struct Places<K> {
     most: usize,
-    /// Turns without anything after which a place is free again.
+    /// Idle turns after which a place is free again.
     patience: u32,
-    /// For how many turns each that has a place was idle.
+    /// Number of idle turns of each thing that has a place.
     idle: HashMap<K, u32>,
 }
 
-/// What a turn has changed.
+/// Changes by a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes<K> {
-    /// Those that have a place from now on, the busiest first.
+    /// Keys that have a place from now on, the busiest first.
     pub admitted: Vec<K>,
-    /// Those that have none any more.
+    /// Keys that lost their place.
     pub dropped: Vec<K>,
 }
 
 impl<K: Clone + Eq + Hash + Ord> Places<K> {
-    /// At most `most` places; one is free again after `patience` idle turns.
+    /// Creates `most` places; a place is free again after `patience` idle turns.
     pub fn new(most: usize, patience: u32) -> Self {
         Self { most, patience: patience.max(1), idle: HashMap::new() }
     }
 
-    /// Whether it has a place.
+    /// Returns true if the key has a place.
     pub fn has(&self, key: &K) -> bool {
         self.idle.contains_key(key)
     }
 
-    /// How many have one.
+    /// Returns the number of keys that have a place.
     pub fn len(&self) -> usize {
         self.idle.len()
     }
 
-    /// Whether nobody has one.
+    /// Returns true if no key has a place.
     pub fn is_empty(&self) -> bool {
         self.idle.is_empty()
     }
 
-    /// Ends a turn: how much each did in it. Those that did nothing may be left out.
+    /// Ends a turn in which each key did that amount. Keys that did nothing may be left out.
     pub fn turn(&mut self, did: impl IntoIterator<Item = (K, u64)>) -> Changes<K> {
         self.idle.values_mut().for_each(|turns| *turns = turns.saturating_add(1));
         let mut waiting = Vec::new();
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(places.turn([("a", 100), ("b", 1)]), Changes { admitted: vec![], dropped: vec![] });
         assert!(places.has(&"c") && !places.has(&"a"));
         assert_eq!(places.turn([("b", 1), ("a", 1)]), Changes { admitted: vec![], dropped: vec![] });
-        // Three turns without anything: its place is free, in the same turn.
+        // Three idle turns: the place is free, in the same turn.
         assert_eq!(places.turn([("b", 1), ("a", 1)]), Changes { admitted: vec!["a"], dropped: vec!["c"] });
         assert_eq!(places.len(), 2);
     }

@@ -1,11 +1,11 @@
-//! The times of the last minute.
+//! Times of the last minute.
 
 use crate::Histogram;
 
-/// A minute has this number of turns: what is reported is of three to four of them.
+/// Number of turns in a minute: reports cover three to four of them.
 pub const TURNS: usize = 4;
 
-/// Times of the last [`TURNS`] turns, the present one with them.
+/// Times of the last [`TURNS`] turns, including the present one.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     turns: [Histogram; TURNS],
@@ -18,28 +18,28 @@ impl Recent {
         self.turns[self.at].add(nanos);
     }
 
-    /// Begins the next turn, and forgets the oldest one.
+    /// Begins the next turn, and drops the oldest one.
     pub fn turn(&mut self) {
         self.at = (self.at + 1) % TURNS;
-        // Its memory goes with it: it may have been large once.
+        // Its memory is freed with it: it may have been large once.
         self.turns[self.at] = Histogram::default();
     }
 
-    /// All that there is.
+    /// Returns all times.
     pub fn all(&self) -> Histogram {
         let mut all = Histogram::default();
         self.turns.iter().for_each(|turn| all.merge(turn));
         all
     }
 
-    /// The present turn, and those before it, up to this number of them together.
+    /// Returns the times of the newest turns, up to that number, including the present one.
     pub fn newest(&self, turns: usize) -> Histogram {
         let mut all = Histogram::default();
         (0..turns.min(TURNS)).for_each(|age| all.merge(&self.turns[self.before(age)]));
         all
     }
 
-    /// Adds what another one has, turn by turn: both must end their turns at the same time.
+    /// Adds the times of another one, turn by turn: both must end their turns at the same time.
     pub fn merge(&mut self, other: &Self) {
         for age in 0..TURNS {
             let to = self.before(age);
@@ -47,7 +47,7 @@ impl Recent {
         }
     }
 
-    /// Where the turn is that ended that number of turns ago.
+    /// Returns the index of the turn that ended that number of turns ago; 0 is the present one.
     fn before(&self, age: usize) -> usize {
         (self.at + TURNS - age % TURNS) % TURNS
     }
@@ -68,7 +68,7 @@ mod tests {
         }
         recent.turn();
         assert_eq!((recent.all().count(), recent.all().max()), (TURNS as u64 - 1, 500));
-        // One that began later, and so has its turns at other places.
+        // This one began later, and so has its turns at other places.
         let mut other = Recent::default();
         other.add(7);
         recent.turn();

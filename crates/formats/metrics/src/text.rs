@@ -1,14 +1,15 @@
-//! The text that Prometheus reads, in both of its formats.
+//! Text that Prometheus reads, in both of its formats.
 //!
-//! OpenMetrics 1.0 (its specification, sections "Text Format" and "Escaping") and Prometheus's own text format 0.0.4
-//! ("Exposition formats" of its documentation). They differ in what a counter's family is called, in escapes of help texts, and in
-//! exemplars, units and the end, which only OpenMetrics has.
+//! They are OpenMetrics 1.0 (its specification, sections "Text Format" and "Escaping") and
+//! Prometheus's own text format 0.0.4 ("Exposition formats" of its documentation). They differ in
+//! the name of a counter's family and in escapes of help texts. Only OpenMetrics has exemplars,
+//! units and the end.
 
 use std::fmt::{self, Write as _};
 
 use crate::{Coarse, LE};
 
-/// One of the formats.
+/// Format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0.
@@ -18,7 +19,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a client gets that has sent these `Accept` headers: OpenMetrics if it names that.
+    /// Returns the format for a client that has sent these `Accept` headers: OpenMetrics if they
+    /// name it.
     pub fn accepted(accept: &str) -> Self {
         let names = |part: &str| {
             let mut words = part.split(';').map(str::trim);
@@ -29,7 +31,7 @@ impl Format {
         if accept.split(',').any(names) { Self::OpenMetrics } else { Self::Plain }
     }
 
-    /// The header `Content-Type`.
+    /// Returns the value of the header `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -38,12 +40,12 @@ impl Format {
     }
 }
 
-/// What a family of series is.
+/// Kind of a family of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// Number that only grows.
     Counter,
-    /// A value that rises and falls.
+    /// Value that rises and falls.
     Gauge,
     /// Counts of times.
     Histogram,
@@ -51,21 +53,21 @@ pub enum Kind {
     Info,
 }
 
-/// A family of series: one metric.
+/// Family of series: one metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// Its name, without `_total` and `_info`, with its unit at the end.
+    /// Name without `_total` and `_info`, with the unit at its end.
     pub name: &'static str,
-    /// What it is.
+    /// Kind of the family.
     pub kind: Kind,
-    /// Its unit: the end of its name.
+    /// Unit: the end of the name.
     pub unit: Option<&'static str>,
-    /// What it means.
+    /// Explanation for people.
     pub help: &'static str,
 }
 
 impl Family {
-    /// What a sample of it is called, but for those of histograms.
+    /// Returns the name of its samples, except for histograms.
     pub fn sample(&self) -> String {
         match self.kind {
             Kind::Counter => format!("{}_total", self.name),
@@ -75,10 +77,10 @@ impl Family {
     }
 }
 
-/// A number as it is written.
+/// Number in the form in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A whole number.
+    /// Whole number.
     Whole(u64),
     /// Nanoseconds, written in seconds with all their digits.
     Nanos(u64),
@@ -97,21 +99,23 @@ impl fmt::Display for Value {
     }
 }
 
-/// One time of those that a bucket has, with what is known of it: OpenMetrics' exemplar.
+/// One time of a bucket with an identifying label: OpenMetrics' exemplar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exemplar {
-    /// The time in nanoseconds.
+    /// Length in nanoseconds.
     pub nanos: u64,
-    /// When it was, in nanoseconds since 1970.
+    /// Time of day, in nanoseconds since 1970.
     pub utc: u64,
-    /// A name: at most 100 characters of it are written (the format allows 128 for names and values of labels together).
+    /// Label's name and value. At most 100 characters of the value are written (the format allows
+    /// 128 for names and values of labels together).
     pub label: (&'static str, String),
 }
 
-/// Labels: names and values. A value is foreign text; one that is empty is as good as none, and is left out.
+/// Names and values of labels. A value is foreign text. An empty one counts as none, and is left
+/// out.
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
-/// The text, as it is being written.
+/// Text that is being written.
 #[derive(Debug)]
 pub struct Text {
     format: Format,
@@ -120,12 +124,12 @@ pub struct Text {
 }
 
 impl Text {
-    /// Nothing yet.
+    /// Creates an empty text.
     pub fn new(format: Format) -> Self {
         Self { format, out: String::with_capacity(1 << 16), samples: 0 }
     }
 
-    /// The number of samples that were written, which is that of the series that a reader gets.
+    /// Returns the number of samples that were written, each a series for the reader.
     pub fn samples(&self) -> usize {
         self.samples
     }
@@ -149,13 +153,13 @@ impl Text {
         self.out.push('\n');
     }
 
-    /// A sample of a counter, a gauge or an information (whose value is 1).
+    /// Writes a sample of a counter, a gauge or an information (whose value is 1).
     pub fn sample(&mut self, family: &Family, labels: Labels<'_>, value: Value) {
         self.line(&family.sample(), labels, None, value);
         self.out.push('\n');
     }
 
-    /// The samples of a histogram. The exemplar goes to its bucket.
+    /// Writes the samples of a histogram. The exemplar goes to its bucket.
     pub fn histogram(&mut self, family: &Family, labels: Labels<'_>, counts: &Coarse, exemplar: Option<&Exemplar>) {
         let bucket = format!("{}_bucket", family.name);
         let place = exemplar.map(|exemplar| Coarse::index(exemplar.nanos));
@@ -175,7 +179,7 @@ impl Text {
         self.out.push('\n');
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub fn finish(mut self) -> String {
         if self.format == Format::OpenMetrics {
             self.out.push_str("# EOF\n");
@@ -189,7 +193,7 @@ impl Text {
         }
     }
 
-    /// A sample without its line's end.
+    /// Writes a sample without its line's end.
     fn line(&mut self, name: &str, labels: Labels<'_>, le: Option<&str>, value: Value) {
         self.samples += 1;
         self.out.push_str(name);
@@ -217,8 +221,9 @@ impl Text {
     }
 }
 
-/// Text as labels have it, and without `quotes` as help texts of the older format have it. All other characters are as they are,
-/// control characters too: readers know these three escapes only.
+/// Writes text as labels have it, or without `quotes` as help texts of the older format have it.
+/// All other characters are unchanged, control characters too: readers know these three escapes
+/// only.
 fn escape(out: &mut String, text: &str, quotes: bool) {
     for c in text.chars() {
         match c {

@@ -1,4 +1,4 @@
-//! What each thread did at each time: intervals without gaps, from the kernel's events.
+//! Activity of each thread at each time: intervals without gaps, from the kernel's events.
 
 mod doubts;
 #[cfg(test)]
@@ -16,47 +16,49 @@ use doubts::Hidden;
 pub use sums::ActivitySum;
 pub(crate) use sums::ActivitySums;
 
-/// Interrupts that a thread is in at one time: no machine nests so deep.
+/// Limit on the interrupts that a thread is in at one time: no machine nests so deep.
 const DEEPEST: usize = 16;
 
-/// What a thread does, and if it does not run its own code, why.
+/// Activity of a thread, with the reason if it does not run its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activity {
-    /// Runs its own code.
+    /// Running its own code.
     Runs,
-    /// Runs in a system call of that number.
+    /// Running in the system call of that number.
     Calls(u32),
-    /// An interrupt has its CPU.
+    /// Off its CPU for that interrupt.
     Interrupted(Interrupt),
-    /// Was preempted, and waits for the CPU, which this thread has.
+    /// Preempted, and waiting for the CPU, which this thread has.
     Waits(Tid),
-    /// Was woken, and waits for the CPU, which this thread has. 0 is the idle task: the CPU itself wakes up.
+    /// Woken, and waiting for the CPU, which this thread has. 0 is the idle task: the CPU itself
+    /// wakes up.
     Woken(Tid),
-    /// Waits for something: in that system call, if it is in one.
+    /// Waiting for something: in that system call, if it is in one.
     Blocked(Option<u32>),
-    /// Is stopped or traced.
+    /// Stopped or traced.
     Stopped,
-    /// Has ended.
+    /// Ended.
     Ended,
-    /// Events were lost, or none came yet.
+    /// Unknown, because events were lost or none came yet.
     Unknown,
 }
 
 impl Activity {
-    /// Whether the thread can't go on and did not ask for that: what delays its requests without its own doing.
+    /// Returns true if the thread can't go on and did not ask for that: such time delays its
+    /// requests without its own doing.
     pub fn is_taken(self) -> bool {
         matches!(self, Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped)
     }
 }
 
-/// An activity from one time up to another, which is later.
+/// Activity from one time up to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Its first nanosecond.
+    /// First nanosecond of the interval.
     pub from: BootNanos,
-    /// The first one after it.
+    /// First nanosecond after it.
     pub to: BootNanos,
-    /// What was done.
+    /// Activity of the thread in it.
     pub activity: Activity,
 }
 
@@ -67,23 +69,25 @@ impl Interval {
     }
 }
 
-/// Follows threads through the events of their CPUs.
+/// Tracker of threads through the events of their CPUs.
 ///
-/// Events must come in the order of time. Of each thread the intervals follow one another without a gap, from the start to the
-/// end. What a thread did before its first event, and between a loss and the next event, is what that event shows: had it done
-/// something else, an event would have come. What it was in without an event of the beginning, of which the end shows, is unknown time.
-/// Time that no event explains is [`Activity::Unknown`], never quiet; so is the time
-/// between an event that is late and those before which it should have come.
+/// Events must come in the order of time. The intervals of each thread follow one another without a
+/// gap, from the start to the end. A thread's first event, and the first one after a loss, also
+/// show its activity before: had it done something else, an event would have come. If only the end
+/// of a call or an interrupt was seen, the time since it may have begun is unknown. Time that no
+/// event explains is [`Activity::Unknown`], never quiet. So is the time between a late event and
+/// those before which it should have come.
 #[derive(Clone, Debug)]
 pub struct Activities {
     threads: HashMap<Tid, Thread, RandomState>,
-    /// Who has each CPU, as far as it was seen.
+    /// Thread on each CPU, as far as it was seen.
     current: HashMap<Cpu, Tid, RandomState>,
     last: BootNanos,
-    /// Intervals that are kept of each thread.
+    /// Limit on the intervals kept of each thread.
     most: usize,
-    /// What events showed of the time before them, and how much of that is noted at most.
+    /// Facts that events showed of the time before them.
     shown: Vec<KernelEvent>,
+    /// Limit on `shown`.
     most_shown: usize,
 }
 
@@ -91,25 +95,26 @@ pub struct Activities {
 struct Thread {
     since: BootNanos,
     state: State,
-    /// The CPU that it has, or whose queue it waits in.
+    /// CPU that it has, or whose queue it waits in.
     cpu: Option<Cpu>,
     call: Option<u32>,
-    /// Since when it can have left the call without an event: since it began, or the thread last slept in it.
+    /// Time since which it can have left the call without an event: the call's begin, or the
+    /// thread's last sleep in it.
     call_since: BootNanos,
-    /// The call that it may be in beside that.
+    /// Call that it may be in beside that.
     hidden_call: Hidden,
-    /// Interrupts that it is in, the innermost last, and since when.
+    /// Interrupts that it is in, with their begin, the innermost last.
     interrupts: Vec<(Interrupt, BootNanos)>,
-    /// The interrupt that it may be in beside these.
+    /// Interrupt that it may be in beside these.
     hidden_interrupt: Hidden,
-    /// Since when nothing is known of it, if nothing is.
+    /// Time since which nothing is known of it, if nothing is.
     unknown_since: BootNanos,
     done: Vec<Interval>,
-    /// How many of these were handed out.
+    /// Number of `done` intervals that were handed out.
     given: usize,
 }
 
-/// Where a thread is, interrupts and calls aside.
+/// State of a thread, interrupts and calls aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unknown,
@@ -133,7 +138,7 @@ impl From<Leaves> for State {
 }
 
 impl State {
-    /// Why a thread in this state left its CPU; `None` if it did not.
+    /// Returns why a thread in this state left its CPU; `None` if it did not.
     fn leaves(self) -> Option<Leaves> {
         match self {
             Self::Unknown | Self::OnCpu => None,
@@ -152,27 +157,29 @@ impl Activities {
         Self { threads, current: HashMap::default(), last: start, most: usize::MAX, shown: Vec::new(), most_shown: 0 }
     }
 
-    /// Keeps the newest intervals of each thread only, about that many of all threads together: at least 1,000 of each.
-    /// [`Self::settle`] drops the others.
+    /// Limits the kept intervals to about this number for all threads together, but at least 1,000
+    /// of each. [`Self::settle`] drops the oldest.
     #[must_use]
     pub fn keeping(mut self, intervals: usize) -> Self {
         self.most = (intervals / self.threads.len().max(1)).max(1_000);
         self
     }
 
-    /// Notes up to `most` times what an event shows of the time before it: see [`crate::Foresight`].
+    /// Limits the notes of what events show of the time before them to `most`: see
+    /// [`crate::Foresight`].
     #[must_use]
     pub(crate) fn noting(mut self, most: usize) -> Self {
         self.most_shown = most;
         self
     }
 
-    /// What was noted.
+    /// Returns the notes.
     pub(crate) fn noted(self) -> Vec<KernelEvent> {
         self.shown
     }
 
-    /// That all events from now on are lost: of each CPU that one of the threads has or waits for, and of those that were seen.
+    /// Returns events by which all events from now on are lost: for each CPU that a thread has or
+    /// waits for, and each that was seen.
     pub(crate) fn all_lost(&self) -> Vec<KernelEvent> {
         let cpus = self.threads.values().filter_map(|thread| thread.cpu).chain(self.current.keys().copied());
         let cpus: BTreeSet<u32> = cpus.map(|cpu| cpu.0).collect();
@@ -180,21 +187,21 @@ impl Activities {
         cpus.into_iter().map(|cpu| KernelEvent { at: self.last, cpu: Cpu(cpu), kind }).collect()
     }
 
-    /// The intervals of a thread up to that time, in the order of time; nothing of a thread that is not followed. Events must
-    /// have come up to that time.
+    /// Returns the intervals of a thread up to that time, in the order of time; empty if the thread
+    /// is not followed. Events must have come up to that time.
     pub fn until(&mut self, tid: Tid, to: BootNanos) -> &[Interval] {
         self.last = self.last.max(to);
         self.change(tid, |_| ());
         self.threads.get(&tid).map_or(&[], |thread| &thread.done)
     }
 
-    /// The CPU that a thread has, or whose queue it waits in.
+    /// Returns the CPU that a thread has, or whose queue it waits in; `None` if it is not known.
     pub fn cpu(&self, tid: Tid) -> Option<Cpu> {
         self.threads.get(&tid)?.cpu
     }
 
-    /// Hands out the intervals that have ended since the last call, of each thread in the order of time, and drops the oldest
-    /// ones where more are kept than there should be.
+    /// Hands out the intervals that have ended since the last call, of each thread in the order of
+    /// time. Drops the oldest ones if too many are kept.
     pub fn settle(&mut self, mut each: impl FnMut(Tid, Interval)) {
         for (tid, thread) in &mut self.threads {
             // The last one can go on.
@@ -203,7 +210,7 @@ impl Activities {
                 each(*tid, *interval);
             }
             thread.given = thread.given.max(ended);
-            // Not each time one: it would move all others.
+            // Not one at a time: it would move all others.
             if thread.done.len() / 2 > self.most {
                 let old = thread.done.len() - self.most;
                 thread.done.drain(..old);
@@ -212,7 +219,7 @@ impl Activities {
         }
     }
 
-    /// Ends at that time, and hands out all that was not handed out.
+    /// Ends at that time, and hands out all intervals that were not handed out.
     pub fn settle_until(mut self, end: BootNanos, mut each: impl FnMut(Tid, Interval)) {
         for (tid, intervals) in self.ended(end) {
             for interval in intervals {
@@ -221,7 +228,8 @@ impl Activities {
         }
     }
 
-    /// Takes the next event in. Of one that is earlier than the one before it, only that the time between them is unknown.
+    /// Takes the next event. An event that is earlier than the one before it only makes the time
+    /// between them unknown.
     pub fn event(&mut self, event: &KernelEvent) {
         if event.at < self.last {
             self.late(event.at);
@@ -231,13 +239,14 @@ impl Activities {
         match event.kind {
             EventKind::Switch { prev, leaves, next } => self.switch(event.cpu, prev, leaves, next),
             EventKind::Wake { tid, on } => self.change(tid, |thread| {
-                // A thread that runs can be woken, too: before it could sleep. One of which nothing is known may run.
+                // A thread that runs can be woken, too: before it could sleep. An unknown thread
+                // may run.
                 if !matches!(thread.state, State::OnCpu | State::Unknown) {
                     (thread.state, thread.cpu) = (State::Woken, Some(on));
                 }
             }),
             EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
-            // It may have moved since it was looked at: what events show of it is newer.
+            // It may have moved since it was looked at: other events of it are newer.
             EventKind::Found { tid, off_cpu } if self.is_unknown(tid) => {
                 self.was(tid, off_cpu.map_or(State::OnCpu, State::from), Some(event.cpu));
             }
@@ -246,7 +255,7 @@ impl Activities {
                 self.left_interrupt(tid, interrupt);
                 let now = self.last;
                 self.runs(event.cpu, tid, |thread| {
-                    // Of more, the ends were not seen.
+                    // Beyond the limit, the ends of the oldest were not seen.
                     if thread.interrupts.len() >= DEEPEST {
                         thread.interrupts.remove(0);
                     }
@@ -280,7 +289,8 @@ impl Activities {
         }
     }
 
-    /// Ends at that time: the intervals of each thread that were not handed out, in the order of time.
+    /// Ends at that time. Returns the intervals of each thread that were not handed out, in the
+    /// order of time.
     pub fn finish(mut self, end: BootNanos) -> HashMap<Tid, Vec<Interval>> {
         self.ended(end)
     }
@@ -296,7 +306,8 @@ impl Activities {
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: Leaves, next: Tid) {
-        // Who has the CPU has left it, or who comes has left another one, without an event.
+        // The thread that has the CPU has left it, or the next one has left another one, without an
+        // event.
         let other = self.current.get(&cpu).copied().filter(|other| *other != prev);
         for tid in other.into_iter().chain(Some(next)) {
             self.unless(tid, |state| state != State::OnCpu);
@@ -304,11 +315,11 @@ impl Activities {
         let now = self.last;
         self.runs(cpu, prev, |thread| {
             thread.state = leaves.into();
-            // They end before a switch.
+            // Interrupts end before a switch.
             thread.interrupts.clear();
             thread.hidden_interrupt = Hidden::since(now);
         });
-        // Whoever waits for this CPU has waited for the one who had it up to now.
+        // A thread that waits for this CPU has waited for the one that had it up to now.
         let waits = |thread: &Thread| matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu);
         let waiting: Vec<Tid> = self.threads.iter().filter(|(_, thread)| waits(thread)).map(|(tid, _)| *tid).collect();
         for tid in waiting {
@@ -328,16 +339,17 @@ impl Activities {
         self.threads.get(&tid).is_some_and(|thread| thread.state == State::Unknown)
     }
 
-    /// The thread has this CPU, and changes something.
+    /// Changes a thread that has this CPU.
     fn runs(&mut self, cpu: Cpu, tid: Tid, change: impl FnOnce(&mut Thread)) {
         self.unless(tid, |state| matches!(state, State::OnCpu | State::Unknown));
         self.was(tid, State::OnCpu, Some(cpu));
         self.change(tid, change);
     }
 
-    /// What a thread of which nothing was known did up to now.
+    /// Sets the state that a thread had up to now, if it was unknown.
     fn was(&mut self, tid: Tid, state: State, cpu: Option<Cpu>) {
-        // One that has just left it has it no longer, whatever comes of the same nanosecond.
+        // A thread that has just left it has it no longer, even if events of the same nanosecond
+        // come.
         let can_have = |thread: &Thread| matches!(thread.state, State::OnCpu | State::Unknown);
         if let Some(cpu) = cpu
             && state == State::OnCpu
@@ -358,7 +370,7 @@ impl Activities {
         }
     }
 
-    /// Ends the thread's present interval, then changes what it does.
+    /// Ends the thread's present interval, then applies the change.
     fn change(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
         let (last, current) = (self.last, &self.current);
         if let Some(thread) = self.threads.get_mut(&tid) {
@@ -386,7 +398,7 @@ impl Thread {
         }
     }
 
-    /// Its activity while that thread has its CPU.
+    /// Returns its activity while the thread `preemptor` has its CPU.
     fn activity(&self, preemptor: Option<Tid>) -> Activity {
         match self.state {
             State::Unknown => Activity::Unknown,
@@ -414,7 +426,7 @@ impl Thread {
         }
     }
 
-    /// Adds an interval; equal neighbours become one.
+    /// Adds an interval; joins equal neighbours.
     fn add(&mut self, interval: Interval) {
         match self.done.last_mut() {
             _ if interval.from >= interval.to => {}
@@ -423,7 +435,7 @@ impl Thread {
         }
     }
 
-    /// What it did since then is not known, and is found out from now on.
+    /// Makes its time since `since` unknown, and its state too, until events show it.
     fn forget(&mut self, since: BootNanos, now: BootNanos, preemptor: Option<Tid>) {
         self.close(now, preemptor);
         self.forget_since(since, now);
@@ -434,7 +446,7 @@ impl Thread {
         (self.hidden_call, self.hidden_interrupt) = (Hidden::since(now), Hidden::since(now));
     }
 
-    /// What it did from then on is not known.
+    /// Makes its time from `since` to `to` unknown.
     fn forget_since(&mut self, since: BootNanos, to: BootNanos) {
         let known = self.done.partition_point(|interval| interval.to <= since);
         let from = self.done.get(known).map_or(to, |interval| interval.from.max(since));

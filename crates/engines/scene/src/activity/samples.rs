@@ -1,4 +1,4 @@
-//! Events at random, and a comparison of what they show: for tests of all that reads events.
+//! Random events, and checks of what they show, for the tests of everything that reads events.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use super::{Activity, Interval};
 use crate::BootNanos;
 use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
-/// Threads that are followed.
+/// Followed threads.
 pub(crate) const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
 
-/// Generates events of a machine with two CPUs and four threads, three of which are [`OURS`]. 0 is the idle task.
+/// Generates events of a machine with two CPUs and four threads, three of which are [`OURS`]. 0 is
+/// the idle task.
 pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
     let one = (0..8_u8, 0..2_usize, 0..3_usize, 0..5_u32, 1..100_u64);
     prop::collection::vec(one, 0..60).prop_map(|all| {
@@ -40,7 +41,8 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
     })
 }
 
-/// Generates up to `most` events as a kernel has them: [`events`] without those that can't come, and interrupts end before a switch.
+/// Generates up to `most` events as a kernel has them: [`events`] without impossible ones, and with
+/// interrupts that end before a switch.
 pub(crate) fn whole_events(most: usize) -> impl Strategy<Value = Vec<KernelEvent>> {
     events().prop_map(move |all| {
         let mut calls = BTreeSet::new();
@@ -76,8 +78,9 @@ pub(crate) fn whole_events(most: usize) -> impl Strategy<Value = Vec<KernelEvent
     })
 }
 
-/// Checks that nothing is known of a thread that is not so, of [`whole_events`] of which some were lost: those that are left are `left`. Who
-/// runs its own code may be in a call, or in an interrupt, whose end was lost as well as its beginning.
+/// Checks that nothing false is known of a thread after some of [`whole_events`] were lost and
+/// those of `left` remained. A thread that runs its own code may be in a call or an interrupt if
+/// both its beginning and its end were lost.
 pub(crate) fn check_exactly(
     left: &[KernelEvent],
     truth: &[(Tid, Vec<Interval>)],
@@ -110,8 +113,8 @@ pub(crate) fn check_exactly(
     Ok(())
 }
 
-/// Checks that nothing is known of a thread that is not so. Calls and interrupts that began where nothing is known of a thread
-/// are not seen: such a thread runs.
+/// Checks that nothing false is known of a thread. Calls and interrupts that began while nothing
+/// was known of a thread are not seen: such a thread runs.
 pub(crate) fn check_known(truth: &[(Tid, Vec<Interval>)], known: &[(Tid, Vec<Interval>)]) -> Result<(), TestCaseError> {
     let plain = |activity| match activity {
         Activity::Calls(_) | Activity::Interrupted(_) => Activity::Runs,

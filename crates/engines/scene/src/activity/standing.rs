@@ -1,11 +1,12 @@
-//! What is known of threads and CPUs at one moment, as events: for a record of events that begins in the middle.
+//! Present knowledge of threads and CPUs as events, for a record of events that begins in the
+//! middle.
 
 use std::collections::BTreeSet;
 
 use super::{Activities, State, Thread};
 use crate::kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
 
-/// The idle task of each CPU.
+/// Idle task of each CPU.
 const IDLE: Tid = Tid(0);
 
 impl Activities {
@@ -15,23 +16,23 @@ impl Activities {
         self.threads.entry(tid).or_insert_with(|| Thread::new(last));
     }
 
-    /// Follows the other threads no longer.
+    /// Stops following all threads but these.
     pub fn only(&mut self, keep: &BTreeSet<Tid>) {
         self.threads.retain(|tid, _| keep.contains(tid));
     }
 
-    /// Who has each CPU, as far as it was seen.
+    /// Returns the thread of each CPU, as far as it was seen.
     pub fn current(&self) -> impl Iterator<Item = (Cpu, Tid)> {
         self.current.iter().map(|(cpu, tid)| (*cpu, *tid))
     }
 
-    /// The threads that are followed.
+    /// Returns the followed threads.
     pub fn followed(&self) -> impl Iterator<Item = Tid> {
         self.threads.keys().copied()
     }
 
-    /// Events of the time of the last one that show to [`Activities`] which begin then what is known now: where each thread is,
-    /// and who has each CPU.
+    /// Returns events, at the time of the last one, that give [`Activities`] which begin then the
+    /// present knowledge: the state of each thread, and the thread of each CPU.
     pub fn standing(&self) -> Vec<KernelEvent> {
         let mut events = Vec::new();
         let mut add = |cpu, kind| events.push(KernelEvent { at: self.last, cpu, kind });
@@ -47,7 +48,7 @@ impl Activities {
         current.sort_unstable();
         for (&cpu, &tid) in current {
             let Some(thread) = self.threads.get(&tid).filter(|thread| thread.state == State::OnCpu) else {
-                // Of a thread that is not followed, only that it comes says that it has the CPU.
+                // For a thread that is not followed, only a switch to it shows that it has the CPU.
                 add(cpu, EventKind::Switch { prev: IDLE, leaves: Leaves::Preempted, next: tid });
                 continue;
             };
@@ -64,9 +65,9 @@ impl Activities {
 }
 
 impl Thread {
-    /// Where a thread is that is off its CPU.
+    /// Adds the events for a thread that is off its CPU.
     fn stands(&self, tid: Tid, cpu: Cpu, add: &mut impl FnMut(Cpu, EventKind)) {
-        // One that was woken was blocked before.
+        // A woken thread was blocked before.
         let off_cpu = if self.state == State::Woken { Some(Leaves::Blocked) } else { self.state.leaves() };
         add(cpu, EventKind::Found { tid, off_cpu });
         if let Some(number) = self.call {
@@ -86,7 +87,7 @@ mod tests {
     use crate::activity::samples::{OURS, check_known, events, whole_events};
     use crate::{BootNanos, Foreseen, Foresight, Interval};
 
-    /// What the events show from that time on.
+    /// Returns what the events show from that time on.
     fn shown(events: &[KernelEvent], start: BootNanos, from: BootNanos) -> Vec<(Tid, Vec<Interval>)> {
         let mut foresight = Foresight::new(OURS, start);
         for event in events {
@@ -107,7 +108,8 @@ mod tests {
         all
     }
 
-    /// Returns what all events show from one of them on, and what is shown if what is known there stands for those before it.
+    /// Returns what all events show from one of them on, and the same if the standing events
+    /// replace those before it.
     fn whole_and_cut(events: &[KernelEvent], at: usize) -> [Vec<(Tid, Vec<Interval>)>; 2] {
         let (before, after) = events.split_at(at.min(events.len()));
         let start = BootNanos(5);
@@ -119,7 +121,7 @@ mod tests {
         let cut: Vec<_> = front.standing().into_iter().chain(after.iter().copied()).collect();
         let [mut whole, mut cut] = [shown(events, start, from), shown(&cut, from, from)];
         for all in [&mut whole, &mut cut] {
-            // What only later events show of the whole, the cut may know from then on only.
+            // The cut may learn only later what the whole learns of earlier times.
             all.retain(|(tid, _)| front.threads[tid].state != State::Unknown);
         }
         [whole, cut]

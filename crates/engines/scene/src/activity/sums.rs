@@ -1,4 +1,4 @@
-//! Sums of what a thread did.
+//! Sums of a thread's intervals by activity.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::{Activity, Interval};
 /// Number and time of a thread's intervals of one activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActivitySum {
-    /// Activity that all of them have.
+    /// Common activity of the intervals.
     pub activity: Activity,
     /// Number of intervals.
     pub count: u64,

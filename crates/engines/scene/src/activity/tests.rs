@@ -7,7 +7,8 @@ const PREEMPTOR: Tid = Tid(20);
 const OTHER: Tid = Tid(30);
 const IDLE: Tid = Tid(0);
 
-/// What the thread 10 did, of events on CPU 0 (or another where one is given), from 0 to the end.
+/// Returns what thread 10 did from 0 to the end, by events on CPU 0, or on another one that is
+/// given.
 fn done(events: &[(u64, EventKind)], end: u64) -> Vec<(u64, u64, Activity)> {
     let mut activities = Activities::new([US], BootNanos(0));
     for &(at, kind) in events {
@@ -62,7 +63,7 @@ fn interrupts_and_calls_are_nested() {
         (26, 30, Activity::Interrupted(soft)),
         (30, 40, Activity::Calls(1)),
         (40, 51, Activity::Blocked(Some(1))),
-        // The CPU's way out of idling.
+        // The CPU leaves its idle state.
         (51, 55, Activity::Woken(IDLE)),
         (55, 60, Activity::Calls(1)),
         (60, 70, Activity::Runs),
@@ -100,7 +101,7 @@ fn the_first_event_shows_what_was_before() {
     assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::Blocked(None))]);
     let ended = [(2, switch(US, Leaves::Ended, IDLE))];
     assert_eq!(done(&ended, 5), [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]);
-    // It waited, or was woken and waited; for whom, nobody saw.
+    // It waited, or was woken and waited; for whom is unknown.
     assert_eq!(
         done(&[(2, switch(IDLE, Leaves::Preempted, US))], 3),
         [(0, 2, Activity::Unknown), (2, 3, Activity::Runs)]
@@ -154,7 +155,7 @@ fn a_calls_end_that_is_missing_is_a_hole() {
         (10, 12, Activity::Calls(1)),
         (12, 20, Activity::Blocked(Some(1))),
         (20, 21, Activity::Woken(IDLE)),
-        // It came back from the call at a time that nobody saw.
+        // It came back from the call at an unknown time.
         (21, 50, Activity::Unknown),
         (50, 60, Activity::Calls(2)),
         (60, 70, Activity::Runs),
@@ -219,7 +220,8 @@ fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
 }
 
 proptest! {
-    /// Whatever comes, in whatever order: the intervals of a thread follow one another from the start to the end.
+    /// Checks that the intervals of a thread follow one another from the start to the end, for any
+    /// events in any order.
     #[test]
     fn time_adds_up(events in prop::collection::vec(any_event(), 0..60)) {
         let mut activities = Activities::new([US, PREEMPTOR], BootNanos(5));
@@ -241,7 +243,7 @@ fn what_ends_without_a_beginning_is_unknown_since_the_hole() {
     let events = [
         (10, EventKind::CallEnter { tid: US, number: 1 }),
         (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
-        // It was in the one within the other, and within a call of which nobody knows which it is.
+        // It was in one within the other, and within an unknown call.
         (50, end(hard)),
         (60, end(soft)),
         (70, switch(US, Leaves::Blocked, IDLE)),

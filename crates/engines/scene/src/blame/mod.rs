@@ -1,10 +1,13 @@
-//! How much of a stage its thread's absences took: with bounds, since a device does not say when it was done.
+//! Share of a stage that its thread's absences took: with bounds, since a device does not report
+//! when it was done.
 //!
-//! A stage is the time between two records of a request. Both are written by the request's thread, a poller. There are two
-//! kinds, by what ends them:
+//! A stage is the time between two records of a request. Both are written by the request's thread,
+//! a poller. There are two kinds, by what ends them:
 //!
-//! - The thread's **own work** ends it: without absences it would have been shorter by exactly these.
-//! - The thread **finds** that something is done, by a device or a peer, at its next poll. When it was done is not known:
+//! - The thread's **own work** ends it: without absences it would have been shorter by exactly
+//!   these.
+//! - The thread **finds** that something is done, by a device or a peer, at its next poll. When it
+//!   was done is not known:
 //!
 //! ```text
 //!   begin                                          end
@@ -12,65 +15,72 @@
 //!                      (1)                        (2)
 //! ```
 //!
-//!   It lost all absences at most. Had it been done before the end of (1), polls after (1) would have found it; but whether the
-//!   thread polled there, or ran something else that took long, no event shows. If the device was as fast as it is in
-//!   undisturbed stages at their slowest (`usual`), then what of the last absences lies later than `usual` after the begin was
-//!   taken at least: of those after which the thread ran for less than a turn of its poll loop. Without that assumption the
-//!   lower bound is 0: the device may have been done just as the thread came back.
+//!   It lost all absences at most. Had it been done before the end of (1), polls after (1) would
+//!   have found it. But no event shows if the thread polled there, or ran something else that took
+//!   long. The lower bound assumes that the device was as fast as in the slowest undisturbed stages
+//!   (`usual`). Then the stage lost at least the part of the last absences that lies later than
+//!   `usual` after the begin. The last absences are those after which the thread ran for less than
+//!   a turn of its poll loop. Without that assumption the lower bound is 0: the device may have been
+//!   done just as the thread came back.
 //!
-//! Of a third kind ([`requests::Ending::Either`]) it is not known which of both it is. It has the bounds of the second, which hold
-//! for both: what is late by exactly its absences is late by all of them at most, and by some of them at least.
+//! A third kind ([`requests::Ending::Either`]) may be either of the two. It has the bounds of the
+//! second, which hold for both: a stage that is late by exactly its absences is late by all of them
+//! at most, and by some of them at least.
 //!
-//! An absence is what keeps the thread from its own code: what the kernel takes ([`Activity::is_taken`]), a system call that
-//! blocks, or one that takes longer than any turn of a poll loop should. A thread that waits for work, in `epoll_wait` for
-//! example, is not absent: which calls these are is data (`idle`).
+//! An absence is time in which the thread is kept from its own code: time that the kernel takes
+//! ([`Activity::is_taken`]), a system call that blocks, or one that takes longer than any turn of a
+//! poll loop should. A thread that waits for work, in `epoll_wait` for example, is not absent:
+//! which calls these are is data (`idle`).
 
 use crate::BootNanos;
 use crate::activity::{Activity, Interval};
 
-/// A stage of a request, on the kernel's clock.
+/// Stage of a request, on the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// The record that begins it.
+    /// Time of the record that begins it.
     pub begin: BootNanos,
-    /// The record that ends it.
+    /// Time of the record that ends it.
     pub end: BootNanos,
-    /// What ends it.
+    /// Kind of its end.
     pub ends: Ends,
 }
 
-/// What ends a stage, as far as bounds depend on it.
+/// Kind of a stage's end, as far as bounds depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// The thread's own work.
     OwnWork,
-    /// The thread finds that something is done, or it is not known whether it does.
+    /// A poll that finds something done, or possibly so.
     Found {
-        /// The longest that this took in stages without an absence, in nanoseconds; `None` if there were none.
+        /// Longest time of undisturbed stages of this kind, in nanoseconds; `None` if there were
+        /// none.
         usual: Option<u64>,
-        /// How long the thread needs from its return until its record, in nanoseconds, if it does nothing else: a turn of its poll
-        /// loop.
+        /// Time in nanoseconds that the thread needs from its return until its record if it does
+        /// nothing else: a turn of its poll loop.
         turn: u64,
     },
 }
 
-/// A system call that takes longer than this is an absence, in nanoseconds. Pollers of sockets make calls in each turn.
+/// Length in nanoseconds above which a system call is an absence. Pollers of sockets make calls in
+/// each turn.
 const LONG_CALL: u64 = 100_000;
 
-/// What a stage lost, and what is to be known of it beside that.
+/// Losses of a stage, with its absent and its unknown time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reckoning {
-    /// A share for each activity, in the order of time.
+    /// Share of each activity, in the order of time.
     pub shares: Vec<Share>,
-    /// How long the thread was absent in the stage, in nanoseconds.
+    /// Time that the thread was absent in the stage, in nanoseconds.
     pub absent: u64,
-    /// How much of the stage no event explains, in nanoseconds.
+    /// Time of the stage that no event explains, in nanoseconds.
     pub unknown: u64,
-    /// The last absence in the stage, and how long the thread was there between it and the end, both in nanoseconds.
+    /// Length of the last absence in the stage, and time between it and the end that the thread was
+    /// there, both in nanoseconds.
     pub returned: Option<(u64, u64)>,
 }
 
-/// All about a stage: see [`blame`] and [`unknown`].
+/// Returns the shares, the absences and the unknown time of a stage: see [`blame`] and [`unknown`].
 pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning {
     // Most stages: the thread ran all the time.
     let first = intervals.partition_point(|interval| interval.to <= stage.begin);
@@ -99,7 +109,7 @@ pub fn reckon(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Reckoning 
     reckoning
 }
 
-/// Whether the thread was kept from its own code.
+/// Returns true if the thread was kept from its own code.
 pub(crate) fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
     match interval.activity {
         Activity::Blocked(Some(call)) => !idle.contains(&call),
@@ -109,20 +119,21 @@ pub(crate) fn is_absence(interval: &Interval, idle: &[u32]) -> bool {
     }
 }
 
-/// How much of a stage one activity took, in nanoseconds.
+/// Bounds on the time of a stage that one activity took, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// What the thread did instead of its work.
+    /// Activity of the thread instead of its work.
     pub activity: Activity,
-    /// Without it the stage would have been shorter by this at least.
+    /// Lower bound: without the activity the stage would have been shorter by this at least.
     pub at_least: u64,
-    /// And by this at most.
+    /// Upper bound: it would have been shorter by this at most.
     pub at_most: u64,
 }
 
-/// What a stage lost to its thread's absences: a share for each activity, in the order of time. `intervals` are those of its
-/// thread, in the order of time, without gaps; `idle` are the numbers of the system calls in which it waits for work. Time of
-/// which nothing is known is not blamed on anybody: see [`unknown`].
+/// Returns the losses of a stage to its thread's absences: a share for each activity, in the order
+/// of time. `intervals` are those of its thread, in the order of time, without gaps. `idle` are the
+/// numbers of the system calls in which it waits for work. Unknown time is not blamed on anybody:
+/// see [`unknown`].
 pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> {
     let mut shares = Vec::new();
     let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
@@ -131,18 +142,18 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
         add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
     }
     if let Ends::Found { usual, turn } = stage.ends {
-        // Done by then; if that is not known, perhaps only as it was found.
+        // Latest time at which it was done; the stage's end if nothing is usual.
         let done = usual.map_or(stage.end.0, |usual| stage.begin.0.saturating_add(usual));
         for absence in last_absences(stage, intervals, turn, idle) {
             let at_least = absence.to.0.saturating_sub(absence.from.0.max(done));
-            // It is counted above.
+            // `at_most` is counted above.
             add(&mut shares, Share { activity: absence.activity, at_least, at_most: 0 });
         }
     }
     shares
 }
 
-/// How much of a stage its thread's events do not explain, in nanoseconds.
+/// Returns the time of a stage that its thread's events do not explain, in nanoseconds.
 pub fn unknown(stage: &Stage, intervals: &[Interval]) -> u64 {
     let within = clipped(intervals, stage.begin, stage.end);
     let seen: u64 = within.clone().map(|interval| interval.length()).sum();
@@ -151,7 +162,7 @@ pub fn unknown(stage: &Stage, intervals: &[Interval]) -> u64 {
     stage.end.0.saturating_sub(stage.begin.0) - seen + holes
 }
 
-/// The intervals between two times, cut at these.
+/// Returns the intervals between two times, cut at these.
 pub(crate) fn clipped(
     intervals: &[Interval],
     begin: BootNanos,
@@ -162,7 +173,7 @@ pub(crate) fn clipped(
     within.map(move |interval| Interval { from: interval.from.max(begin), to: interval.to.min(end), ..*interval })
 }
 
-/// When the thread was kept from its work between two times.
+/// Returns the intervals between two times in which the thread was kept from its work.
 fn absences<'a>(
     intervals: &'a [Interval],
     begin: BootNanos,
@@ -172,8 +183,8 @@ fn absences<'a>(
     clipped(intervals, begin, end).filter(|interval| is_absence(interval, idle))
 }
 
-/// The absences after which the thread ran for no longer than a turn of its poll loop until the stage's end: what was done during
-/// these it could not find earlier. In the order of time.
+/// Returns the absences after which the thread ran for no longer than a turn of its poll loop until
+/// the stage's end, in the order of time. It could not find earlier what was done during these.
 fn last_absences(stage: &Stage, intervals: &[Interval], turn: u64, idle: &[u32]) -> Vec<Interval> {
     let within: Vec<Interval> = clipped(intervals, stage.begin, stage.end).collect();
     let (mut last, mut present) = (Vec::new(), 0);
@@ -191,7 +202,7 @@ fn last_absences(stage: &Stage, intervals: &[Interval], turn: u64, idle: &[u32])
     last
 }
 
-/// Adds a share to those of the same activity.
+/// Adds a share to that of the same activity.
 fn add(shares: &mut Vec<Share>, share: Share) {
     match shares.iter_mut().find(|before| before.activity == share.activity) {
         Some(before) => {

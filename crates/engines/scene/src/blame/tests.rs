@@ -5,7 +5,8 @@ use crate::kernel::Tid;
 
 const PREEMPTOR: Activity = Activity::Waits(Tid(7));
 
-/// Presence and absence by turns, in nanoseconds, from 0 on.
+/// Returns intervals of presence and absence by turns, with these lengths in nanoseconds, from 0
+/// on.
 fn by_turns(lengths: &[u64]) -> Vec<Interval> {
     let mut at = 0;
     let interval = |(n, &length): (usize, &u64)| {
@@ -53,7 +54,8 @@ fn what_is_not_known_is_blamed_on_nobody() {
     assert_eq!(unknown(&stage(50, 400, Ends::OwnWork), &intervals), 50 + 150);
 }
 
-/// When a thread that follows these turns of presence and absence has run for `work` nanoseconds.
+/// Returns the time at which a thread with these turns of presence and absence has run for `work`
+/// nanoseconds.
 fn after_work(lengths: &[u64], work: u64) -> u64 {
     let (mut at, mut left) = (0, work);
     for (n, &length) in lengths.iter().enumerate() {
@@ -68,7 +70,7 @@ fn after_work(lengths: &[u64], work: u64) -> u64 {
     at + left
 }
 
-/// How long it has run at that time.
+/// Returns the time that it has run until then.
 fn worked(lengths: &[u64], until: u64) -> u64 {
     let (mut at, mut work) = (0, 0);
     for (n, &length) in lengths.iter().enumerate() {
@@ -80,8 +82,8 @@ fn worked(lengths: &[u64], until: u64) -> u64 {
 }
 
 proptest! {
-    /// A poller that looks every `turn` nanoseconds of its own time, and a device that takes as long as it takes: the true
-    /// delay lies within the bounds, to a turn.
+    /// Checks that the true delay lies within the bounds, to a turn, for a poller that looks every
+    /// `turn` nanoseconds of its own time and a device of any speed.
     #[test]
     fn the_truth_lies_within_the_bounds(
         mut lengths in prop::collection::vec(0u64..3_000, 1..12),
@@ -89,7 +91,7 @@ proptest! {
         turn in 1u64..200,
         phase in 0.0..1.0f64,
         slack in 0u64..500,
-        // In its own code, once, for longer than a turn.
+        // Long piece of its own code, once, longer than a turn.
         spin in (0u64..20_000, prop::sample::select(vec![0u64, 0, 5_000])),
     ) {
         lengths.push(1 << 20);
@@ -106,7 +108,7 @@ proptest! {
         let undisturbed = poll_after(device);
         prop_assume!(end > 0);
         let loss = end.saturating_sub(undisturbed);
-        // The slowest of undisturbed stages took such a spin, too.
+        // The slowest of the undisturbed stages took such a spin, too.
         let usual = if spin.1 > 0 { undisturbed.max(device) } else { device };
         let found = Ends::Found { usual: Some(usual + slack), turn };
         let (at_least, at_most) = bounds(&stage(0, end, found), &by_turns(&lengths));

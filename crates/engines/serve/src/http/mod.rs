@@ -1,7 +1,8 @@
-//! The web server: as little of HTTP/1.1 as Prometheus, curl and a browser need.
+//! Web server: as little of HTTP/1.1 as Prometheus, curl and a browser need.
 //!
-//! A client gets a thread, and there are few at a time; each has some seconds for its request and for its answer. A connection ends
-//! with its first answer. `httparse` reads heads of requests; nothing else of a request is read.
+//! Each client gets a thread, and there are few at a time. Each has some seconds for its request
+//! and for its answer. A connection ends with its first answer. `httparse` reads heads of requests;
+//! nothing else of a request is read.
 
 mod request;
 
@@ -21,15 +22,16 @@ use super::{connections, page};
 pub use request::Token;
 use request::{Method, Refusal, Request};
 
-/// The time that a client has for its request, and for taking its answer.
+/// Time that a client has for its request, and again for taking its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The time of threads is as old as this at most when it is shown.
+/// Maximum age of the time of threads when it is shown.
 const FRESH: Duration = Duration::from_millis(100);
-/// Bytes of a request's head.
+/// Limit on the bytes of a request's head.
 const MOST_HEAD: usize = 8 << 10;
-/// Bytes that are written at once.
+/// Number of bytes that are written at once.
 const PIECE: usize = 64 << 10;
-/// The time to wait after an error of the listening socket, such as that there are no descriptors left.
+/// Wait after an error of the listening socket, for example if there are no descriptors left. Also
+/// the wait for the rest of a request.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>dptrace serve</title><h1>dptrace serve</h1>\
@@ -40,7 +42,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// The server.
+/// Web server.
 pub(crate) struct Server {
     listener: TcpListener,
     token: Option<Token>,
@@ -49,11 +51,11 @@ pub(crate) struct Server {
     clients: AtomicUsize,
 }
 
-/// An answer.
+/// Answer to a request.
 struct Answer {
     status: &'static str,
     content_type: &'static str,
-    /// A further header, with its line's end.
+    /// Further header, with its line's end.
     header: &'static str,
     body: String,
 }
@@ -63,7 +65,7 @@ impl Server {
         Self { listener, token, shared, targets, clients: AtomicUsize::new(0) }
     }
 
-    /// Begins to answer, in threads of its own.
+    /// Starts to answer, in threads of its own.
     pub(crate) fn start(self) -> anyhow::Result<()> {
         let thread = std::thread::Builder::new().name("http".into());
         let server = Arc::new(self);
@@ -78,14 +80,14 @@ impl Server {
             };
             if self.clients.fetch_add(1, Ordering::AcqRel) >= CLIENTS {
                 self.clients.fetch_sub(1, Ordering::AcqRel);
-                // Without a wait: what does not go into the socket's buffer is lost.
+                // Without a wait: bytes that do not fit the socket's buffer are lost.
                 let _ = stream.set_nonblocking(true);
                 let _ = (&stream).write_all(Answer::error("503 Service Unavailable").head(0).as_bytes());
                 continue;
             }
             let server = Arc::clone(self);
             let serve = move || {
-                // What a client does not take is its loss.
+                // An answer that a client does not take is its own loss.
                 let _ = server.serve(&stream);
                 server.clients.fetch_sub(1, Ordering::AcqRel);
             };
@@ -110,7 +112,7 @@ impl Server {
         if !is_head {
             write(stream, answer.body.as_bytes(), until)?;
         }
-        // Who closes before all was read makes the client lose the answer (RFC 9112, 9.6).
+        // Closing before all was read makes the client lose the answer (RFC 9112, 9.6).
         stream.shutdown(Shutdown::Write)?;
         stream.set_read_timeout(Some(PAUSE))?;
         let mut rest = [0; 4096];
@@ -187,7 +189,7 @@ fn read<'a>(mut stream: &TcpStream, head: &'a mut Vec<u8>, until: Instant) -> Re
             }
             Err(_) => return Err(Refusal::Gone),
         }
-        // What is no request need not be waited for.
+        // Bytes that can't become a request need not be waited for.
         if request::is_garbage(head) {
             return Err(Refusal::Bad);
         }
@@ -195,7 +197,7 @@ fn read<'a>(mut stream: &TcpStream, head: &'a mut Vec<u8>, until: Instant) -> Re
     Request::parse(head)
 }
 
-/// Writes all of it in time.
+/// Writes all bytes before `until`.
 fn write(mut stream: &TcpStream, bytes: &[u8], until: Instant) -> io::Result<()> {
     let mut left = bytes;
     while !left.is_empty() {

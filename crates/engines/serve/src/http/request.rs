@@ -1,11 +1,11 @@
-//! The head of a request.
+//! Head of a request.
 
-/// Headers that a request may have.
+/// Limit on the headers of a request.
 const HEADERS: usize = 64;
-/// The longest method's name, with the blank behind it, and a path of some length: what is longer without a blank is no request.
+/// Limit on the bytes of a method's name: a request has a blank before.
 const LONGEST_METHOD: usize = 16;
 
-/// What is wanted.
+/// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
@@ -13,14 +13,14 @@ pub(crate) enum Method {
     Other,
 }
 
-/// Why there is no answer but an error.
+/// Reason for an answer with an error, or for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is no request.
+    /// It is no valid request.
     Bad,
     TooLong,
     TooSlow,
-    /// Nobody is there any more.
+    /// The client has closed the connection.
     Gone,
 }
 
@@ -34,20 +34,20 @@ impl Refusal {
     }
 }
 
-/// What of a request's head matters.
+/// Parts of a request's head that matter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request<'a> {
     pub(crate) method: Method,
-    /// Without a query.
+    /// Path without a query.
     pub(crate) path: &'a str,
-    /// The value of `Authorization`.
+    /// Value of `Authorization`; empty if there are several.
     pub(crate) authorization: Option<&'a [u8]>,
-    /// The values of `Accept`, with commas.
+    /// Values of `Accept`, joined by commas.
     pub(crate) accept: String,
 }
 
 impl<'a> Request<'a> {
-    /// Of a whole head.
+    /// Parses a complete head.
     pub(crate) fn parse(head: &'a [u8]) -> Result<Self, Refusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
@@ -65,7 +65,7 @@ impl<'a> Request<'a> {
         let (mut authorization, mut accept) = (None, Vec::new());
         for header in request.headers.iter() {
             if header.name.eq_ignore_ascii_case("authorization") {
-                // Two of them are none.
+                // Two of them count as an empty one.
                 authorization = if authorization.is_none() { Some(header.value) } else { Some(&b""[..]) };
             } else if header.name.eq_ignore_ascii_case("accept") {
                 accept.push(String::from_utf8_lossy(header.value));
@@ -76,23 +76,24 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Whether these first bytes can't become a request.
+/// Returns true if these first bytes can't become a request.
 pub(crate) fn is_garbage(head: &[u8]) -> bool {
     let method = head.split(|byte| *byte == b' ').next().unwrap_or(head);
     method.len() > LONGEST_METHOD || !method.iter().all(u8::is_ascii_graphic)
 }
 
-/// The word that clients must know.
+/// Secret word that clients must send.
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// Of a file: its first line, which is not empty.
+    /// Reads the first line of a file; `None` if it is empty, or not printable ASCII without
+    /// blanks.
     pub fn of(file: &[u8]) -> Option<Self> {
         let line = file.split(|byte| *byte == b'\n').next()?.trim_ascii();
         (!line.is_empty() && line.iter().all(u8::is_ascii_graphic)).then(|| Self(line.to_vec()))
     }
 
-    /// Whether it is in the value of `Authorization` (RFC 6750, 2.1).
+    /// Returns true if it is in the value of `Authorization` (RFC 6750, 2.1).
     pub fn is_in(&self, authorization: Option<&[u8]>) -> bool {
         let Some((scheme, rest)) = authorization.and_then(|value| value.split_at_checked(6)) else { return false };
         let Some(given) = rest.strip_prefix(b" ") else { return false };
@@ -100,7 +101,7 @@ impl Token {
     }
 }
 
-/// Compares in a time that depends on nothing but the length that was given.
+/// Compares in a time that depends only on the length of `given`.
 fn is_same(own: &[u8], given: &[u8]) -> bool {
     let mut differs = own.len() ^ given.len();
     for (index, byte) in given.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Tables by the minute, for SQL: those of `dptrace export` that can be filled from what is kept.
+//! Tables by the minute, for SQL: those of `dptrace export` that can be filled from the store.
 //!
-//! A thread of its own writes them, so that a slow disk holds up nothing else. What can't be written is counted and reported once;
-//! the next minute is tried again.
+//! A thread of its own writes them, so that a slow disk holds up nothing else. Rows that can't be
+//! written are counted and reported once; the next minute is tried again.
 
 mod rows;
 mod shelf;
@@ -19,61 +19,61 @@ use super::minute::Minute;
 use super::store::Shared;
 use shelf::Shelf;
 
-/// The tables that are written.
+/// Tables that are written.
 pub(crate) const WRITTEN: [&Table; 4] = [
     &tables::rows::StageHistogram::TABLE,
     &tables::rows::ThreadBudget::TABLE,
     &tables::rows::Request::TABLE,
     &tables::rows::RequestStage::TABLE,
 ];
-/// Minutes that may wait for a slow disk.
+/// Limit on the minutes that wait for a slow disk.
 const WAITING: usize = 2;
-/// How long the last minute may take.
+/// Time limit for writing the last minute.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Rows of each of the tables [`WRITTEN`].
 pub(crate) type Rows = [u64; WRITTEN.len()];
 
-/// What was written, and what could not be.
+/// Numbers of rows that were written, and that could not be.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) rows: Rows,
     pub(crate) lost: Rows,
 }
 
-/// Where tables go.
+/// Place of the tables.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Folder of all tables.
     pub dir: PathBuf,
     /// Name of the host.
     pub host: String,
-    /// The oldest files are removed beyond this number of bytes.
+    /// Limit in bytes beyond which the oldest files are removed.
     pub keep_bytes: u64,
 }
 
-/// Has minutes written.
+/// Handle of the writer of minutes.
 pub(crate) struct Tables {
     sender: SyncSender<Minute>,
     thread: JoinHandle<()>,
     shared: Arc<Shared>,
 }
 
-/// The thread that writes.
+/// Writer of minutes, on its thread.
 struct Writer {
     shelf: Shelf,
     source: rows::Source,
     shared: Arc<Shared>,
-    /// Why the last file could not be written.
+    /// Reason why the last minute could not be written, if so.
     failed: Option<String>,
 }
 
 impl Tables {
-    /// Begins. `run` is the name of this run among all of this host.
+    /// Starts the writer. `run` is the name of this run among all of this host.
     ///
     /// # Errors
     ///
-    /// If the folder can't be made or read, or if another one writes to it.
+    /// Fails if the folder can't be created or read, or if another `dptrace serve` writes to it.
     pub(crate) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
         let shelf = Shelf::open(place)?;
         let source = rows::Source { host: place.host.clone(), run, requests: 0 };
@@ -86,7 +86,7 @@ impl Tables {
         Ok(Self { sender, thread, shared })
     }
 
-    /// Has a minute written. If the disk is too slow, it is lost.
+    /// Hands a minute to the writer. If the disk is too slow, it is lost.
     pub(crate) fn write(&self, minute: Minute) {
         match self.sender.try_send(minute) {
             Ok(()) => {}
@@ -130,7 +130,7 @@ impl Writer {
             }
         }
         self.source.requests += minute.slowest.len() as u64;
-        // Who found no room has no row.
+        // Sums without room have no row.
         lost[1] += minute.left_out;
         if let Some(problem) = self.shelf.tidy_up() {
             failed.get_or_insert(problem);
@@ -142,7 +142,7 @@ impl Writer {
         }
     }
 
-    /// Reports what failed, if that is new.
+    /// Reports a failure, or its end, if that is new.
     fn report(&mut self, failed: Option<String>) {
         match &failed {
             Some(why) if self.failed.is_none() => {
@@ -166,7 +166,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::minute::Doing;
 
-    /// A disk on which nothing can be written takes nothing but the rows.
+    /// Checks that a disk on which nothing can be written costs only the rows.
     #[test]
     fn what_cant_be_written_is_counted() {
         let temp = tempfile::tempdir().unwrap();

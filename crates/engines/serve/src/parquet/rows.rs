@@ -1,4 +1,4 @@
-//! A minute as rows.
+//! Rows of a minute.
 
 use export::part::Part;
 use kernel_delay::Place;
@@ -9,16 +9,16 @@ use super::Rows;
 use crate::groups::{Key, StageId, WHOLE};
 use crate::minute::{Minute, SlowRequest};
 
-/// What all rows have.
+/// Columns that all rows share.
 pub(crate) struct Source {
     pub(crate) host: String,
-    /// The name of this run.
+    /// Name of this run.
     pub(crate) run: String,
-    /// Requests of minutes before this one.
+    /// Number of requests of minutes before this one.
     pub(crate) requests: u64,
 }
 
-/// How many rows a minute makes in each table.
+/// Returns the number of rows of a minute in each table.
 pub(crate) fn count(minute: &Minute) -> Rows {
     let buckets = minute.times.iter().map(|(.., times)| times.buckets().count() as u64).sum();
     let stages = minute.slowest.iter().map(|request| request.stages.len() as u64 - 1).sum();
@@ -29,19 +29,19 @@ fn known(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The two tracepoints of a stage.
+/// Returns the two tracepoints of a stage.
 fn points(minute: &Minute, stage: StageId) -> (&str, &str) {
     let name = minute.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str());
     name.split_once(" -> ").unwrap_or((name, name))
 }
 
-/// The kind of a whole request.
+/// Returns the kind of a whole request.
 fn kind_of(key: &Key) -> String {
     if key.transport.is_empty() { "other".to_owned() } else { format!("{}_REQ", key.transport) }
 }
 
 impl Source {
-    /// Writes a minute's rows of the table with that place among those that are written.
+    /// Writes a minute's rows of the table at that place in [`super::WRITTEN`].
     pub(crate) fn write(&self, table: usize, minute: &Minute, part: &mut Part) -> anyhow::Result<()> {
         match table {
             0 => self.histograms(minute, part),
@@ -158,13 +158,13 @@ impl Source {
     }
 }
 
-/// What a thread did, in the words of `thread_budgets`, and whether it could not go on.
+/// Returns a thread's activity in the words of `thread_budgets`, and true if it could not go on.
 fn activity(place: Place) -> (&'static str, bool) {
     match place {
         Place::User => ("runs", false),
         Place::Syscall => ("calls", false),
         Place::Blocked | Place::Elsewhere => ("blocked", false),
-        // Whether it had been woken before is not kept.
+        // The state does not record if it had been woken before.
         Place::Ready => ("preempted", true),
         Place::Hard | Place::Soft => ("interrupted", true),
         Place::Stopped => ("stopped", true),

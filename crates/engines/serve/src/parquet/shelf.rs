@@ -1,7 +1,8 @@
-//! The files of this host, as many as may be kept.
+//! Files of this host, within the limit on their bytes.
 //!
-//! Only files with the names that this program gives are ever removed: `TABLE/date=D/hour=H/host=HOST/serve-TIME-NUMBER.parquet`, in
-//! the folder that belongs to their time. What else is in the folders is left alone.
+//! Only files with the names that this program gives are ever removed:
+//! `TABLE/date=D/hour=H/host=HOST/serve-TIME-NUMBER.parquet`, in the folder that belongs to their
+//! time. Other files in the folders are left alone.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -19,12 +20,13 @@ use super::{Place, WRITTEN};
 
 /// Rows of a group: few, since memory is dear here.
 const GROUP_ROWS: usize = 1 << 13;
-/// What the names of our files begin with.
+/// Prefix of the names of our files.
 const OURS: &str = "serve-";
-/// Files of one table with the same time: a clock that was set back, or a new start in the same minute.
+/// Limit on the files of one table with the same time, which come from a clock that was set back,
+/// or from a new start in the same minute.
 const MOST_NUMBER: u16 = 9_999;
 
-/// A file: when its minute began, in nanoseconds since 1970, its number, and the place of its table.
+/// File: begin of its minute in nanoseconds since 1970, its number, and the place of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
     minute: i64,
@@ -32,7 +34,7 @@ struct Id {
     table: u8,
 }
 
-/// The folder with the files.
+/// Folder with the files.
 pub(crate) struct Shelf {
     dir: PathBuf,
     host: String,
@@ -40,7 +42,7 @@ pub(crate) struct Shelf {
     /// Bytes of each file, the oldest first.
     files: BTreeMap<Id, u64>,
     bytes: u64,
-    /// Locked as long as this is there.
+    /// Folder's descriptor, which holds its lock.
     lock: File,
 }
 
@@ -49,12 +51,12 @@ impl Id {
         WRITTEN[usize::from(self.table) % WRITTEN.len()]
     }
 
-    /// Without its end.
+    /// Returns its name without the extension.
     fn name(self) -> String {
         format!("{OURS}{}-{:03}", utc::moment(self.minute.into()).strftime("%Y%m%dT%H%M%SZ"), self.number)
     }
 
-    /// The file of that name.
+    /// Parses a file's name; `None` if it is not one of ours.
     fn parse(name: &str, table: u8) -> Option<Self> {
         let (time, number) = name.strip_prefix(OURS)?.strip_suffix(".parquet")?.split_once('-')?;
         let minute = time_of(time)?;
@@ -63,7 +65,7 @@ impl Id {
     }
 }
 
-/// Nanoseconds since 1970 of `20261123T063200Z`.
+/// Returns the nanoseconds since 1970 of a time such as `20261123T063200Z`.
 fn time_of(text: &str) -> Option<i64> {
     let part = |range| text.get(range);
     let (date, time) = ([part(0..4)?, part(4..6)?, part(6..8)?], [part(9..11)?, part(11..13)?, part(13..text.len())?]);
@@ -71,12 +73,12 @@ fn time_of(text: &str) -> Option<i64> {
 }
 
 impl Shelf {
-    /// Finds what is there of earlier runs. The folder is made if it is missing.
+    /// Finds the files of earlier runs. Creates the folder if it is missing.
     pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
         let Place { dir, host, keep_bytes } = place.clone();
         fs::create_dir_all(&dir).with_context(|| format!("creating the folder {}", printable(&dir)))?;
         let lock = File::open(&dir).with_context(|| format!("opening the folder {}", printable(&dir)))?;
-        // File systems that know no locks have nobody who would hold one.
+        // File systems without locks have no other holder of one.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             anyhow::bail!("another dptrace serve writes to {}: give each one a folder of its own", printable(&dir));
         }
@@ -86,7 +88,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Finds our files, and removes what was left unfinished.
+    /// Finds our files, and removes unfinished ones.
     fn find(&mut self) {
         for (table, at) in WRITTEN.into_iter().zip(0..) {
             for hour in entries(&self.dir.join(table.name)).iter().flat_map(|date| entries(date)) {
@@ -113,7 +115,7 @@ impl Shelf {
         self.folder(id).join(format!("{}.parquet", id.name()))
     }
 
-    /// Writes a file of a table, the place of which is given.
+    /// Writes a file of the table at that place.
     pub(crate) fn write(
         &mut self,
         table: usize,
@@ -133,7 +135,8 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes the oldest files until the rest may be kept; what went wrong with that, if anything.
+    /// Removes the oldest files until the rest is within the limit; returns the last problem with
+    /// that, if any.
     pub(crate) fn tidy_up(&mut self) -> Option<String> {
         let mut problem = None;
         while self.bytes > self.keep_bytes {
@@ -152,7 +155,7 @@ impl Shelf {
 
     /// Removes the folders of a file as far as they are empty.
     fn remove_empty(&self, path: &Path) {
-        // Those of the host, the hour and the date; the table's stays.
+        // The folders of the host, the hour and the date; the table's stays.
         for folder in path.ancestors().skip(1).take(3).take_while(|folder| **folder != *self.dir) {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -162,15 +165,15 @@ impl Shelf {
 }
 
 impl Drop for Shelf {
-    /// Gives the folder free. To close it would not do: a child that was forked and has not yet called `exec` has a copy of the
-    /// descriptor, and the lock with it (flock(2)).
+    /// Unlocks the folder. Closing it would not do: a child that was forked and has not yet called
+    /// `exec` has a copy of the descriptor, and the lock with it (flock(2)).
     fn drop(&mut self) {
-        // SANITY: what can't be unlocked was not locked, on a file system that knows no locks.
+        // SANITY: an error means that it was not locked, on a file system without locks.
         let _ = self.lock.unlock();
     }
 }
 
-/// What is in a folder; nothing, if it can't be read.
+/// Returns the entries of a folder; empty if it can't be read.
 fn entries(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(shelf.tidy_up(), None);
         assert_eq!(count(&folder), others.len());
         drop(shelf);
-        // All go, and so do the folders that are empty then.
+        // All files are removed, and so are the folders that are empty then.
         assert_eq!(Shelf::open(&Place { keep_bytes: 0, ..place }).unwrap().files.len(), 0);
         assert!(folder.exists() && !temp.path().join("thread_budgets/date=1970-01-01/hour=01").exists());
     }

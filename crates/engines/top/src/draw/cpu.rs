@@ -1,4 +1,4 @@
-//! The details of a CPU: where its second went, who took time of it with what caused that, and who waited.
+//! Details of a CPU: its second by user, the intruders with their causes, and the victims.
 
 use ratatui_core::text::{Line, Span};
 
@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::sample::{Kind as _, Taker, Use};
 use crate::table::percent;
 
-/// The lines.
+/// Returns the lines of the details.
 pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) -> Vec<Line<'a>> {
     let Some(cpu) = model.sample().cpus.iter().flatten().find(|cpu| cpu.number == number) else {
         return vec![Line::styled("it is not there in this second", QUIET)];
@@ -35,7 +35,7 @@ pub(super) fn lines<'a>(model: &Model, look: Look, number: u32, width: usize) ->
     lines
 }
 
-/// A list with a title, and behind each line what caused it, on a line of its own.
+/// Returns a list with a title. The cause of each line follows on a line of its own.
 fn takers<'a>(title: &'static str, all: &[Taker], width: usize) -> Vec<Line<'a>> {
     if all.is_empty() {
         return Vec::new();

@@ -12,7 +12,7 @@ use crate::sample::{Kind as _, Part, Phase, Request};
 use crate::table::{Id, number, percent};
 use crate::views::stage_name;
 
-/// Draws them.
+/// Draws the details of the selected line.
 pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let Some(id) = model.selected_id() else {
         return put(buffer, area.y, Line::styled("nothing is selected", QUIET));
@@ -35,11 +35,12 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
     put_lines(buffer, area, lines, model.scrolled_over);
 }
 
-/// The columns of a figure's name, and of the most in it.
+/// Width of a figure's name, in columns.
 const NAME: usize = 14;
+/// Width of its largest value, in columns.
 const MOST: usize = 9;
 
-/// A figure over time: what it is called, where it is in a second, and how it is written.
+/// Figure over time: its name, its value in a second, and its format.
 type Figure = (&'static str, fn(&Point) -> f64, fn(f64) -> String);
 
 fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a>> {
@@ -82,7 +83,7 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
     lines
 }
 
-/// How high a value stands.
+/// Returns the sign for the height of a value.
 fn height(value: Option<f64>, most: f64, look: Look) -> char {
     let heights = look.heights();
     match value {
@@ -109,12 +110,12 @@ fn requests<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'a
     lines
 }
 
-/// The slowest requests that are shown stage by stage.
+/// Number of the slowest requests that are shown stage by stage.
 const WATERFALLS: usize = 3;
-/// What takes less than this part of a request is not worth a line.
+/// Denominator of the part of a request below which a stage has no line.
 const WORTH: u64 = 100;
 
-/// A request in one line: its stages in their order as one bar.
+/// Returns a request in one line: its stages in their order as one bar.
 fn request_line<'a>(model: &Model, look: Look, request: &Request, width: usize) -> Line<'a> {
     let ago = model.sample().number.saturating_sub(request.second);
     let start = format!("{:>8} {:<8} {ago:>3} s ago ", screen::time(request.nanos), request.name);
@@ -124,7 +125,7 @@ fn request_line<'a>(model: &Model, look: Look, request: &Request, width: usize) 
     Line::from(line)
 }
 
-/// A request's stages below each other, each where it lies in the request's time.
+/// Returns a request's stages below each other, each at its place in the request's time.
 fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> Vec<Line<'a>> {
     const NAME: usize = 34;
     let room = width.saturating_sub(NAME + 2 + MOST + 1);
@@ -137,7 +138,7 @@ fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> 
         let name = screen::pad(&screen::shorten(&piece.name, NAME), NAME);
         let start = format!("  {name} {} ", screen::pad_left(&screen::time(piece.nanos), MOST - 1));
         let before = " ".repeat(piece.from);
-        // Whatever takes long enough for a line has a sign in it.
+        // A stage that is long enough for a line has at least one sign in it.
         let shown = Piece { cells: piece.cells.max(1), ..piece };
         lines.push(Line::from(vec![Span::raw(start + &before), shown.span(look)]));
     }
@@ -148,7 +149,7 @@ fn waterfall<'a>(model: &Model, look: Look, request: &Request, width: usize) -> 
     lines
 }
 
-/// A stage of a request, and its cells in a bar of the whole request.
+/// Stage of a request, and its cells in a bar of the whole request.
 struct Piece {
     name: String,
     phase: Phase,
@@ -165,7 +166,7 @@ impl Piece {
     }
 }
 
-/// The stages of a request in a bar of that width.
+/// Returns the stages of a request in a bar of that width.
 fn pieces(model: &Model, request: &Request, width: usize) -> Vec<Piece> {
     let stages = model.sample().traffic.as_ref().map(|traffic| traffic.stages.as_slice()).unwrap_or_default();
     let all = request.stages.iter().fold(0, |sum: u64, (_, nanos)| sum.saturating_add(*nanos)).max(1);

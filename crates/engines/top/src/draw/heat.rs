@@ -1,4 +1,4 @@
-//! The tab of stages: how long the selected one took over the last minutes, and the table of all.
+//! Tab of stages: the times of the selected one over the last minutes, and the table of all.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -11,9 +11,9 @@ use crate::model::Model;
 use crate::table::Id;
 use ratatui_core::text::Line;
 
-/// The columns of the scale at the left.
+/// Width of the scale at the left, in columns.
 const SCALE: u16 = 9;
-/// The table has this many lines at least, if there are as many stages.
+/// Height up to which the table may take more than half of the area.
 const LEAST_TABLE: u16 = 5;
 
 /// Draws the map above the table.
@@ -29,7 +29,7 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
     rows::table(model, look, Rect { y: map.bottom(), height: table, ..area }, buffer);
 }
 
-/// The heat map of a stage with its title, its scale, and the seconds below.
+/// Draws the heat map of a stage with its title, its scale, and the seconds below.
 pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &mut Buffer) {
     if area.height < 4 || area.width <= SCALE + 2 {
         return;
@@ -59,20 +59,22 @@ pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &
     put(buffer, area.bottom() - 1, Line::styled(seconds + &now, QUIET));
 }
 
-/// What the map's cells stand for.
+/// Scale of the map: which times its cells stand for.
 struct Scale {
-    /// The first row of the history that is shown, and how many of them are in a cell.
+    /// First row of the history that is shown.
     first: u16,
+    /// Number of rows of the history in a cell.
     rows_per_cell: u16,
-    /// Halves of a cell that have a colour each.
+    /// Number of coloured halves in a cell: 2, or 1 if cells are not divided.
     per_cell: usize,
+    /// Number of halves over the whole height.
     halves: usize,
-    /// The most requests of one half in one second, as a logarithm.
+    /// Largest number of requests of one half in one second, as a logarithm.
     most: f64,
 }
 
 impl Scale {
-    /// From the shortest to the longest time that is seen.
+    /// Returns the scale from the shortest to the longest time; `None` if there are none.
     fn of(columns: &[Option<&HeatColumn>], look: Look, height: u16) -> Option<Self> {
         let met = || columns.iter().flatten().flat_map(|column| column.iter());
         let first = met().map(|(row, _)| *row).min()?;
@@ -85,7 +87,7 @@ impl Scale {
         Some(scale)
     }
 
-    /// The requests of each half of a cell in one second, from below.
+    /// Returns the requests of each half of a cell in one second, from below.
     fn sums(&self, column: &HeatColumn) -> Vec<u32> {
         let rows_per_half = (usize::from(self.rows_per_cell) / self.per_cell).max(1);
         let mut sums = vec![0_u32; self.halves];
@@ -98,7 +100,7 @@ impl Scale {
         sums
     }
 
-    /// How a cell looks; its lower half comes first.
+    /// Returns sign and style of a cell; its lower half comes first.
     fn cell(&self, halves: &[u32], look: Look) -> (char, Style) {
         let share = |count: u32| logarithm(count) / self.most.max(f64::MIN_POSITIVE);
         let [lower, upper] = match halves {
@@ -115,13 +117,14 @@ impl Scale {
     }
 }
 
-/// A cell that is not divided.
+/// Returns sign and style of an undivided cell.
 fn single(share: f64, look: Look) -> (char, Style) {
     let style = look.shade(share).map_or_else(Style::new, |colour| Style::new().fg(colour));
     (look.density(share), style)
 }
 
-/// Requests by their order of magnitude: one that is late is seen beside ten thousand that are not.
+/// Returns the logarithm of a number of requests, so that a late one is seen beside ten thousand
+/// others.
 fn logarithm(count: u32) -> f64 {
     (f64::from(count) + 1.0).log2()
 }

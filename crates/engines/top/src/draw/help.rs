@@ -1,4 +1,4 @@
-//! What the keys do, and what the columns are.
+//! Help on the keys and the columns.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -35,10 +35,10 @@ const COLUMNS: &[(&str, &str)] = &[
     ("RAN INSTEAD", "who had the CPU for which it waited, and for how long"),
 ];
 
-/// The columns of a key's name.
+/// Width of a key's name, in columns.
 const NAME: usize = 25;
 
-/// Draws it.
+/// Draws the help.
 pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(NAME).max(20);
     let mut lines = Vec::new();

@@ -1,42 +1,42 @@
-//! Colours and signs, by what a terminal has.
+//! Colours and signs, by what a terminal can show.
 
 use ratatui_core::style::{Color, Modifier, Style};
 
 use crate::sample::{Part, Phase, Use};
 
-/// The colours of a terminal.
+/// Colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
     /// None, or they are not wanted.
     None,
     /// The sixteen that its user chose.
     Sixteen,
-    /// 256 of them.
+    /// Palette of 256 colours.
     Many,
 }
 
-/// What a terminal can show.
+/// Abilities of a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Its colours.
+    /// Colours of the terminal.
     pub colours: Colours,
-    /// Whether it shows more than ASCII.
+    /// True if it shows more than ASCII.
     pub unicode: bool,
-    /// Whether it shows eighths of a block, which the font of Linux's console has not.
+    /// True if it shows eighths of a block, which the font of Linux's console lacks.
     pub eighths: bool,
 }
 
-/// Headlines, and keys.
+/// Style of headlines and keys.
 pub(super) const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
-/// What is beside the rest.
+/// Style of minor text.
 pub(super) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
-/// What is selected.
+/// Style of the selection.
 pub(super) const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-/// Shades of the heat map where there are 256 colours, from few to many: dark blue to yellow, whose lightness grows, so that all
-/// eyes see the difference.
+/// Shades of the heat map with 256 colours, from few to many: dark blue to yellow. Their lightness
+/// grows, so that all eyes see the difference.
 const SHADES: [u8; 8] = [17, 18, 54, 90, 126, 167, 208, 226];
-/// The same with the sixteen.
+/// Shades of the heat map with the sixteen colours.
 const FEW_SHADES: [Color; 4] = [Color::Blue, Color::Magenta, Color::LightRed, Color::LightYellow];
 
 impl Look {
@@ -52,7 +52,7 @@ impl Look {
         self.coloured(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// How a share of a bar looks: its sign, and its colour.
+    /// Returns sign and colour of a share of a bar.
     pub(super) fn phase(self, phase: Phase, letter: char) -> (char, Style) {
         self.bar(
             letter,
@@ -106,12 +106,13 @@ impl Look {
         (if self.is_drawn() { '█' } else { letter }, self.coloured(colour))
     }
 
-    /// Whether bars are blocks of colour: without colours they are letters.
+    /// Returns true if bars are blocks of colour: without colours they are letters.
     fn is_drawn(self) -> bool {
         self.unicode && self.colours != Colours::None
     }
 
-    /// The colour of a cell of the heat map, 0 to 1; nothing of nothing.
+    /// Returns the colour of a cell of the heat map for a share of 0 to 1; `None` for 0, or without
+    /// colours.
     pub(super) fn shade(self, share: f64) -> Option<Color> {
         let of = |count: usize| ((share * count as f64).ceil() as usize).clamp(1, count) - 1;
         match self.colours {
@@ -122,7 +123,7 @@ impl Look {
         }
     }
 
-    /// A sign of the heat map where there are no colours, or half blocks can't be had.
+    /// Returns the sign of a cell of the heat map without colours or half blocks.
     pub(super) fn density(self, share: f64) -> char {
         let signs: &[char] = if self.unicode { &['░', '▒', '▓', '█'] } else { &['.', ':', 'o', '#'] };
         match share {
@@ -131,7 +132,7 @@ impl Look {
         }
     }
 
-    /// Heights of a line over time.
+    /// Returns the signs of a line over time, the lowest first.
     pub(super) fn heights(self) -> &'static [char] {
         if self.unicode && self.eighths {
             &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']

@@ -1,4 +1,5 @@
-//! A model on cells of a terminal. What is shown is decided elsewhere: here it gets its place and its colours.
+//! Drawing of a model on cells of a terminal. Its contents are decided elsewhere: here they get
+//! their place and their colours.
 
 mod cpu;
 mod details;
@@ -21,14 +22,17 @@ use crate::mouse::Places;
 use crate::table::Id;
 use crate::{cpus, verdict, views};
 
-/// Below this there is no room for anything.
+/// Minimum width of the terminal, in columns.
 const LEAST_WIDTH: u16 = 20;
+/// Minimum height of the terminal, in lines.
 const LEAST_HEIGHT: u16 = 6;
-/// Lines above the table: who, the tabs, what the second was.
+/// Lines above the table: the subject, the tabs, and the summary of the second.
 const ABOVE: u16 = 3;
-/// Who is slow, and why: two lines more, where there is room for them, or three if they are long.
+/// Lines of the verdict, if there is room for them.
 const VERDICT: usize = 2;
+/// Limit on the lines of a long verdict.
 const LONG_VERDICT: usize = 3;
+/// Minimum height of the terminal for a verdict.
 const HIGH_ENOUGH: u16 = 16;
 
 /// Draws the model into the cells.
@@ -41,7 +45,7 @@ pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
     let foot = area.height - 1;
     let mut above = ABOVE;
     if area.height >= HIGH_ENOUGH && model.over == Over::Nothing {
-        // Who took the time stands at the end of a line: that must not be cut off.
+        // The line ends with the culprit, which must not be cut off.
         let wrapped =
             verdict::lines(model.sample()).into_iter().flat_map(|text| screen::wrap(&text, area.width.into()));
         let lines: Vec<Line> = wrapped.take(LONG_VERDICT).map(|text| Line::styled(text, look.warn())).collect();
@@ -65,7 +69,7 @@ fn put(buffer: &mut Buffer, y: u16, line: Line<'_>) {
     line.render(area.intersection(buffer.area), buffer);
 }
 
-/// Puts lines into an area, the first `skipped` of them left out.
+/// Puts lines into an area, without the first `skipped` of them.
 fn put_lines(buffer: &mut Buffer, area: Rect, lines: Vec<Line<'_>>, skipped: usize) {
     for (y, line) in (area.y..area.bottom()).zip(lines.into_iter().skip(skipped)) {
         put(buffer, y, line);
@@ -118,7 +122,7 @@ fn tab_text(number: usize, name: &str) -> String {
     format!(" {} {name} ", number + 1)
 }
 
-/// The columns of the tabs: there is a blank between two of them.
+/// Returns the columns of the tabs, with a blank between two of them.
 fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
     let mut end = 0;
     Tab::ALL.iter().enumerate().map(move |(number, (tab, name))| {
@@ -155,7 +159,7 @@ fn footer(model: &Model, look: Look) -> Line<'_> {
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// What a row is called, on top of its details.
+/// Returns the title of a row's details.
 fn title(id: &Id, model: &Model) -> String {
     match id {
         Id::Connection(identity) => {

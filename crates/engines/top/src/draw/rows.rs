@@ -1,4 +1,4 @@
-//! A table of the tab with the selected row, and the legend of its bars.
+//! Table of the tab with the selected row, and the legend of its bars.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -23,7 +23,7 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
     table(model, look, area, buffer);
 }
 
-/// A table with its head, scrolled so that the selected row is seen.
+/// Draws a table with its head, scrolled so that the selected row is seen.
 pub(super) fn table(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.height.saturating_sub(1));
     let table = model.table();
@@ -75,7 +75,7 @@ fn cells<'a>(table: &Table<'_>, row: &[Cell], columns: &[(usize, usize)], look: 
     Line::from(spans)
 }
 
-/// A bar of colours.
+/// Returns a coloured bar.
 pub(super) fn bar<'a, K: Kind>(share: &Share<K>, width: usize, of: impl Fn(K, char) -> (char, Style)) -> Vec<Span<'a>> {
     let cells = share.cells(width);
     let blank = width - cells.iter().sum::<usize>();
@@ -87,7 +87,7 @@ pub(super) fn bar<'a, K: Kind>(share: &Share<K>, width: usize, of: impl Fn(K, ch
     spans.chain((blank > 0).then(|| Span::raw(" ".repeat(blank)))).collect()
 }
 
-/// What the parts of bars are.
+/// Returns a legend of the parts of bars.
 pub(super) fn legend<'a, K: Kind>(of: impl Fn(K, char) -> (char, Style)) -> Line<'a> {
     let spans = K::ALL.iter().flat_map(|(kind, letter, name)| {
         let (sign, style) = of(*kind, *letter);
@@ -96,7 +96,7 @@ pub(super) fn legend<'a, K: Kind>(of: impl Fn(K, char) -> (char, Style)) -> Line
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// All legends, for the help.
+/// Returns all legends, for the help.
 pub(super) fn legends<'a>(look: Look) -> [Line<'a>; 3] {
     [
         legend::<Phase>(|phase, c| look.phase(phase, c)),

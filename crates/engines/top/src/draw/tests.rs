@@ -1,4 +1,4 @@
-//! What is drawn, as text: a model made of data, on terminals of several sizes.
+//! Tests of the drawing, as text: a model made of data, on terminals of several sizes.
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
@@ -125,7 +125,7 @@ fn model(connections: u32) -> Model {
     model
 }
 
-/// The screen as text.
+/// Returns the screen as text.
 fn screen(model: &mut Model, look: Look, (width, height): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
     terminal.draw(|frame| draw(model, look, frame.buffer_mut())).expect("drawn");
@@ -179,7 +179,8 @@ fn threads_and_stages_at_80_by_24() {
     model.key(Key::Char('3'));
     let text = screen(&mut model, PLAIN, (80, 24));
     assert!(text.contains("how long whole request took") && text.contains("NEW -> NEED_BUFFER"), "{text}");
-    // Of five seconds: the many at the bottom, and the one that took fifty times as long at the top.
+    // Five seconds: most requests at the bottom, and the one that took fifty times as long at the
+    // top.
     assert!(text.contains("#####") && text.contains("....."), "{text}");
 }
 
