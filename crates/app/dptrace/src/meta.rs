@@ -36,7 +36,8 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
     }
     if form == SpecForm::Json {
         let object = |(file, text): &&(&'static str, &str)| json!({ "name": stem(file), "about": about(text) });
-        let lines: Vec<String> = wanted.iter().map(|spec| object(spec).to_string() + "\n").collect();
+        let lines: Vec<String> =
+            wanted.iter().map(|spec| text::json::document("objects.spec", &object(spec)) + "\n").collect();
         return print(lines.concat().into_bytes(), path);
     }
     if form == SpecForm::List {

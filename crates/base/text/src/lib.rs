@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod duration;
+pub mod json;
 pub mod patterns;
 pub mod printable;
 pub mod shell;

@@ -196,7 +196,7 @@ pub fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> {
             "get": finding.how(),
             "required": commands::is_required(finding.check.name),
         });
-        writeln!(to, "{object}")?;
+        writeln!(to, "{}", text::json::document("doctor.check", &object))?;
     }
     Ok(())
 }

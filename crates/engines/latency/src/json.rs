@@ -1,9 +1,11 @@
 //! The tables for programs: an object a line.
 
-use stats::Histogram;
 use std::fmt::Write as _;
 
-use super::names::{Names, micros, quoted};
+use stats::Histogram;
+use text::json::begin;
+
+use super::names::{Names, quoted};
 use super::quantiles::QUANTILES;
 use super::stages::{Latencies, Subject};
 use super::tables::in_order;
@@ -25,14 +27,15 @@ pub fn stages(latencies: &Latencies, names: &Names<'_>) -> String {
 
 fn line(text: &mut String, head: &str, subject: &Subject, spread: &Histogram, names: &Names<'_>, tail: &str) {
     let first = quoted(names.tpoint(subject.first));
-    let _ = write!(text, "{{{head},\"object\":{},\"first\":{first}", quoted(&subject.prefix.to_string()));
+    let (envelope, prefix) = (begin("latency.stage"), quoted(&subject.prefix.to_string()));
+    let _ = write!(text, "{envelope},{head},\"object\":{prefix},\"first\":{first}");
     text.push_str(&names.json_group(&subject.group));
     if let Some(excluded) = subject.excluded {
         let _ = write!(text, ",\"excluded\":\"{}\"", excluded.word());
     }
-    let _ = write!(text, ",\"count\":{},\"mean_us\":{}", spread.count(), micros(spread.mean()));
+    let _ = write!(text, ",\"count\":{},\"mean_ns\":{}", spread.count(), spread.mean());
     for (name, quantile) in QUANTILES {
-        let _ = write!(text, ",\"{}_us\":{}", name.replace('.', "_"), micros(spread.quantile(quantile)));
+        let _ = write!(text, ",\"{}_ns\":{}", name.replace('.', "_"), spread.quantile(quantile));
     }
-    let _ = writeln!(text, ",\"max_us\":{}{tail}}}", micros(spread.max()));
+    let _ = writeln!(text, ",\"max_ns\":{}{tail}}}", spread.max());
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use live_objects::ObjectSources;
 use screen::{HEAD, LARGEST, NAME, columns};
+use text::json::begin;
 use text::shell;
 use trace_source::{Application, Place};
 
@@ -116,17 +117,18 @@ pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
 
 fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let (first, last) = life.span();
-    let nanos = |to| micros(names.nanos(first, to));
+    let nanos = |to| names.nanos(first, to);
     let stages = life.records.iter().map(|&(tpoint, tsc)| {
-        format!("{{\"tpoint\":{},\"tsc\":{},\"at_us\":{}}}", quoted(names.tpoint(tpoint)), tsc.0, nanos(tsc))
+        format!("{{\"tpoint\":{},\"tsc\":{},\"at_ns\":{}}}", quoted(names.tpoint(tpoint)), tsc.0, nanos(tsc))
     });
     let stages = stages.collect::<Vec<_>>().join(",");
     let object = quoted(&life.name.to_string());
     let (whole, group) = (nanos(last), names.json_group(&life.group));
     let state = if life.unfinished { ",\"unfinished\":true" } else { "" };
-    let _ = write!(text, "{{\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole}{state}");
+    let envelope = begin("latency.slowest");
+    let _ = write!(text, "{envelope},\"slowest\":{rank},\"object\":{object}{group},\"whole_ns\":{whole}{state}");
     let owner_text = life.owner.as_ref().map_or("null".to_owned(), |(_, owner)| quoted(owner));
-    let _ = write!(text, ",\"whose\":{owner_text},\"when_us\":{}", micros(names.listed_at(first)));
+    let _ = write!(text, ",\"whose\":{owner_text},\"when_ns\":{}", names.listed_at(first));
     if let Some(most) = largest(life.stages(names.rate)) {
         let (from, to) = (quoted(names.tpoint(most.stage.0)), quoted(names.tpoint(most.stage.1)));
         let _ = write!(text, ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}", most.share);

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use requests::Excluded;
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
+use text::json::begin;
 
-use super::names::{LEFT_OUT_MOST, Names, micros, quoted, shortened, squeezed, without_parts};
+use super::names::{LEFT_OUT_MOST, Names, quoted, shortened, squeezed, without_parts};
 use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};
@@ -365,7 +366,8 @@ pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     for ((prefix, first), rows) in kinds(latencies) {
         for (index, row) in rows.iter().enumerate() {
             let (rank, object, first) = (index + 1, quoted(&prefix.to_string()), quoted(names.tpoint(first)));
-            let _ = write!(text, "{{\"summary\":{rank},\"object\":{object},\"first\":{first}");
+            let envelope = begin("latency.summary");
+            let _ = write!(text, "{envelope},\"summary\":{rank},\"object\":{object},\"first\":{first}");
             if let Some(excluded) = row.subject.excluded {
                 let _ = write!(text, ",\"excluded\":\"{}\"", excluded.word());
             }
@@ -375,8 +377,8 @@ pub fn json(latencies: &Latencies, names: &Names<'_>) -> String {
             text.push_str(&names.json_group(&row.subject.group));
             let (count, unfinished) = (row.times.whole.count(), row.times.unfinished);
             let _ = write!(text, ",\"count\":{count},\"unfinished\":{unfinished}");
-            let [p50, p99, max] = [row.p50, row.p99, row.times.whole.max()].map(micros);
-            let _ = write!(text, ",\"p50_us\":{p50},\"p99_us\":{p99},\"max_us\":{max},\"most_of_p99\":");
+            let (p50, p99, max) = (row.p50, row.p99, row.times.whole.max());
+            let _ = write!(text, ",\"p50_ns\":{p50},\"p99_ns\":{p99},\"max_ns\":{max},\"most_of_p99\":");
             let _ = match row.most {
                 Some(Largest { stage: (from, to), share }) => {
                     let (from, to) = (quoted(names.tpoint(from)), quoted(names.tpoint(to)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use records::json_text::{foreign_member, string};
+use records::json_text::{foreign_member, string, string_member};
 use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 use serde_json::Value as Json;
 use text::printable;
@@ -158,8 +158,8 @@ pub fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut V
 }
 
 fn begin(out: &mut Vec<u8>, kind: &Kind) {
-    out.extend_from_slice(b"{\"object\":");
-    string(out, kind.spec.name.as_bytes());
+    out.extend_from_slice(text::json::begin("objects.object").as_bytes());
+    string_member(out, "object", &kind.spec.name);
 }
 
 fn json_said(said: &Rows, values: &[Json], out: &mut Vec<u8>) {

@@ -1,7 +1,8 @@
 //! The page `/connections`: percentiles of each stage of each connection that has a place, as JSON.
 
 use serde_json::{Value, json};
-use text::{printable, utc};
+use text::json::document;
+use text::utc;
 
 use super::groups::{Group, State};
 use super::store::Store;
@@ -9,7 +10,7 @@ use super::store::Store;
 /// Writes it: one object.
 pub(crate) fn page(store: &Store) -> String {
     let connections: Vec<Value> = store.groups.shown().into_iter().map(|group| connection(store, group)).collect();
-    let mut text = printable::json_document(json!({ "connections": connections }).to_string());
+    let mut text = document("serve.connections", &json!({ "connections": connections }));
     text.push('\n');
     text
 }
@@ -29,7 +30,7 @@ fn connection(store: &Store, group: &Group) -> Value {
                 "p50_ns": quantile(0.5),
                 "p90_ns": quantile(0.9),
                 "p99_ns": quantile(0.99),
-                "p99.9_ns": quantile(0.999),
+                "p99_9_ns": quantile(0.999),
                 "max_ns": (recent.count() > 0).then_some(recent.max()),
                 "slowest": cell.slowest().map(|slow| json!({
                     "object": slow.name.to_string(), "utc": utc::text(slow.utc.into()), "length_ns": slow.nanos,

@@ -106,7 +106,9 @@ pub(crate) fn json(source: &Source, times: &AwayTimes, begin: BootNanos) -> Vec<
 fn thread_json(source: &Source, tid: Tid, ThreadAway { times, left_out }: &ThreadAway, begin: BootNanos) -> String {
     let (mut text, all) = (String::new(), length(times));
     let name = quoted(&source.thread(tid, times.first().map_or(begin, |away| away.from)));
-    let _ = write!(text, "{{\"away\":{name},\"tid\":{},\"count\":{},\"ns\":{all},\"times\":[", tid.0, times.len());
+    let (tid, count) = (tid.0, times.len());
+    let envelope = text::json::begin("timeline.away");
+    let _ = write!(text, "{envelope},\"away\":{name},\"tid\":{tid},\"count\":{count},\"ns\":{all},\"times\":[");
     let mut listed: Vec<&Away> = times.iter().collect();
     listed.sort_by_key(|away| std::cmp::Reverse(away.length()));
     listed.truncate(MAX_LISTED);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use records::json_text::string;
 use requests::Ending;
 use scene::{Activity, ActivitySum, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid};
+use text::json::begin;
 
 use super::pass::Kept;
 use super::report::Report;
@@ -27,12 +28,12 @@ pub fn quoted(text: &str) -> String {
 pub fn json(report: &Report<'_>) -> String {
     let mut text = String::new();
     for (rank, request) in report.slowest.iter().enumerate() {
-        let _ = write!(text, "{{\"slowest\":{}", rank + 1);
+        let _ = write!(text, "{},\"slowest\":{}", begin("timeline.request"), rank + 1);
         one(&mut text, request, report);
         text.push_str("}\n");
     }
     for (rank, verdict) in report.verdicts.iter().enumerate() {
-        let _ = write!(text, "{{\"summary\":{}", rank + 1);
+        let _ = write!(text, "{},\"summary\":{}", begin("timeline.summary"), rank + 1);
         summary(&mut text, verdict, report);
         text.push_str("}\n");
     }
@@ -162,7 +163,7 @@ fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
         let _ = write!(text, "{comma}{{\"from\":{from},\"to\":{to},\"count\":{}", lengths.count());
         let bands = verdict.loss.stages.get(kind).map(|loss| loss.bands).unwrap_or_default();
         for (band, blamed) in BANDS.iter().zip(bands) {
-            let (name, value) = (band.name, lengths.quantile(band.part));
+            let (name, value) = (band.name.replace('.', "_"), lengths.quantile(band.part));
             let (least, most) = blamed.of_one(value);
             let _ = write!(text, ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]");
         }
@@ -190,7 +191,9 @@ impl<W: FnMut(&str)> Consumer<Kept> for Intervals<'_, W> {
         let Interval { from, to, activity: what } = interval;
         let what = activity(self.source, what, from);
         let comm = quoted(&self.source.thread(tid, from));
-        let line = format!("{{\"tid\":{},\"comm\":{comm},\"from_ns\":{},\"to_ns\":{},{what}}}\n", tid.0, from.0, to.0);
+        let envelope = begin("timeline.interval");
+        let (tid, from, to) = (tid.0, from.0, to.0);
+        let line = format!("{envelope},\"tid\":{tid},\"comm\":{comm},\"from_ns\":{from},\"to_ns\":{to},{what}}}\n");
         (self.write)(&line);
     }
 }

@@ -90,8 +90,9 @@ impl StillOpen {
     pub fn json(&self, source: &Source, end: BootNanos) -> String {
         let Some(oldest) = self.oldest.as_ref() else { return String::new() };
         format!(
-            "{{\"still_open\":{},\"unknown_queue\":{},\"object\":{},\"first\":{},\"last\":{},\"whose\":{},\"boot_ns\":{},\
+            "{},\"still_open\":{},\"unknown_queue\":{},\"object\":{},\"first\":{},\"last\":{},\"whose\":{},\"boot_ns\":{},\
              \"open_ns\":{}}}\n",
+            text::json::begin("timeline.still-open"),
             self.count,
             self.unknown,
             quoted(&oldest.object),

@@ -2,27 +2,26 @@
 
 use serde_json::{Value, json};
 use stats::Histogram;
+use text::json::document;
+use text::utc;
 
 use crate::sample::{Connection, Cpu, Kind, Request, Sample, Share, Stage, Taker, Thread, Traffic};
 
-/// The second as one object: `second`, `time_ms` (since 1970), `connections`, `stages`, `threads` and `cpus`, each `null` where there is nothing
-/// to know it from. Times are in microseconds unless their names have a unit.
-pub fn json(subject: &str, sample: &Sample) -> Value {
+/// Returns a second as a line of JSON: `connections`, `stages`, `threads` and `cpus` are each `null`
+/// if there is no source of them.
+pub fn json(subject: &str, sample: &Sample) -> String {
     let traffic = sample.traffic.as_ref();
-    json!({
+    let second = json!({
         "process": subject,
         "second": sample.number,
-        "time_ms": sample.time,
+        "utc": utc::text(i128::from(sample.time) * 1_000_000),
         "trace": traffic.map(trace),
         "connections": traffic.map(|traffic| traffic.connections.iter().map(|it| connection(it, traffic)).collect::<Vec<_>>()),
         "stages": traffic.map(|traffic| traffic.stages.iter().map(stage).collect::<Vec<_>>()),
         "threads": sample.threads.as_ref().map(|threads| threads.iter().map(thread).collect::<Vec<_>>()),
         "cpus": sample.cpus.as_ref().map(|cpus| cpus.iter().map(cpu).collect::<Vec<_>>()),
-    })
-}
-
-fn micros(nanos: u64) -> f64 {
-    nanos as f64 / 1000.0
+    });
+    document("top.second", &second)
 }
 
 /// To three decimals: more is noise.
@@ -33,7 +32,7 @@ fn rounded(value: f64) -> f64 {
 fn trace(traffic: &Traffic) -> Value {
     let Traffic { length, written, read, .. } = traffic;
     json!({
-        "seconds": rounded(length.as_secs_f64()),
+        "length_ns": u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
         "slots_written": written,
         "slots_read": read,
         "share_read": rounded(traffic.sampled()),
@@ -41,8 +40,8 @@ fn trace(traffic: &Traffic) -> Value {
 }
 
 fn times(times: &Histogram) -> Value {
-    let [p50, p99, max] = [times.quantile(0.5), times.quantile(0.99), times.max()].map(micros);
-    json!({ "count": times.count(), "mean_us": micros(times.mean()), "p50_us": p50, "p99_us": p99, "max_us": max })
+    let [p50, p99] = times.quantiles(&[0.5, 0.99]);
+    json!({ "count": times.count(), "mean_ns": times.mean(), "p50_ns": p50, "p99_ns": p99, "max_ns": times.max() })
 }
 
 fn shares<K: Kind>(share: &Share<K>) -> Value {
@@ -71,11 +70,11 @@ fn connection(connection: &Connection, traffic: &Traffic) -> Value {
 fn request(request: &Request, traffic: &Traffic) -> Value {
     let stage = |&(place, nanos): &(u16, u64)| {
         let name = traffic.stages.get(usize::from(place)).map(|stage| stage.name.as_str());
-        json!({ "stage": name, "us": micros(nanos) })
+        json!({ "stage": name, "ns": nanos })
     };
     json!({
         "object": request.name,
-        "us": micros(request.nanos),
+        "ns": request.nanos,
         "stages": request.stages.iter().map(stage).collect::<Vec<_>>(),
     })
 }
@@ -120,7 +119,7 @@ fn thread(thread: &Thread) -> Value {
         "window_ns": thread.window,
         "time_in": shares(&thread.parts),
         "kernel_took": rounded(thread.taken()),
-        "longest_wait_us": micros(thread.longest_wait),
+        "longest_wait_ns": thread.longest_wait,
         "ran_instead": named(&thread.instead),
         "calls": named(&thread.calls),
         "calls_ended": thread.call_count,

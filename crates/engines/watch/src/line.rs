@@ -132,9 +132,10 @@ impl Line {
         let mut line = String::new();
         let _ = write!(
             line,
-            "{{\"utc\":\"{}\",\"boot_ns\":{},\"object\":{},\"kind\":{},\"subsystem\":{},\"whose\":{},\"length_ns\":{length},\
+            "{},\"utc\":\"{}\",\"boot_ns\":{},\"object\":{},\"kind\":{},\"subsystem\":{},\"whose\":{},\"length_ns\":{length},\
              \"still_open\":{},\"kernel_at_least_ns\":{},\"kernel_at_most_ns\":{},\"who\":{},\"who_at_least_ns\":{},\
              \"who_at_most_ns\":{},\"unknown_ns\":{},\"stage\":{stage},\"blame\":{}",
+            text::json::begin("watch.slow"),
             text::utc::text(self.at.into()),
             begin.map_or_else(|| "null".to_owned(), |begin| begin.0.to_string()),
             maybe(judged.map(|judged| judged.object.as_str())),

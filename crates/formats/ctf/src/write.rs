@@ -130,7 +130,8 @@ fn general(value: f64) -> String {
 }
 
 fn json(out: &mut Vec<u8>, head: &Head<'_>, event: &Event<'_>) {
-    push(out, format_args!("{{\"time_ns\":{},\"event\":", event.nanos));
+    out.extend_from_slice(text::json::begin("trace.event").as_bytes());
+    push(out, format_args!(",\"time_ns\":{},\"event\":", event.nanos));
     string(out, event.kind.name.as_bytes());
     if let Some(cpu) = head.cpu() {
         push(out, format_args!(",\"cpu\":{cpu}"));

@@ -143,7 +143,7 @@ pub(crate) fn explained(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let is_file = path.exists();
     let start = user_file::start(path).unwrap_or_default();
     let is_script = path.extension().is_some_and(|it| it == "bt") || start.starts_with(b"#!");
-    let is_bundled = path.to_str().is_some_and(crate::bundled::is_bundled);
+    let is_bundled = path.to_str().is_some_and(bundled_scripts::is_bundled);
     let what = match () {
         () if is_file && is_script => "a script",
         () if !is_file && is_bundled => "a bundled script",

@@ -104,7 +104,7 @@ fn list_words(place: &Place<'_>, nth: usize) -> Answer {
 }
 
 fn scripts() -> Vec<Candidate> {
-    crate::bundled::names().map(|(name, about)| Candidate::new(name, about)).collect()
+    bundled_scripts::names().map(|(name, about)| Candidate::new(name, about)).collect()
 }
 
 fn specs() -> Vec<Candidate> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use bt_lang::Span;
 use bt_lang::ast::{Block, ExprKind, StmtKind};
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
+use text::json::begin;
 use text::printable;
 use whole_file::Access;
 
@@ -71,7 +72,8 @@ impl Values for Printer {
         if self.json {
             let ty = ty(evaluator, value);
             let line = format!(
-                "{{\"expr\": {}, \"type\": {}, \"value\": {}}}",
+                "{},\"expr\":{},\"value_type\":{},\"value\":{}}}",
+                begin("inspect.value"),
                 string(text),
                 ty.map_or_else(|| "null".to_owned(), |ty| string(&ty)),
                 tree.json()
@@ -89,7 +91,7 @@ impl Values for Printer {
 
     fn text(&mut self, text: &str) {
         if self.json {
-            let line = format!("{{\"text\": {}}}", string(text));
+            let line = format!("{},\"text\":{}}}", begin("inspect.text"), string(text));
             self.line(&line);
             return;
         }

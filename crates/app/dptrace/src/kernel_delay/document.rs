@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use kernel_delay::{Events, FunctionNames, split_at_list};
 use serde_json::Value;
-use text::printable;
+use text::{json, printable};
 
 use crate::output::Output;
 
@@ -17,7 +17,7 @@ pub(super) fn write(
     names: &FunctionNames,
     wanted: impl Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
-    let text = printable::json_document(object.to_string());
+    let text = json::document("kernel-delay.sample", &object);
     let (before, after) = split_at_list(&text).unwrap_or((&text, ""));
     write!(output.buffer, "{before}")?;
     events.json_list(names, wanted, |piece| {

@@ -18,7 +18,6 @@ use kernel_delay::{
     stamp, started, verdict,
 };
 use screen::{Screen, counted};
-use text::printable;
 
 use crate::interrupt::Interrupt;
 use crate::messages::note;
@@ -120,7 +119,7 @@ impl Show for Printer<'_> {
             around.add_to(&mut object);
             object["lost"] = lost.json();
             let Some((mut events, names)) = events else {
-                writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
+                writeln!(buffer, "{}", text::json::document("kernel-delay.sample", &object))?;
                 return Ok(self.output.flush()?);
             };
             object["syscall_events"] = events.json(&names, wanted);

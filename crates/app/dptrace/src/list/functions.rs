@@ -127,7 +127,7 @@ fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
             "size": function.size,
             "indirect": function.indirect,
         });
-        writeln!(output.buffer, "{}", printable::json_document(line.to_string()))?;
+        writeln!(output.buffer, "{}", text::json::document("list.function", &line))?;
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
             "file": printable(file.path()),
             "semaphore": has_semaphore(probe),
         });
-        let head = printable::json_document(head.to_string());
+        let head = text::json::document("list.usdt", &head);
         write!(output.buffer, "{},\"places\":[", head.trim_end_matches('}'))?;
         for (index, place) in probe.places.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };

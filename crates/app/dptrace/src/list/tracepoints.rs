@@ -9,6 +9,8 @@ use text::patterns::ProbePattern;
 
 use super::nothing_fits_in_groups;
 use super::target::Request;
+use text::json::document;
+
 use crate::messages::note;
 use crate::output::Output;
 
@@ -25,7 +27,9 @@ pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &m
     for of in &names {
         if request.json {
             match tracefs.format(of) {
-                Ok(format) => writeln!(output.buffer, "{}", tracepoint_json(of, &format))?,
+                Ok(format) => {
+                    writeln!(output.buffer, "{}", document("list.tracepoint", &tracepoint_json(of, &format)))?;
+                }
                 Err(error @ HostError::TracefsForbidden { .. }) => return Err(error.into()),
                 Err(error) => note(&format!("left out: {:#}", anyhow::Error::new(error))),
             }

@@ -111,7 +111,7 @@ impl<'a> Typed<'a> {
     fn no_command(&self, word: &str) -> String {
         let visible = self.grammar.get_subcommands().filter(|command| !command.is_hide_set());
         let near = nearest(word, visible.map(Command::get_name), 3);
-        let advice = if crate::bundled::is_bundled(word) {
+        let advice = if bundled_scripts::is_bundled(word) {
             format!("it is a bundled script: dptrace run {word}")
         } else if !near.is_empty() {
             format!("near: {}", near.join(", "))

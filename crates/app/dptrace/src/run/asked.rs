@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use bundled_scripts::{Bundled, find};
 use errors::usage;
 use text::shell;
 
 use super::options::{DumpName, RunArgs};
 use super::source;
-use crate::bundled::{self, Bundled};
 use crate::messages::is_bpftrace_compat;
 
 /// Returns an error if the script does not exist, or if it is a bundled one that can't run with
@@ -19,7 +19,7 @@ pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let path = Path::new(script);
-    match (path.metadata(), bundled::find(script)) {
+    match (path.metadata(), find(script)) {
         (Ok(_), _) => Ok(()),
         (Err(_), Some(bundled)) => check_bundled(bundled, params, args),
         (Err(error), None) => Err(usage(source::no_script(path, &error))),

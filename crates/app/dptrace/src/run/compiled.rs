@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bt_abi::{Attach, ScriptProbe};
 use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target};
+use bundled_scripts::Bundled;
 use errors::{forbidden, unsupported, usage};
 use process_selector::find_program;
 
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::untraced::Untraced;
-use crate::bundled::Bundled;
 use crate::interrupt;
 use crate::messages::{is_bpftrace_compat, note};
 use crate::run::engine_error::engine_error;

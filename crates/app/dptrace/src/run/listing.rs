@@ -93,7 +93,7 @@ fn report_missing(missing: &[String], found: bool) -> anyhow::Result<()> {
 /// Returns the patterns to list: as typed, or the attach points of a script.
 fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     let word = args.words.first();
-    let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file() || super::is_bundled(word));
+    let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file() || bundled_scripts::is_bundled(word));
     if !args.programs.is_empty() || is_file {
         let text = ScriptText::of(args)?;
         let parsed = compiled::parse(&text, args)?;

@@ -34,7 +34,7 @@ use params::Wanted;
 use source::ScriptText;
 use untraced::Untraced;
 
-pub(crate) use crate::bundled::{ScriptsArgs, is_bundled, scripts};
+pub(crate) use crate::bundled::{ScriptsArgs, scripts};
 pub(crate) use options::RunArgs;
 
 /// Least duration of a benchmark.

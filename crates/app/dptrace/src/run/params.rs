@@ -8,7 +8,6 @@ use bt_lang::ast::{Expr, ExprKind, Program};
 use text::printable;
 
 use super::source::ScriptText;
-use crate::bundled;
 
 /// Arguments and options that a script takes.
 #[derive(Default)]
@@ -55,7 +54,7 @@ impl Wanted {
         let call = if text.is_file() { text::shell::word(text.called()).into_owned() } else { "-e PROGRAM".to_owned() };
         let arguments = self.arguments.last().map_or_else(String::new, |last| {
             // A script can name them in its comment.
-            let named = lines.iter().find_map(|line| line.strip_prefix("takes:")).map(bundled::named);
+            let named = lines.iter().find_map(|line| line.strip_prefix("takes:")).map(bundled_scripts::named);
             let numbers = || (1..=*last).map(|number| format!("[${number}]")).collect::<Vec<_>>().join(" ");
             format!(" {}", named.map_or_else(numbers, str::to_owned))
         });

@@ -5,13 +5,13 @@ use std::path::Path;
 use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use bt_runtime::Place;
+use bundled_scripts::{Bundled, all, find};
 use errors::usage;
 use host::user_file;
 use text::printable::{self, path as printable};
 
 use super::compat;
 use super::options::RunArgs;
-use crate::bundled::{self, Bundled};
 use crate::messages::{capitalized, is_bpftrace_compat, without_error_numbers};
 
 /// bpftrace's name for a program without a file, in messages and in JSON.
@@ -144,7 +144,7 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
         user_file::read_stream(std::io::stdin().lock(), user_file::SCRIPT)
             .map_err(|error| usage(no_script(path, &error)))?
     } else {
-        match (user_file::read(path, user_file::SCRIPT), bundled::find(script)) {
+        match (user_file::read(path, user_file::SCRIPT), find(script)) {
             (Ok(bytes), _) => bytes,
             (Err(_), Some(bundled)) => {
                 return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned(), Some(bundled)));
@@ -170,7 +170,7 @@ pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
-    let near = text::patterns::hint(&name, bundled::all().map(|script| script.name));
+    let near = text::patterns::hint(&name, all().map(|script| script.name));
     let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
     let advice = match () {
         () if is_bpftrace_compat() => "",

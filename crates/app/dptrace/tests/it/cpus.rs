@@ -16,7 +16,7 @@ fn each_check_has_a_finding_as_text_and_as_json() {
     let text = printed(["cpus", "--check", "0"]);
     assert!(text.starts_with("CPU 0: "), "{text}");
     let findings = objects(&printed(["cpus", "--check", "0", "--json"]));
-    assert_eq!((&findings[0]["type"], &findings[0]["cpus"]), (&"checked".into(), &"0".into()));
+    assert_eq!((&findings[0]["type"], &findings[0]["cpus"]), (&"cpus.checked".into(), &"0".into()));
     for key in [
         "isolcpus",
         "nohz-full",

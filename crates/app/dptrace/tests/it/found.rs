@@ -91,8 +91,8 @@ fn the_whole_of_filtered_objects_is_their_stages() {
     std::fs::write(&path, trace.build()).expect("written");
     let messages = printed(["latency", "--json", "--tpoint", "BEGIN,END", path.to_str().expect("UTF-8")]);
     let means: Vec<Value> =
-        messages.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON")["mean_us"].clone()).collect();
-    assert_eq!(means, [10.0, 10.0], "{messages}");
+        messages.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON")["mean_ns"].clone()).collect();
+    assert_eq!(means, [10_000, 10_000], "{messages}");
 }
 
 #[test]

@@ -166,12 +166,18 @@ g_all[1] = (struct conn) {
     assert!(target.output(&["stdout != NULL"]).ends_with("= true\n"));
 
     let json = target.output(&["--json", "g_all[0].peer", "g_all[0].key", "for ($i : 0..2) { $i }"]);
-    let expected = r#"{"expr": "g_all[0].peer", "type": "char [32]", "value": "10.0.0.1"}
-{"expr": "g_all[0].key", "type": "union (anonymous)", "value": {"raw": 1234605616436508552, "lo": 1432778632, "hi": 287454020, "bytes": "8877665544332211"}}
-{"expr": "$i", "type": "int64", "value": 0}
-{"expr": "$i", "type": "int64", "value": 1}
-"#;
-    assert_eq!(json, expected);
+    let key = r#"{"raw": 1234605616436508552, "lo": 1432778632, "hi": 287454020, "bytes": "8877665544332211"}"#;
+    let value = |expr: &str, ty: &str, value: &str| {
+        let envelope = r#"{"version":1,"type":"inspect.value""#;
+        format!("{envelope},\"expr\":\"{expr}\",\"value_type\":\"{ty}\",\"value\":{value}}}\n")
+    };
+    let expected = [
+        value("g_all[0].peer", "char [32]", "\"10.0.0.1\""),
+        value("g_all[0].key", "union (anonymous)", key),
+        value("$i", "int64", "0"),
+        value("$i", "int64", "1"),
+    ];
+    assert_eq!(json, expected.concat());
 }
 
 #[test]

@@ -85,11 +85,12 @@ fn json_reports_the_same_numbers() {
     assert_eq!(lines[0]["stage"], serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_EXECUTING" }));
     let (stage, whole) = (&lines[0], &lines[2]);
     assert_eq!(whole["stage"], "whole");
-    for (line, mean, p50, p90, max) in [(stage, 5.5, 5.0, 9.0, 10.0), (whole, 60.5, 55.0, 99.0, 110.0)] {
-        assert_eq!((&line["count"], &line["mean_us"]), (&10.into(), &mean.into()));
-        assert_eq!((&line["p50_us"], &line["p90_us"], &line["max_us"]), (&p50.into(), &p90.into(), &max.into()));
+    for (line, mean, p50, p90, max) in [(stage, 5_500, 5_000, 9_000, 10_000), (whole, 60_500, 55_000, 99_000, 110_000)]
+    {
+        assert_eq!((&line["count"], &line["mean_ns"]), (&10.into(), &mean.into()));
+        assert_eq!((&line["p50_ns"], &line["p90_ns"], &line["max_ns"]), (&p50.into(), &p90.into(), &max.into()));
         assert_eq!((&line["object"], &line["first"]), (&"r".into(), &"TCP_REQ_NEW".into()));
-        assert_eq!((&line["p99_us"], &line["p99_9_us"]), (&max.into(), &max.into()));
+        assert_eq!((&line["p99_ns"], &line["p99_9_ns"]), (&max.into(), &max.into()));
     }
 }
 
@@ -104,8 +105,12 @@ fn many_values_keep_three_digits() {
         t.record(0, record(257, START + n * 2_000_000 + n * 1_000).ptr(0));
     }
     let whole = &json(&t, &[])[1];
-    assert_eq!((&whole["count"], &whole["mean_us"], &whole["max_us"]), (&1000.into(), &500.5.into(), &1000.0.into()));
-    for (name, exact) in [("p50_us", 500.0), ("p90_us", 900.0), ("p99_us", 990.0), ("p99_9_us", 999.0)] {
+    assert_eq!(
+        (&whole["count"], &whole["mean_ns"], &whole["max_ns"]),
+        (&1000.into(), &500_500.into(), &1_000_000.into())
+    );
+    for (name, exact) in [("p50_ns", 500_000.0), ("p90_ns", 900_000.0), ("p99_ns", 990_000.0), ("p99_9_ns", 999_000.0)]
+    {
         let found = whole[name].as_f64().expect("a number");
         assert!((found / exact - 1.0).abs() < 0.001, "{name}: {found}");
     }
@@ -116,10 +121,10 @@ fn groups_by_what_a_record_and_its_owner_are() {
     let groups = |by: &str| {
         let lines = json(&crate::common::small::builder(), &["--by", by, "--tpoint", "TCP_*"]);
         let whole = lines.into_iter().filter(|line| line["stage"] == "whole");
-        whole.map(|line| (line["group"].clone(), line["max_us"].as_f64())).collect::<Vec<_>>()
+        whole.map(|line| (line["group"].clone(), line["max_ns"].as_u64())).collect::<Vec<_>>()
     };
     let pair = |name: &str, values: [&str; 2]| {
-        [(serde_json::json!({ name: values[0] }), Some(5.0)), (serde_json::json!({ name: values[1] }), Some(10.0))]
+        [(serde_json::json!({ name: values[0] }), Some(5_000)), (serde_json::json!({ name: values[1] }), Some(10_000))]
     };
     assert_eq!(groups("lcore"), pair("lcore", ["0", "2"]));
     assert_eq!(groups("owner"), pair("owner", OWNERS));
@@ -168,8 +173,8 @@ fn an_unfinished_object_is_counted_apart() {
     let table = latency(&t, &[]);
     assert!(table.starts_with("3 objects r from TCP_REQ_NEW (1 unfinished)"), "{table}");
     let lines = json(&t, &[]);
-    assert_eq!((&lines[0]["count"], &lines[0]["max_us"]), (&3.into(), &9.0.into()));
-    assert_eq!((&lines[2]["count"], &lines[2]["max_us"]), (&2.into(), &5.0.into()));
+    assert_eq!((&lines[0]["count"], &lines[0]["max_ns"]), (&3.into(), &9_000.into()));
+    assert_eq!((&lines[2]["count"], &lines[2]["max_ns"]), (&2.into(), &5_000.into()));
     assert_eq!(lines[2]["unfinished"], 1);
 }
 
@@ -202,7 +207,7 @@ fn the_slowest_are_shown_with_all_their_records() {
     assert_eq!(words[first + 4], ["slowest", "2:", "r2,", "10.000", "us"]);
     let lines = json(&t, &["--slowest", "1"]);
     let slow = lines.last().expect("a line");
-    assert_eq!((&slow["slowest"], &slow["object"], &slow["whole_us"]), (&1.into(), &"r1".into(), &43.0.into()));
+    assert_eq!((&slow["slowest"], &slow["object"], &slow["whole_ns"]), (&1.into(), &"r1".into(), &43_000.into()));
     assert_eq!(slow["records"].as_array().map(Vec::len), Some(3));
 }
 
@@ -223,9 +228,9 @@ fn filters_merge_stages() {
     let lines = json(&ten(), &["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"]);
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0]["stage"], serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_COMPLETED" }));
-    assert_eq!(lines[0]["mean_us"], 60.5);
+    assert_eq!(lines[0]["mean_ns"], 60_500);
     let lines = json(&crate::common::small::builder(), &["--owner", "*cnode2*"]);
-    assert_eq!(lines.last().map(|line| line["max_us"].clone()), Some(10.0.into()));
+    assert_eq!(lines.last().map(|line| line["max_ns"].clone()), Some(10_000.into()));
 }
 
 #[test]

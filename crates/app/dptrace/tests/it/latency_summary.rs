@@ -35,8 +35,8 @@ fn a_summary_is_json_too() {
         lines(&summary(&crate::common::small::builder(), &["--tpoint", "TCP_*", "--json", "--by", "owner.qid,lcore"]));
     let most = json!({ "from": "TCP_REQ_EXECUTING", "to": "TCP_REQ_COMPLETED", "share": 0.85 });
     let expected = json!({
-        "summary": 1, "object": "r", "first": "TCP_REQ_NEW", "group": { "owner.qid": "2", "lcore": "2" }, "count": 1,
-        "unfinished": 0, "p50_us": 10.0, "p99_us": 10.0, "max_us": 10.0, "most_of_p99": most,
+        "version": 1, "type": "latency.summary", "summary": 1, "object": "r", "first": "TCP_REQ_NEW", "group": { "owner.qid": "2", "lcore": "2" }, "count": 1,
+        "unfinished": 0, "p50_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000, "most_of_p99": most,
     });
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0], expected);
@@ -225,7 +225,7 @@ fn json_says_the_same_of_the_slowest() {
     let small = Small::new();
     let text = printed(small.args("latency", &["--slowest", "1", "--json", "-b", "@t.recording"]));
     let slowest = lines(&text).pop().expect("a line");
-    assert_eq!((&slowest["whose"], &slowest["when_us"]), (&OWNERS[1].into(), &0.5.into()));
+    assert_eq!((&slowest["whose"], &slowest["when_ns"]), (&OWNERS[1].into(), &500.into()));
     assert_eq!(slowest["where"], json!({ "from": "TCP_REQ_EXECUTING", "to": "TCP_REQ_COMPLETED", "share": 0.85 }));
     let show = slowest["show"].as_str().expect("a command");
     let filters = " --object 0xa1 --where 'tsc>=1000500' --where 'tsc<=1010500'";
@@ -323,10 +323,10 @@ fn an_admin_queue_is_not_the_slowest_connection() {
     for more in [&[][..], &steps] {
         let (text, _) = messages(&trace, &[&["--summary", "--by", "subnqn", "--json"], more].concat());
         let rows = lines(&text);
-        let found: Vec<_> = rows.iter().map(|row| (&row["count"], &row["max_us"], &row["excluded"])).collect();
+        let found: Vec<_> = rows.iter().map(|row| (&row["count"], &row["max_ns"], &row["excluded"])).collect();
         assert_eq!(
             found,
-            [(&json!(2), &json!(400.0), &Value::Null), (&json!(1), &json!(900.0), &json!("admin"))],
+            [(&json!(2), &json!(400_000), &Value::Null), (&json!(1), &json!(900_000), &json!("admin"))],
             "{text}"
         );
     }
@@ -337,11 +337,11 @@ fn without_queues_it_shows_which_requests_nobody_answered() {
     let trace = with_waiting(without_queue);
     for more in [&[][..], &["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"]] {
         let (text, _) = messages(&trace, &[&["--summary", "--by", "owner.peer", "--json"], more].concat());
-        let found: Vec<_> = lines(&text).iter().map(|row| (row["max_us"].clone(), row["excluded"].clone())).collect();
+        let found: Vec<_> = lines(&text).iter().map(|row| (row["max_ns"].clone(), row["excluded"].clone())).collect();
         let excluded = json!("unanswered");
         assert_eq!(
             found,
-            [(json!(5.0), Value::Null), (json!(900.0), excluded.clone()), (json!(400.0), excluded)],
+            [(json!(5_000), Value::Null), (json!(900_000), excluded.clone()), (json!(400_000), excluded)],
             "{text}"
         );
     }

@@ -29,6 +29,7 @@ mod hostile_files;
 mod hostile_signals;
 mod hostile_text;
 mod inspect;
+mod json;
 mod latency;
 mod latency_summary;
 mod layouts;

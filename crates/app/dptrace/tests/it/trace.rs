@@ -88,7 +88,7 @@ fn every_line_of_the_ndjson_form_is_complete_in_itself() {
     assert_eq!(lines.len(), 10);
     let (first, bdev, rdma) = (&lines[0], &lines[3], &lines[9]);
     assert_eq!(first["tpoint"], "TCP_REQ_NEW");
-    assert_eq!((&first["time_us"], &first["tsc"]), (&0.0.into(), &crate::common::small::START.into()));
+    assert_eq!((&first["time_ns"], &first["tsc"]), (&0.into(), &crate::common::small::START.into()));
     assert_eq!(first["thread"], "reactor_0");
     assert_eq!(first["owner"]["description"], OWNERS[0]);
     assert_eq!(first["owner"]["subnqn"], "nqn.2016-06.io.spdk:cnode1");
@@ -98,8 +98,8 @@ fn every_line_of_the_ndjson_form_is_complete_in_itself() {
     assert_eq!(bdev["related"], "r0");
     assert_eq!(bdev["size"], 8);
     assert_eq!(bdev["args"], serde_json::json!({ "ctx": "0xa0", "name": "Nvme0, \"n1\"" }));
-    assert_eq!(rdma["object"]["time_us"], 2.0);
-    assert_eq!(rdma["delta_us"], 2.0);
+    assert_eq!(rdma["object"]["time_ns"], 2_000);
+    assert_eq!(rdma["delta_ns"], 2_000);
     assert_eq!(rdma["annotations"]["qpair"]["hostnqn"], HOST);
 }
 

@@ -18,9 +18,10 @@ pub(super) fn lines(found: &Found) -> String {
         json!({"each": kind, "name": name, "cause": cause, "cpu": one.key.cpu, "at_ns": at, "ns": one.own})
     });
     let mut lines = String::new();
-    for value in cpus.chain(each) {
+    let all = cpus.map(|cpu| ("cpus.cpu", cpu)).chain(each.map(|one| ("cpus.intrusion", one)));
+    for (ty, value) in all {
         // Writing to a string does not fail.
-        let _ = writeln!(lines, "{value}");
+        let _ = writeln!(lines, "{}", text::json::document(ty, &value));
     }
     lines
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use kernel_text::cpus::CpuSet;
 use screen::{GOOD, HEAD, QUIET, Screen, Style, WARN, WRONG, wrap};
 use serde_json::json;
-use text::printable;
+use text::json::document;
 
 use super::{Finding, Level, Poller, Subject};
 
@@ -64,9 +64,8 @@ impl Checked {
                     "share_percent": it.share })
             })
             .collect();
-        let checked =
-            json!({ "type": "checked", "cpus": self.cpus.to_string(), "window_ns": self.window, "pollers": pollers });
-        writeln!(to, "{checked}")?;
+        let checked = json!({ "cpus": self.cpus.to_string(), "window_ns": self.window, "pollers": pollers });
+        writeln!(to, "{}", document("cpus.checked", &checked))?;
         for it in &self.findings {
             let (interrupts, tid) = match &it.subject {
                 Subject::Interrupts(numbers) => (Some(numbers), None),
@@ -74,9 +73,9 @@ impl Checked {
                 Subject::Machine => (None, None),
             };
             let (setting, value) = it.setting.clone().unzip();
-            let finding = json!({ "type": "finding", "key": it.key.as_str(), "level": it.level.as_str(), "cpus": it.cpus.to_string(),
+            let finding = json!({ "key": it.key.as_str(), "level": it.level.as_str(), "cpus": it.cpus.to_string(),
                 "reason": it.reason, "setting": setting, "value": value, "change": it.change, "interrupts": interrupts, "tid": tid });
-            writeln!(to, "{}", printable::json_document(finding.to_string()))?;
+            writeln!(to, "{}", document("cpus.finding", &finding))?;
         }
         Ok(())
     }

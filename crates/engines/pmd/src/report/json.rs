@@ -1,10 +1,13 @@
 //! The report as JSON: one object.
 
 use serde_json::{Map, Value, json};
-use text::printable;
+use text::json;
 
 use super::{Report, ThreadNames, ThreadReport};
 use crate::{Cause, Explained, Names as _, Reason};
+
+/// Open vSwitch counts its history in milliseconds.
+const NANOS_PER_MS: u64 = 1_000_000;
 
 /// Formats the object, followed by a newline.
 pub(super) fn document(report: &Report) -> String {
@@ -21,7 +24,7 @@ pub(super) fn document(report: &Report) -> String {
         "advice": report.advice,
         "notes": report.notes,
     });
-    format!("{}\n", printable::json_document(object.to_string()))
+    json::document("pmd.report", &object) + "\n"
 }
 
 fn of_thread(thread: &ThreadReport, names: &ThreadNames) -> Value {
@@ -74,8 +77,8 @@ fn of_stretch(explained: &Explained, names: &ThreadNames) -> Value {
     let share =
         |(cause, nanos): &(Cause, u64)| json!({"reason": reason(*cause), "who": who(*cause, names), "ns": nanos});
     json!({
-        "from_ms": stretch.from,
-        "length_ms": stretch.length(),
+        "from_ns": stretch.from * NANOS_PER_MS,
+        "length_ns": stretch.length() * NANOS_PER_MS,
         "goes_on": stretch.goes_on,
         "reason": reason(explained.cause),
         "who": who(explained.cause, names),

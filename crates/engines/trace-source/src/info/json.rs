@@ -3,15 +3,16 @@
 use capture::Meta;
 use records::json_text::{member, number_member, string, string_member};
 use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
+use text::json::begin;
 
 use super::{Info, lcores_of};
 use crate::{Loaded, Measured};
 
-/// Formats one object that describes the trace. Times are in microseconds from the first record of
+/// Formats one object that describes the trace. Times are in nanoseconds from the first record of
 /// all lcores.
 pub fn info(loaded: &Loaded) -> Info {
     let Loaded { trace, name, measured, capture } = loaded;
-    let mut out = vec![b'{'];
+    let mut out = begin("trace.info").into_bytes();
     string_member(&mut out, "trace", name);
     let (records, problems) = match trace {
         Trace::Raw(raw) => {
@@ -64,12 +65,6 @@ fn head(out: &mut Vec<u8>, trace: &Trace, records: u64, measured: Option<Measure
     number_member(out, "records", records);
 }
 
-/// Appends a time in microseconds with three decimals.
-fn time(out: &mut Vec<u8>, name: &str, rate: TickRate, tsc: Ticks, start: Ticks) {
-    member(out, name);
-    out.extend_from_slice(rate.nanos(Ticks(tsc.0.saturating_sub(start.0))).to_string().as_bytes());
-}
-
 /// Ring of one lcore.
 struct Ring<'a> {
     lcore: Lcore,
@@ -100,8 +95,9 @@ fn lcores(out: &mut Vec<u8>, rate: TickRate, rings: &[Ring<'_>]) {
             out.extend_from_slice(if wrapped { b"true" } else { b"false" });
         }
         if let Some((first, last)) = ring.span {
-            time(out, "first_us", rate, first, start);
-            time(out, "last_us", rate, last, start);
+            let nanos = |tsc: Ticks| rate.nanos(Ticks(tsc.0.saturating_sub(start.0))).0;
+            number_member(out, "first_ns", nanos(first));
+            number_member(out, "last_ns", nanos(last));
         }
         out.push(b'}');
     });
@@ -129,7 +125,7 @@ fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
 
 /// Formats one object that describes a capture without a trace.
 pub fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
-    let mut out = vec![b'{'];
+    let mut out = begin("trace.info").into_bytes();
     string_member(&mut out, "trace", name);
     string_member(&mut out, "form", "capture");
     of_meta(&mut out, meta);
@@ -205,7 +201,7 @@ pub fn tpoints(loaded: &Loaded) -> String {
 }
 
 fn one(out: &mut Vec<u8>, tpoint: &Tpoint) {
-    out.push(b'{');
+    out.extend_from_slice(begin("trace.tracepoint").as_bytes());
     number_member(out, "id", u64::from(tpoint.id));
     number_member(out, "group", u64::from(tpoint.group()));
     string_member(out, "name", &tpoint.name);

@@ -115,7 +115,7 @@ pub fn writer(form: Form, head: &Head<'_>, screen: Screen) -> Box<dyn Format> {
         Form::Text => Box::new(text::Text::new(head)),
         Form::Spdk => Box::new(spdk::Spdk::new(head)),
         Form::Json => Box::new(json::Json),
-        Form::Ndjson => Box::new(ndjson::Ndjson),
+        Form::Ndjson => Box::new(ndjson::Ndjson::default()),
         Form::Csv => Box::new(csv::Csv::default()),
     }
 }
@@ -144,6 +144,16 @@ impl<'a> View<'a> {
             Some(since) => fixed3_right::<WIDTH>(out, self.rate.nanos(Ticks(since)).0),
             None => self.time_before_base(out, tsc, WIDTH),
         }
+    }
+
+    /// Appends the time since the first record, in nanoseconds.
+    pub(crate) fn time_nanos(&self, out: &mut Vec<u8>, tsc: Ticks) {
+        let since = tsc.0.checked_sub(self.base.0).unwrap_or_else(|| {
+            // Only in a document that is not in time order.
+            out.push(b'-');
+            self.base.0 - tsc.0
+        });
+        crate::digits::number(out, self.rate.nanos(Ticks(since)).0);
     }
 
     /// Appends a negative time, which only occurs in a document that is not in time order.

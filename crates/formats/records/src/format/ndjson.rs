@@ -1,26 +1,34 @@
-//! One JSON object per line, each complete in itself: names instead of ids, and microseconds
-//! besides ticks.
+//! One JSON object per line, each complete in itself: names instead of ids, and nanoseconds besides
+//! ticks.
 
 use spdk_trace::{ArgValue, Object, Record};
+use text::json::begin;
 
 use super::json::{annotations, poller_member, related_member};
 use super::json_text::{foreign_member, member, number_member, string_member, value, written_member};
 use super::text::object_name;
 use super::{Format, View};
 use crate::annotation::owner_members;
-use crate::digits::{fixed3, hex};
+use crate::digits::hex;
 
 /// Writer of one line per record.
-pub(crate) struct Ndjson;
+pub(crate) struct Ndjson {
+    envelope: String,
+}
+
+impl Default for Ndjson {
+    fn default() -> Self {
+        Self { envelope: begin("trace.record") }
+    }
+}
 
 impl Format for Ndjson {
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
-        out.push(b'{');
-        member(out, "time_us");
-        view.time::<0>(out, record.tsc);
+        out.extend_from_slice(self.envelope.as_bytes());
+        member(out, "time_ns");
+        view.time_nanos(out, record.tsc);
         if view.show_delta {
-            member(out, "delta_us");
-            fixed3(out, view.delta(record.tsc).0);
+            number_member(out, "delta_ns", view.delta(record.tsc).0);
         }
         number_member(out, "tsc", record.tsc.0);
         number_member(out, "lcore", u64::from(record.lcore.0));
@@ -65,8 +73,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     if let Object::Known { name, age, .. } = record.object {
         written_member(out, "id", |out| object_name(out, name));
         if let Some(age) = age {
-            member(out, "time_us");
-            fixed3(out, view.rate.nanos(age).0);
+            number_member(out, "time_ns", view.rate.nanos(age).0);
         }
     }
     member(out, "value");

@@ -11,6 +11,7 @@ pub(crate) mod pty;
 pub(crate) mod rpc;
 pub(crate) mod run;
 pub(crate) mod scenes;
+pub(crate) mod schema;
 pub(crate) mod shared;
 pub(crate) mod small;
 

@@ -120,7 +120,7 @@ fn tables_and_reports_have_the_requests_that_latency_has() {
         let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let is_of_hosts = |line: &&Value| line["first"] == "TCP_REQ_NEW" && line["excluded"].is_null();
         let whole = lines.iter().filter(is_of_hosts).find(|line| line["stage"] == "whole").unwrap();
-        let nanos = (whole["max_us"].as_f64().unwrap() * 1e3).round() as u64;
+        let nanos = whole["max_ns"].as_u64().unwrap();
         printed(&["export", trace, "--parquet", "tables"], dir.path());
         let Some(found) = python("agreement.py", &["tables"], dir.path()) else { return };
         let found: Value = serde_json::from_str(&found).unwrap();

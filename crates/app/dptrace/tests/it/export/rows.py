@@ -17,10 +17,6 @@ def printed(path):
         return [json.loads(line) for line in lines]
 
 
-def nanos(micros):
-    return round(micros * 1000)
-
-
 def requests(folder, timeline):
     """All requests of hosts with their stages; the number of these."""
     columns = "request, object, kind, start_ns, whole_ns, finished, size, queue_depth, stages, late_least_ns, late_most_ns, subnqn, part_of"
@@ -79,15 +75,15 @@ def histograms(folder, latency):
         if count == 0:
             continue
         mean = sum(row[3] for row in own) / count
-        assert abs(mean - it["mean_us"] * 1000) <= 2 + mean / 500, (mean, it)
-        for name, part in (("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p99_9_us", 0.999)):
+        assert abs(mean - it["mean_ns"]) <= 2 + mean / 500, (mean, it)
+        for name, part in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p99_9_ns", 0.999)):
             rank, passed = max(1, -(-count * round(part * 1000) // 1000)), 0
             for above, up_to, more, _ in own:
                 passed += more
                 if passed >= rank:
                     break
             # dptrace latency has three digits, and takes times from ticks; here both ends are whole nanoseconds.
-            assert above * 0.998 - 2 <= nanos(it[name]) <= up_to * 1.002 + 2, (name, above, up_to, it)
+            assert above * 0.998 - 2 <= it[name] <= up_to * 1.002 + 2, (name, above, up_to, it)
     assert not buckets, buckets.keys()
     return len(latency)
 

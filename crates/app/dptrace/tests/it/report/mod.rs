@@ -45,14 +45,13 @@ pub(crate) fn data(page: &str) -> Value {
     serde_json::from_str(data).unwrap()
 }
 
-/// Returns nanoseconds from microseconds with three decimals.
-fn nanos(micros: &Value) -> u64 {
-    (micros.as_f64().unwrap() * 1e3).round() as u64
+fn nanos(value: &Value) -> u64 {
+    value.as_u64().unwrap()
 }
 
 /// Returns the figures of a line of `latency --json`, in the page's order.
 fn figures(line: &Value) -> Vec<u64> {
-    let of = ["mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us"];
+    let of = ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"];
     [line["count"].as_u64().unwrap()].into_iter().chain(of.iter().map(|name| nanos(&line[name]))).collect()
 }
 
@@ -104,7 +103,7 @@ fn compare(data: &Value, file: &str, dir: &Path) {
         let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("no row of {connection}"));
         let whole = shown(&connection["whole"]);
         if row["count"] != 0 {
-            let expected = ["p50_us", "p99_us", "max_us"].map(|name| nanos(&row[name]));
+            let expected = ["p50_ns", "p99_ns", "max_ns"].map(|name| nanos(&row[name]));
             assert_eq!([whole[2], whole[4], whole[6]], expected, "{row}");
         }
         assert_eq!((whole[0], &connection["unfinished"]), (row["count"].as_u64().unwrap(), &row["unfinished"]));
@@ -185,11 +184,11 @@ fn tables(browser: &mut Browser, dir: &Path) {
     let first = browser.value("data.groups[0].first");
     let printed_lines = lines(&printed(&["latency", "demo.trace", "--json"], dir));
     let whole = printed_lines.iter().find(|line| line["first"] == first && line["stage"] == "whole").unwrap();
-    for (place, name) in [(4, "p50_us"), (6, "p99_us"), (8, "max_us")] {
+    for (place, name) in [(4, "p50_ns"), (6, "p99_ns"), (8, "max_ns")] {
         let texts = column(browser, "#stages-rows", place);
         assert_eq!(texts.last().unwrap(), &screen::time(nanos(&whole[name])), "{name}");
     }
-    assert_eq!(column(browser, "#figures tbody", 5)[0], screen::time(nanos(&whole["p99_us"])));
+    assert_eq!(column(browser, "#figures tbody", 5)[0], screen::time(nanos(&whole["p99_ns"])));
     let all = column(browser, "#connections-rows", 2);
     browser.click("#connections th[data-sort=count] button");
     let falling: Vec<u64> = column(browser, "#connections-rows", 2).iter().map(|text| text.parse().unwrap()).collect();

@@ -72,7 +72,7 @@ fn every_request_is_counted() {
         let is_known = known.iter().any(|known| known.starts_with(name));
         assert!(name == "other" || is_known, "{name} is none of {known:?}");
     }
-    let json: Value = serde_json::from_str(&served.page("/connections", "*/*")).expect("JSON");
+    let json = crate::common::schema::validated(&served.page("/connections", "*/*")).remove(0);
     let requests = json["connections"].as_array().unwrap().iter().map(|it| it["requests"].as_f64().unwrap());
     assert_eq!(requests.sum::<f64>(), metrics.sum("dptrace_requests_total", &[]));
     served.process.signal("TERM");
