@@ -31,6 +31,8 @@ mod memory;
 mod places;
 mod preemptors;
 mod sched;
+#[cfg(test)]
+mod tests;
 mod trigger;
 pub mod upcalls;
 

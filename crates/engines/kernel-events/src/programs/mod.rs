@@ -13,6 +13,8 @@ mod current;
 mod emit;
 mod queues;
 mod sched;
+#[cfg(test)]
+mod tests;
 
 use bpf_insn::{AsmError, Code};
 use bpf_program::{Module, ProgramDef};

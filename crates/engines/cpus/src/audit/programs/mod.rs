@@ -17,6 +17,8 @@ mod emit;
 mod interrupts;
 mod sched;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod work;
 

@@ -1,0 +1,87 @@
+//! The number of instructions of each program: a change must not make events dearer unnoticed.
+//!
+//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there, to be compared.
+
+use std::fmt::Write as _;
+
+use bpf_insn::{Code, Listing};
+
+use super::{
+    Absences, EventOptions, Processes, Setting, TaskFacts, TriggerKind, TriggerUse, Turn, module, page_faults, peek,
+    trigger, upcalls,
+};
+
+const EXPECTED: &str = include_str!("instructions.txt");
+
+fn facts(old: bool) -> TaskFacts {
+    TaskFacts {
+        tgid: 2000,
+        pid: 1996,
+        comm: 2400,
+        parent: 2008,
+        leader: 2064,
+        started: 2200,
+        on_cpu: Some(52),
+        cpu: Some(20),
+        frozen: (!old).then_some((1480, 16)),
+        state: old.then_some(24),
+        work_function: 24,
+        compat: Some((16, 2)),
+        call_number: 120,
+        result: 80,
+        user_registers: [128, 152, 32, 128],
+    }
+}
+
+fn settings() -> [(&'static str, Setting); 5] {
+    let events = |copied| EventOptions { at_least: 1000, skip_polls: true, stacks: true, copied, ring_bytes: 1 << 20 };
+    let plain = Setting {
+        processes: Processes::One(77),
+        task: facts(false),
+        polls: vec![7, 271],
+        threads: 1024,
+        cpus: 8,
+        events: None,
+        absences: None,
+        exchange: true,
+    };
+    let several = Setting { processes: Processes::Several { children: true }, ..plain.clone() };
+    let old = Setting { exchange: false, task: facts(true), ..plain.clone() };
+    let old_several = Setting { events: Some(events(0)), processes: several.processes, ..old.clone() };
+    let absences = Some(Absences { at_least: 5000, calls: vec![1, 7] });
+    let full = Setting { events: Some(events(4096)), absences, ..plain.clone() };
+    [("plain", plain), ("several", several), ("old", old), ("old_several", old_several), ("full", full)]
+}
+
+fn programs() -> Vec<(String, Code)> {
+    let mut programs = Vec::new();
+    for (name, setting) in settings() {
+        let mut all = module(&setting, |_| Some(1)).unwrap().programs;
+        all.push(peek(&setting).unwrap());
+        all.extend(page_faults(&setting, None).unwrap().map(|(program, _)| program));
+        programs.extend(all.into_iter().map(|program| (format!("{name} {}", program.name), program.code)));
+    }
+    for (name, result) in [("upcalls function", Some(80)), ("upcalls tracepoint", None)] {
+        programs.push((name.to_owned(), upcalls::program(result).unwrap().code));
+    }
+    for turn in [Turn::Exchange, Turn::Key] {
+        for to in [TriggerUse::Start, TriggerUse::Stop, TriggerUse::Both] {
+            let kind = TriggerKind::Call { tgid: 77, number: 3, in_registers: Some(120) };
+            programs.push((format!("trigger {turn:?} {to:?}"), trigger(kind, to, turn).unwrap()));
+        }
+    }
+    programs
+}
+
+#[test]
+fn programs_have_as_many_instructions_as_before() {
+    let (mut counts, folder) = (String::new(), std::env::var("DPTRACE_LISTINGS"));
+    for (name, code) in programs() {
+        writeln!(counts, "{name} {}", code.slots()).unwrap();
+        if let Ok(folder) = &folder {
+            let path = format!("{folder}/kernel-delay {name}.txt");
+            std::fs::write(path, Listing::new(&code).to_string()).unwrap();
+        }
+    }
+    assert!(counts == EXPECTED, "programs/instructions.txt should be:\n{counts}");
+}
