@@ -28,8 +28,8 @@ pub struct Kernel {
 impl Kernel {
     /// Attaches the programs.
     pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
-        let facts = Facts::read().map_err(kernel_events::plain)?;
-        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes).map_err(kernel_events::plain)? })
+        let facts = Facts::read()?;
+        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes)? })
     }
 
     /// Begins the file.
@@ -97,7 +97,7 @@ impl Watching {
     /// Writes what has come, if it has no more bytes than there is room for; waits for more at most this long. Says whether there
     /// was room.
     pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
-        let mut events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
+        let mut events = self.recorder.next(at_most)?;
         // In the order of time, but for few.
         self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
@@ -137,7 +137,7 @@ impl Watching {
     /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
     pub(crate) fn finish(self, room: Option<u64>) -> Ended {
         let Self { recorder, mut written, mut rest, until, later, .. } = self;
-        let totals = recorder.finish().map_err(kernel_events::plain).map(|(events, totals)| {
+        let totals = recorder.finish().map_err(anyhow::Error::from).map(|(events, totals)| {
             rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
             totals
         });

@@ -7,6 +7,7 @@ use bpf_session::SessionError;
 use errors::Forbidden;
 use host::{Capabilities, Capability, HostError, Tracefs, system};
 use kernel_delay::DelayError;
+use sched_programs::SchedError;
 use text::shell;
 
 /// All that dptrace can use (docs/security.md).
@@ -58,7 +59,10 @@ impl Lack {
         // It passes another error's message on as its own, and is not the cause of a message by itself.
         let session = match cause.downcast_ref() {
             Some(DelayError::Session(session)) => Some(session),
-            _ => cause.downcast_ref::<SessionError>(),
+            _ => match cause.downcast_ref() {
+                Some(SchedError::Session(session)) => Some(session),
+                _ => cause.downcast_ref::<SessionError>(),
+            },
         };
         if let Some(SessionError::NotPermitted { missing, .. }) = session {
             return Some(if missing.contains(&Capability::SysAdmin) { Self::Admin } else { Self::Bpf });

@@ -5,9 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use bpf_program::bytes_of;
 pub(crate) use bpf_program::event::RING;
-
-/// A task's name, which ends with its first 0.
-pub(crate) type Comm = [u8; 16];
+use sched_programs::Comm;
 
 /// An event in the ring. Which fields a kind uses is said at the kind; others are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

@@ -20,7 +20,6 @@
 //! | `intervals` | what threads did, interval by interval, while a recording goes on |
 #![forbid(unsafe_code)]
 
-mod error;
 mod facts;
 mod intervals;
 mod layout;
@@ -28,15 +27,7 @@ mod programs;
 mod recorder;
 mod standing;
 
-pub use error::EventsError;
 pub use facts::Facts;
 pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
 pub use recorder::{Recorded, Recorder, Totals};
-
-/// Returns the error that another one passes on: callers know what a user can do about that one.
-pub fn plain(error: EventsError) -> anyhow::Error {
-    match error {
-        EventsError::Session(error) => error.into(),
-        other => other.into(),
-    }
-}
+pub use sched_programs::SchedError;

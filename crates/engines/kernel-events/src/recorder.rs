@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use bpf_program::wire::{WrongSize, read_values};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use sched_programs::SchedError;
 use sys::clock::boot_nanos;
 use zerocopy::FromBytes as _;
 
-use crate::error::EventsError;
 use crate::facts::Facts;
 use crate::layout::{Event, LOST, Lost, RING, RUNS, kind, leaves};
-use crate::programs::{self, Setting};
+use crate::programs;
 use crate::standing::Standings;
 
 /// The most batches that are taken at once, so that a flood of events keeps nobody from the rest of its work.
@@ -61,10 +61,9 @@ impl Recorder {
     /// # Errors
     ///
     /// The kernel does not take the programs: it is too old, or the rights are missing.
-    pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, EventsError> {
-        let cpus = host::cpus::possible().map_err(|source| EventsError::Map { name: LOST, source })?;
-        let setting = Setting { facts, tgid, ring_bytes };
-        let module = programs::module(&setting, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+    pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, SchedError> {
+        let cpus = host::cpus::possible().map_err(SchedError::map(LOST))?;
+        let module = programs::module(&facts.0, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
         let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
         let read = |bytes: &[u8]| Some(read_event(bytes));
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
@@ -83,7 +82,7 @@ impl Recorder {
     /// # Errors
     ///
     /// An event that no program sends.
-    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, EventsError> {
+    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, SchedError> {
         let mut wait = at_most;
         // All that has come, not only the first batch: whoever asks seldom would fall behind.
         for _ in 0..BATCHES {
@@ -112,7 +111,7 @@ impl Recorder {
     /// # Errors
     ///
     /// An event that no program sends, or the count of losses can't be read.
-    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), EventsError> {
+    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), SchedError> {
         self.look();
         self.session.detach();
         let (end, mut rest) = (boot_nanos(), Vec::new());
@@ -139,7 +138,7 @@ impl Recorder {
         Ok((events, totals))
     }
 
-    fn take(&mut self, batch: Vec<Result<Event, WrongSize>>) -> Result<(), EventsError> {
+    fn take(&mut self, batch: Vec<Result<Event, WrongSize>>) -> Result<(), SchedError> {
         for event in batch {
             let event = event?;
             if event.kind == kind::LOST {
@@ -173,9 +172,9 @@ fn read_event(bytes: &[u8]) -> Result<Event, WrongSize> {
 }
 
 /// The losses since the last event of each CPU.
-fn unreported(session: &Session) -> Result<Vec<Lost>, EventsError> {
+fn unreported(session: &Session) -> Result<Vec<Lost>, SchedError> {
     let Some(map) = session.map(LOST) else { return Ok(Vec::new()) };
-    let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(|source| EventsError::Map { name: LOST, source })?;
+    let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(SchedError::map(LOST))?;
     Ok(read_values(LOST, &counted.unwrap_or_default())?)
 }
 
@@ -185,7 +184,7 @@ fn lost_of(event: &Event) -> u64 {
 }
 
 /// The event as the timeline has it. A number that does not fit is one that no kernel has.
-fn recorded(event: &Event) -> Result<Recorded, EventsError> {
+fn recorded(event: &Event) -> Result<Recorded, SchedError> {
     let Event { at, detail, cpu, kind, tid, other, comm } = *event;
     let (tid, number) = (Tid(tid), u32::try_from(detail).unwrap_or(u32::MAX));
     let (kind, name) = match kind {
@@ -207,24 +206,24 @@ fn recorded(event: &Event) -> Result<Recorded, EventsError> {
     Ok(Recorded { event: KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind }, name })
 }
 
-fn leaves_of(number: u32, kind: u32) -> Result<Leaves, EventsError> {
+fn leaves_of(number: u32, kind: u32) -> Result<Leaves, SchedError> {
     match number {
         leaves::PREEMPTED => Ok(Leaves::Preempted),
         leaves::BLOCKED => Ok(Leaves::Blocked),
         leaves::STOPPED => Ok(Leaves::Stopped),
         leaves::ENDED => Ok(Leaves::Ended),
-        _ => Err(EventsError::Kind { kind }),
+        _ => Err(SchedError::Kind { kind }),
     }
 }
 
-fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, EventsError> {
+fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, SchedError> {
     // The end of an interrupt has the next number.
     let interrupt = match kind & !1 {
         kind::HARD => Interrupt::Hard(number),
         kind::SOFT => Interrupt::Soft(number),
         kind::TICK => Interrupt::Tick,
         kind::CALL => Interrupt::Call,
-        _ => return Err(EventsError::Kind { kind }),
+        _ => return Err(SchedError::Kind { kind }),
     };
     Ok(if kind & 1 == 0 { EventKind::Begin { tid, interrupt } } else { EventKind::End { tid, interrupt } })
 }

@@ -98,7 +98,7 @@ impl KernelPast {
 
     /// Takes over what has come, and drops what is older than that.
     pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
-        let events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
+        let events = self.recorder.next(at_most)?;
         self.events += events.len() as u64;
         self.lost += events.iter().map(lost).sum::<u64>();
         self.absences.take_in(&events);
@@ -138,7 +138,7 @@ impl KernelPast {
 
     /// Detaches the programs.
     pub(crate) fn finish(self) -> anyhow::Result<Totals> {
-        self.recorder.finish().map(|(_, totals)| totals).map_err(kernel_events::plain)
+        Ok(self.recorder.finish()?.1)
     }
 }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bpf_program::wire::{WrongSize, read_key, read_value, read_values};
 use bpf_session::{Features, Map, RingReader, Session};
+use sched_programs::SchedError;
 use sys::clock::monotonic_nanos;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::audit::error::AuditError;
 use crate::audit::facts::Facts;
 use crate::audit::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, TALLIES, Tally, Waiting, kind};
-use crate::audit::programs::{self, Setting};
+use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
 
 /// The bytes of the ring for single ones.
@@ -70,12 +70,12 @@ impl Audit {
     /// # Errors
     ///
     /// The kernel does not take the programs: it is too old, or the rights are missing. A CPU is not there.
-    pub fn start(facts: &Facts, options: &Options) -> Result<Self, AuditError> {
-        let possible = host::cpus::possible().map_err(|source| AuditError::Map { name: STATES, source })?;
+    pub fn start(facts: &Facts, options: &Options) -> Result<Self, SchedError> {
+        let possible = host::cpus::possible().map_err(SchedError::map(STATES))?;
         let features = Features::detect()?;
         let ring_bytes = if options.each.is_some() { RING_BYTES } else { 0 };
-        let setting = Setting { facts, exchange: features.exchange, each: options.each, ring_bytes };
-        let module = programs::module(&setting, u32::try_from(possible).unwrap_or(u32::MAX))?;
+        let sizes = (u32::try_from(possible).unwrap_or(u32::MAX), ring_bytes);
+        let module = programs::module(facts, features.exchange, options.each, sizes)?;
         let mut session = Session::load(&module, features)?;
         let reader = match options.each {
             Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_episode(bytes)))?),
@@ -105,12 +105,12 @@ impl Audit {
     /// # Errors
     ///
     /// The map does not take them.
-    pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), AuditError> {
+    pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), SchedError> {
         let map = self.map(layout::WAITING)?;
         for StuckThread { tid, pid, cpu, name } in threads {
             let mut waiting = Waiting { cpu: *cpu, tgid: *pid, since: self.began, ..Waiting::default() };
             waiting.name.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
-            map.insert(&tid.to_ne_bytes(), waiting.as_bytes()).map_err(failed(layout::WAITING))?;
+            map.insert(&tid.to_ne_bytes(), waiting.as_bytes()).map_err(SchedError::map(layout::WAITING))?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, AuditError> {
+    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, SchedError> {
         self.pairs(layout::WAITING)
     }
 
@@ -129,8 +129,8 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be changed.
-    pub fn forget(&self, tid: u32) -> Result<(), AuditError> {
-        self.map(layout::WAITING)?.delete(&tid.to_ne_bytes()).map(drop).map_err(failed(layout::WAITING))
+    pub fn forget(&self, tid: u32) -> Result<(), SchedError> {
+        self.map(layout::WAITING)?.delete(&tid.to_ne_bytes()).map(drop).map_err(SchedError::map(layout::WAITING))
     }
 
     /// The work items that are queued and not begun, by their address.
@@ -138,7 +138,7 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, AuditError> {
+    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
         let mut queued: Vec<(u64, Queued)> = self.pairs(layout::QUEUED)?;
         queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)
@@ -149,7 +149,7 @@ impl Audit {
     /// # Errors
     ///
     /// What came is none: a mistake of ours.
-    pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, AuditError> {
+    pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, SchedError> {
         let Some(reader) = &self.reader else {
             std::thread::sleep(at_most);
             return Ok(Vec::new());
@@ -170,7 +170,7 @@ impl Audit {
     /// # Errors
     ///
     /// What came is none: a mistake of ours.
-    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, AuditError> {
+    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, SchedError> {
         let mut all = Vec::new();
         if let Some(reader) = self.reader.take() {
             reader.finish(|batch| all.extend(batch));
@@ -183,7 +183,7 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn states(&self) -> Result<Vec<(u32, State)>, AuditError> {
+    pub fn states(&self) -> Result<Vec<(u32, State)>, SchedError> {
         self.cpus.iter().map(|&cpu| Ok((cpu, self.state(cpu)?))).collect()
     }
 
@@ -193,7 +193,7 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be read.
-    pub fn stop(&self) -> Result<Sums, AuditError> {
+    pub fn stop(&self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 1)?;
         let mut sums = Sums {
             tallies: self.pairs::<Key, Tally>(TALLIES)?.into_iter().collect(),
@@ -202,7 +202,7 @@ impl Audit {
             skipped: self.session.misses(),
             ..Sums::default()
         };
-        let numbers = self.map(STACKS)?.keys().map_err(failed(STACKS))?;
+        let numbers = self.map(STACKS)?.keys().map_err(SchedError::map(STACKS))?;
         for number in numbers {
             let key: u32 = read_key(STACKS, &number)?;
             sums.stacks.insert(key.into(), self.stack(key)?);
@@ -221,7 +221,7 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be read, or a CPU is gone.
-    pub fn turn(&mut self) -> Result<Sums, AuditError> {
+    pub fn turn(&mut self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 2)?;
         let misses = self.session.misses();
         let mut sums = Sums {
@@ -250,15 +250,15 @@ impl Audit {
     /// # Errors
     ///
     /// The CPU is not there.
-    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         if self.cpus.contains(&cpu) {
             return Ok(());
         }
         // It may have been audited before.
-        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(failed(STATES))?;
+        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(SchedError::map(STATES))?;
         self.turns.states.remove(&cpu);
         if !self.session.run_on(self.start, cpu) {
-            return Err(AuditError::Unreachable { cpu });
+            return Err(SchedError::Unreachable { cpu });
         }
         self.cpus.push(cpu);
         Ok(())
@@ -269,7 +269,7 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be changed.
-    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         self.cpus.retain(|&audited| audited != cpu);
         // One that is not there any more is not audited either.
         self.session.run_on(self.start + 1, cpu);
@@ -291,19 +291,19 @@ impl Audit {
         closer.is_ok() && wait.recv_timeout(at_most).is_ok()
     }
 
-    fn run_on_all(&self, program: usize) -> Result<(), AuditError> {
+    fn run_on_all(&self, program: usize) -> Result<(), SchedError> {
         let gone = self.cpus.iter().find(|&&cpu| !self.session.run_on(program, cpu));
-        gone.map_or(Ok(()), |&cpu| Err(AuditError::Unreachable { cpu }))
+        gone.map_or(Ok(()), |&cpu| Err(SchedError::Unreachable { cpu }))
     }
 
     /// Reads all tallies and takes them out, so that the map has room for what comes. An event in between is in the sums of its
     /// kind only.
-    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, AuditError> {
+    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, SchedError> {
         let map = self.map(TALLIES)?;
         let mut tallies = HashMap::new();
-        for key in map.keys().map_err(failed(TALLIES))? {
-            if let Some(value) = map.lookup(&key).map_err(failed(TALLIES))? {
-                map.delete(&key).map_err(failed(TALLIES))?;
+        for key in map.keys().map_err(SchedError::map(TALLIES))? {
+            if let Some(value) = map.lookup(&key).map_err(SchedError::map(TALLIES))? {
+                map.delete(&key).map_err(SchedError::map(TALLIES))?;
                 tallies.insert(read_key(TALLIES, &key)?, read_value(TALLIES, &value)?);
             }
         }
@@ -311,7 +311,7 @@ impl Audit {
     }
 
     /// The stacks of those who queued work; each is read once.
-    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, AuditError> {
+    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, SchedError> {
         let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
         let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
         for number in of_tallies.chain(of_queued).filter_map(|stack| u32::try_from(stack).ok()) {
@@ -324,40 +324,37 @@ impl Audit {
     }
 
     /// The callers of a stack; none of one that is not there.
-    fn stack(&self, number: u32) -> Result<Vec<u64>, AuditError> {
-        let frames = self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(failed(STACKS))?.unwrap_or_default();
+    fn stack(&self, number: u32) -> Result<Vec<u64>, SchedError> {
+        let frames =
+            self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(SchedError::map(STACKS))?.unwrap_or_default();
         let frames: Vec<u64> = read_values(STACKS, &frames)?;
         Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())
     }
 
-    fn state(&self, cpu: u32) -> Result<State, AuditError> {
-        let bytes = self.map(STATES)?.lookup(&cpu.to_ne_bytes()).map_err(failed(STATES))?;
+    fn state(&self, cpu: u32) -> Result<State, SchedError> {
+        let bytes = self.map(STATES)?.lookup(&cpu.to_ne_bytes()).map_err(SchedError::map(STATES))?;
         Ok(read_value(STATES, &bytes.unwrap_or_default())?)
     }
 
-    fn map(&self, name: &'static str) -> Result<&Map, AuditError> {
-        self.session.map(name).ok_or_else(|| failed(name)(std::io::ErrorKind::NotFound.into()))
+    fn map(&self, name: &'static str) -> Result<&Map, SchedError> {
+        self.session.map(name).ok_or_else(|| SchedError::map(name)(std::io::ErrorKind::NotFound.into()))
     }
 
     /// All that is in a map.
     fn pairs<K: zerocopy::FromBytes, V: zerocopy::FromBytes>(
         &self,
         name: &'static str,
-    ) -> Result<Vec<(K, V)>, AuditError> {
+    ) -> Result<Vec<(K, V)>, SchedError> {
         let map = self.map(name)?;
         let mut pairs = Vec::new();
-        for key in map.keys().map_err(failed(name))? {
+        for key in map.keys().map_err(SchedError::map(name))? {
             // One may go while they are read.
-            if let Some(value) = map.lookup(&key).map_err(failed(name))? {
+            if let Some(value) = map.lookup(&key).map_err(SchedError::map(name))? {
                 pairs.push((read_key(name, &key)?, read_value(name, &value)?));
             }
         }
         Ok(pairs)
     }
-}
-
-fn failed(name: &'static str) -> impl Fn(std::io::Error) -> AuditError {
-    move |source| AuditError::Map { name, source }
 }
 
 fn read_episode(bytes: &[u8]) -> Result<Episode, WrongSize> {

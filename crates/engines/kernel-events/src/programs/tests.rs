@@ -5,30 +5,39 @@
 use std::fmt::Write as _;
 
 use bpf_insn::Listing;
+use bpf_program::Member;
+use sched_programs::{Facts, TaskFacts};
 
-use super::{Setting, module, tracepoints};
-use crate::facts::Facts;
+use super::{module, tracepoints};
 
 const EXPECTED: &str = include_str!("instructions.txt");
 
-fn facts(old: bool) -> Facts {
-    Facts {
-        tgid: 2000,
-        pid: 1996,
-        comm: 2400,
-        on_cpu: Some(52),
-        cpu: 20,
-        state: old.then_some(24),
-        tracepoints: tracepoints().map(|name| (name, 1)).collect(),
-    }
+fn facts(passes_state: bool) -> Facts {
+    let task = TaskFacts {
+        tgid: Member::new(2000),
+        pid: Member::new(1996),
+        comm: Member::new(2400),
+        parent: Member::new(2008),
+        leader: Member::new(2064),
+        started: Member::new(2200),
+        flags: Member::new(44),
+        prio: Member::new(100),
+        policy: Member::new(800),
+        cpu: Some(Member::new(20)),
+        on_cpu: Some(Member::new(52)),
+        frozen: None,
+        state: Member::new(24),
+        passes_state,
+        work_function: Member::new(24),
+    };
+    Facts { task, tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect() }
 }
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
     let (mut counts, folder) = (String::new(), std::env::var("DPTRACE_LISTINGS"));
-    for (name, facts) in [("plain", facts(false)), ("old", facts(true))] {
-        let setting = Setting { facts: &facts, tgid: 77, ring_bytes: 1 << 20 };
-        for program in module(&setting, 8).unwrap().programs {
+    for (name, facts) in [("plain", facts(true)), ("old", facts(false))] {
+        for program in module(&facts, 77, 1 << 20, 8).unwrap().programs {
             writeln!(counts, "{name} {} {}", program.name, program.code.slots()).unwrap();
             if let Ok(folder) = &folder {
                 let path = format!("{folder}/kernel-events {name} {}.txt", program.name);

@@ -5,40 +5,48 @@
 use std::fmt::Write as _;
 
 use bpf_insn::Listing;
+use bpf_program::Member;
+use sched_programs::TaskFacts;
 
-use super::{Setting, module, tracepoints};
-use crate::audit::facts::Facts;
+use super::{module, tracepoints};
+use crate::audit::facts::{Facts, Members, PoolMembers};
 
 const EXPECTED: &str = include_str!("instructions.txt");
 
 fn facts(old: bool) -> Facts {
-    Facts {
-        pid: 1996,
-        tgid: 2000,
-        comm: 2400,
-        flags: 44,
-        prio: 100,
-        policy: 800,
-        cpu: 20,
-        on_cpu: Some(52),
-        state: 24,
-        switched_state: old.then_some(24),
-        action_name: 88,
-        work_function: 24,
-        pool: (!old).then_some([0, 8, 4, 176]),
-        hrtimer_function: 40,
-        timer_function: 24,
-        tracepoints: tracepoints().map(|name| (name, 1)).collect(),
-    }
+    let task = TaskFacts {
+        tgid: Member::new(2000),
+        pid: Member::new(1996),
+        comm: Member::new(2400),
+        parent: Member::new(2008),
+        leader: Member::new(2064),
+        started: Member::new(2200),
+        flags: Member::new(44),
+        prio: Member::new(100),
+        policy: Member::new(800),
+        cpu: Some(Member::new(20)),
+        on_cpu: Some(Member::new(52)),
+        frozen: None,
+        state: Member::new(24),
+        passes_state: !old,
+        work_function: Member::new(24),
+    };
+    let pool = PoolMembers { pool: Member::new(0), queue: Member::new(8), cpu: Member::new(4), name: Member::new(176) };
+    let members = Members {
+        action_name: Member::new(88),
+        hrtimer_function: Member::new(40),
+        timer_function: Member::new(24),
+        pool: (!old).then_some(pool),
+    };
+    let tracepoints = tracepoints().map(|name| (name.to_owned(), 1)).collect();
+    Facts { programs: sched_programs::Facts { task, tracepoints }, members }
 }
 
 #[test]
 fn programs_have_as_many_instructions_as_before() {
     let (mut counts, folder) = (String::new(), std::env::var("DPTRACE_LISTINGS"));
     for (name, old, each) in [("plain", false, None), ("each", false, Some(1000)), ("old", true, None)] {
-        let facts = facts(old);
-        let setting = Setting { facts: &facts, exchange: !old, each, ring_bytes: 1 << 20 };
-        for program in module(&setting, 8).unwrap().programs {
+        for program in module(&facts(old), !old, each, (8, 1 << 20)).unwrap().programs {
             writeln!(counts, "{name} {} {}", program.name, program.code.slots()).unwrap();
             if let Ok(folder) = &folder {
                 let path = format!("{folder}/cpus {name} {}.txt", program.name);
