@@ -10,7 +10,6 @@
 //! | [`place`] | places in memory with their types, and the stack of a program as a structure |
 //! | [`emit`] | statements over the assembler: values, conditions, maps |
 //! | [`wire`] | how structures that programs write are read |
-//! | [`sched`] | what a switch shows of the task that leaves its CPU |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
 #![forbid(unsafe_code)]
 
@@ -20,7 +19,6 @@ pub mod module;
 pub mod operand;
 pub mod payload;
 pub mod place;
-pub mod sched;
 pub mod wire;
 
 pub use emit::Emit;

@@ -130,6 +130,14 @@ macro_rules! field {
     };
 }
 
+/// A member of a structure, whatever its place is: `member!(Thread, mark)`.
+#[macro_export]
+macro_rules! member {
+    ($of:ty, $field:ident) => {
+        $crate::Member::part($crate::offset!($of, $field), |of: &$of| &of.$field)
+    };
+}
+
 /// The place of a slot in a program's stack, which is a structure: `slot!(Stack, key)`.
 #[macro_export]
 macro_rules! slot {
@@ -138,7 +146,7 @@ macro_rules! slot {
     };
 }
 
-/// A member of one of the kernel's structures, whose offset this kernel's types say.
+/// A member of a structure: of one of ours, or of the kernel's, whose offset this kernel's types say.
 pub struct Member<T> {
     offset: i16,
     ty: PhantomData<fn() -> T>,
@@ -170,6 +178,11 @@ impl<T> Member<T> {
     /// Returns the member at this offset, in bytes.
     pub const fn new(offset: i16) -> Self {
         Self { offset, ty: PhantomData }
+    }
+
+    /// Returns the member of a structure of ours, for [`member!`](crate::member).
+    pub const fn part<S>(offset: i16, _: fn(&S) -> &T) -> Self {
+        Self::new(offset)
     }
 
     /// Returns its place in the structure at an address.

@@ -14,7 +14,6 @@
 //! | `attach` | links of every kind |
 //! | `ring_reader` | the thread that reads the ring buffer |
 //! | `order` | sorts events by time |
-//! | [`tasks`] | what programs on the scheduler's tracepoints must know of this kernel |
 #![forbid(unsafe_code)]
 
 mod attach;
@@ -24,7 +23,6 @@ mod missing_feature;
 mod order;
 mod ring_reader;
 mod session;
-pub mod tasks;
 
 pub use attach::Uprobes;
 pub use bpf_program::UprobePlace;

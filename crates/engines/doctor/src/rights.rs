@@ -58,7 +58,7 @@ impl Lack {
     fn of(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
         // It passes another error's message on as its own, and is not the cause of a message by itself.
         let session = match cause.downcast_ref() {
-            Some(DelayError::Session(session)) => Some(session),
+            Some(DelayError::Programs(SchedError::Session(session))) => Some(session),
             _ => match cause.downcast_ref() {
                 Some(SchedError::Session(session)) => Some(session),
                 _ => cause.downcast_ref::<SessionError>(),

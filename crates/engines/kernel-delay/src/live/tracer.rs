@@ -7,6 +7,7 @@ use std::time::Duration;
 use bpf_program::Module;
 use bpf_session::{Features, Map, Session};
 use observer::Observer;
+use sched_programs::SchedError;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::collector::{Collector, Unwinder};
@@ -179,14 +180,14 @@ impl Tracer {
     }
 
     pub(super) fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
-        let map = self.session.map(name).ok_or_else(|| DelayError::NoMap { name: name.to_owned() })?;
+        let map = self.session.map(name).ok_or_else(|| missing(name))?;
         Ok(NamedMap { name, map })
     }
 
     /// The value of a map of one element.
     pub(super) fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
         let value = self.map(name)?.get(&FIRST)?;
-        value.ok_or_else(|| DelayError::NoMap { name: name.to_owned() })
+        value.ok_or_else(|| missing(name))
     }
 
     /// Sets the value of a map of one element.
@@ -386,6 +387,11 @@ impl Tracer {
     }
 }
 
+/// Returns the error of a map, or its one element, that is not there: a mistake of ours.
+fn missing(name: &'static str) -> DelayError {
+    SchedError::map(name)(io::ErrorKind::NotFound.into()).into()
+}
+
 /// A map whose keys and values are structures.
 #[derive(Clone, Copy)]
 pub(super) struct NamedMap<'a> {
@@ -395,7 +401,7 @@ pub(super) struct NamedMap<'a> {
 
 impl NamedMap<'_> {
     pub(super) fn failed(self, source: io::Error) -> DelayError {
-        DelayError::Map { name: self.name, source }
+        SchedError::Map { name: self.name, source }.into()
     }
 
     /// The value of a key, if it is there.

@@ -7,8 +7,8 @@
 //!
 //! What lies where in the maps is in [`layout`].
 //!
-//! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given without a helper, and leave at
-//! the first comparison if the task is none of the process's.
+//! All programs are made of the parts of [`sched_programs`], and leave at the first comparison if the task is none of the
+//! process's.
 //!
 //! | module | holds |
 //! |---|---|
@@ -36,48 +36,28 @@ mod tests;
 mod trigger;
 pub mod upcalls;
 
-use bpf_insn::{AsmError, Code, MapDef};
-use bpf_program::{Module, ProgramDef, ProgramKind};
+use bpf_insn::{AsmError, MapDef};
+use bpf_program::{Member, Module, ProgramDef, ProgramKind, offset};
+use sched_programs::{Hook, SchedError, TaskFacts, Tracepoints, hooks, processes};
 use uapi::perf::{Counter, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use zerocopy::FromZeros as _;
 
-use crate::layout::{self, Comm, Thread, ThreadValue, offset};
+use crate::layout::{self, Comm, Thread, ThreadValue};
+pub use sched_programs::Processes;
 pub use trigger::{TriggerKind, TriggerUse, Turn, trigger};
 
-/// Where things are in the kernel's structures: bytes from their beginning.
+/// Members of `pt_regs`, and of what the kernel keeps of a task's system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TaskFacts {
-    /// `task_struct.tgid`.
-    pub tgid: i16,
-    /// `task_struct.pid`.
-    pub pid: i16,
-    /// `task_struct.comm`.
-    pub comm: i16,
-    /// `task_struct.real_parent`.
-    pub parent: i16,
-    /// `task_struct.group_leader`.
-    pub leader: i16,
-    /// `task_struct.start_boottime`: of a leader, when its process began. Whoever else has a process's number has another one.
-    pub started: i16,
-    /// `task_struct.on_cpu`, which kernels for one CPU lack.
-    pub on_cpu: Option<i16>,
-    /// `task_struct.thread_info.cpu`, or `task_struct.cpu` before Linux 5.16: the CPU in whose queue it is; kernels for one CPU lack it.
-    pub cpu: Option<i16>,
-    /// `task_struct.frozen`: its byte, and its bit in that; it is set while a task is frozen with its control group.
-    pub frozen: Option<(i16, i32)>,
-    /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
-    pub state: Option<i16>,
-    /// `work_struct.func`: what a worker of the kernel does.
-    pub work_function: i16,
-    /// Where, and in which bits, it is marked that a task makes a 32-bit system call.
-    pub compat: Option<(i16, i32)>,
-    /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
-    pub call_number: i16,
-    /// What a function returns, in `pt_regs`: `ax`, or `regs[0]` on aarch64.
+pub struct RegisterFacts {
+    /// The member of a task, and its bits, in which it is marked that it makes a 32-bit system call.
+    pub compat: Option<(Member<u32>, i32)>,
+    /// The system call's number: `orig_ax`, or `syscallno` on aarch64.
+    pub call_number: Member<u32>,
+    /// What a function returns: `ax`, or `regs[0]` on aarch64.
     pub result: i16,
-    /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
+    /// The registers that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
-    pub user_registers: [i16; layout::REGISTER_COUNT],
+    pub user: [Member<u64>; layout::REGISTER_COUNT],
 }
 
 /// What is wanted of the programs.
@@ -85,8 +65,10 @@ pub struct TaskFacts {
 pub struct Setting {
     /// Whose threads are accounted for.
     pub processes: Processes,
-    /// Where things are.
+    /// Members of tasks.
     pub task: TaskFacts,
+    /// Members of their registers.
+    pub registers: RegisterFacts,
     /// The numbers of `poll` and what stands for it.
     pub polls: Vec<u32>,
     /// How many threads there is room for.
@@ -112,18 +94,6 @@ pub struct Absences {
     pub calls: Vec<u32>,
 }
 
-/// Whose threads are accounted for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Processes {
-    /// One process, by its thread group: a comparison finds it.
-    One(u32),
-    /// Those of the map [`PROCESSES`](layout::PROCESSES): a look-up at each event of any process finds them.
-    Several {
-        /// Whether the processes that they start are accounted for, too.
-        children: bool,
-    },
-}
-
 impl Setting {
     /// Whether events come with stacks.
     fn has_stacks(&self) -> bool {
@@ -147,38 +117,32 @@ pub struct EventOptions {
     pub ring_bytes: u32,
 }
 
-/// A tracepoint and its program.
-struct Hook {
-    tracepoint: &'static str,
-    code: fn(&Setting) -> Result<Code, AsmError>,
-}
-
 /// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 24] = [
-    Hook { tracepoint: "sched_process_fork", code: sched::fork },
-    Hook { tracepoint: "sched_switch", code: sched::switch },
-    Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
-    Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
-    Hook { tracepoint: "sched_migrate_task", code: sched::migrate },
-    Hook { tracepoint: "sched_process_exec", code: sched::exec },
-    Hook { tracepoint: "workqueue_execute_start", code: preemptors::work_begins },
-    Hook { tracepoint: "workqueue_execute_end", code: preemptors::work_ends },
-    Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
-    Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
-    Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },
-    Hook { tracepoint: "softirq_exit", code: |setting| interrupts::exit(setting, &interrupts::SOFT) },
-    Hook { tracepoint: "local_timer_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "local_timer_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_single_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_single_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "mm_vmscan_direct_reclaim_begin", code: memory::reclaim_begins },
-    Hook { tracepoint: "mm_vmscan_direct_reclaim_end", code: memory::reclaim_ends },
-    Hook { tracepoint: "mm_vmscan_memcg_reclaim_begin", code: memory::reclaim_begins },
-    Hook { tracepoint: "mm_vmscan_memcg_reclaim_end", code: memory::reclaim_ends },
-    Hook { tracepoint: "sys_enter", code: calls::enter },
-    Hook { tracepoint: "sys_exit", code: calls::exit },
+const HOOKS: [Hook<Setting>; 24] = [
+    Hook::typed("sched_process_fork", sched::fork),
+    Hook::typed("sched_switch", sched::switch),
+    Hook::typed("sched_wakeup", |setting| sched::wakeup(setting, false)),
+    Hook::typed("sched_wakeup_new", |setting| sched::wakeup(setting, true)),
+    Hook::typed("sched_migrate_task", sched::migrate),
+    Hook::typed("sched_process_exec", sched::exec),
+    Hook::typed("workqueue_execute_start", preemptors::work_begins),
+    Hook::typed("workqueue_execute_end", preemptors::work_ends),
+    Hook::typed("irq_handler_entry", |setting| interrupts::entry(setting, &interrupts::HARD)),
+    Hook::typed("irq_handler_exit", |setting| interrupts::exit(setting, &interrupts::HARD)),
+    Hook::typed("softirq_entry", |setting| interrupts::entry(setting, &interrupts::SOFT)),
+    Hook::typed("softirq_exit", |setting| interrupts::exit(setting, &interrupts::SOFT)),
+    Hook::typed("local_timer_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("local_timer_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_single_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_single_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("mm_vmscan_direct_reclaim_begin", memory::reclaim_begins),
+    Hook::typed("mm_vmscan_direct_reclaim_end", memory::reclaim_ends),
+    Hook::typed("mm_vmscan_memcg_reclaim_begin", memory::reclaim_begins),
+    Hook::typed("mm_vmscan_memcg_reclaim_end", memory::reclaim_ends),
+    Hook::typed("sys_enter", calls::enter),
+    Hook::typed("sys_exit", calls::exit),
 ];
 
 /// The tracepoints that programs are attached to.
@@ -195,6 +159,7 @@ pub type CountedProgram = (ProgramDef, &'static [Counter]);
 /// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with this id in the
 /// kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
 pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
+    let counted = |name, code| ProgramDef::new(name, ProgramKind::PerfEvent, code);
     let code = memory::fault_begins(setting)?;
     let begin = match tracepoint {
         Some(btf_id) => (ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code), &[][..]),
@@ -203,47 +168,27 @@ pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[Counte
     Ok([(counted("page_fault_ends", memory::fault_ends(setting)?), &[MINOR_FAULTS, MAJOR_FAULTS]), begin])
 }
 
-fn counted(name: &str, code: Code) -> ProgramDef {
-    ProgramDef {
-        name: name.to_owned(),
-        kind: ProgramKind::PerfEvent,
-        target: None,
-        sleepable: false,
-        code,
-        subprograms: Vec::new(),
-    }
-}
-
 /// The name of [`peek`].
 pub const PEEK: &str = "peek";
 
 /// The program that is attached to nothing: run on a CPU, it looks at who runs there.
 pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
-    Ok(ProgramDef {
-        name: PEEK.to_owned(),
-        kind: ProgramKind::RawTracepoint,
-        target: None,
-        sleepable: false,
-        code: sched::peek(setting)?,
-        subprograms: Vec::new(),
-    })
+    Ok(ProgramDef::new(PEEK, ProgramKind::RawTracepoint, sched::peek(setting)?))
 }
 
-/// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
-pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
-    let mut module = Module { maps: layout::maps(setting.threads, setting.cpus), ..Module::default() };
+/// Makes the programs of the tracepoints that this kernel has.
+pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, SchedError> {
+    let mut maps = layout::maps(setting.threads, setting.cpus);
     if let Some(events) = &setting.events {
-        module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
+        maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }
     if let Processes::Several { .. } = setting.processes {
-        module.maps.push(layout::processes());
+        maps.push(processes::map());
     }
     let follows = setting.processes == Processes::Several { children: true };
-    for Hook { tracepoint, code } in HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork") {
-        let Some(btf_id) = btf_id(tracepoint) else { continue };
-        module.programs.push(ProgramDef::of_tracepoint(tracepoint, btf_id, code(setting)?));
-    }
-    Ok(module)
+    let hooks = HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork");
+    let programs = hooks::programs(hooks, &[], setting, tracepoints)?;
+    Ok(Module { maps, programs, ..Module::default() })
 }
 
 /// The value of a thread that was found in a process's list: its first event shows what it was doing. Its name is cut

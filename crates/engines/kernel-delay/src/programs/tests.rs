@@ -5,31 +5,33 @@
 use std::fmt::Write as _;
 
 use bpf_insn::{Code, Listing};
+use bpf_program::Member;
+use sched_programs::TaskFacts;
 
 use super::{
-    Absences, EventOptions, Processes, Setting, TaskFacts, TriggerKind, TriggerUse, Turn, module, page_faults, peek,
-    trigger, upcalls,
+    Absences, EventOptions, Processes, RegisterFacts, Setting, TriggerKind, TriggerUse, Turn, module, page_faults,
+    peek, tracepoints, trigger, upcalls,
 };
 
 const EXPECTED: &str = include_str!("instructions.txt");
 
-fn facts(old: bool) -> TaskFacts {
+fn task(old: bool) -> TaskFacts {
     TaskFacts {
-        tgid: 2000,
-        pid: 1996,
-        comm: 2400,
-        parent: 2008,
-        leader: 2064,
-        started: 2200,
-        on_cpu: Some(52),
-        cpu: Some(20),
-        frozen: (!old).then_some((1480, 16)),
-        state: old.then_some(24),
-        work_function: 24,
-        compat: Some((16, 2)),
-        call_number: 120,
-        result: 80,
-        user_registers: [128, 152, 32, 128],
+        tgid: Member::new(2000),
+        pid: Member::new(1996),
+        comm: Member::new(2400),
+        parent: Member::new(2008),
+        leader: Member::new(2064),
+        started: Member::new(2200),
+        flags: Member::new(44),
+        prio: Member::new(100),
+        policy: Member::new(800),
+        cpu: Some(Member::new(20)),
+        on_cpu: Some(Member::new(52)),
+        frozen: (!old).then_some((Member::new(1480), 16)),
+        state: Member::new(24),
+        passes_state: !old,
+        work_function: Member::new(24),
     }
 }
 
@@ -37,7 +39,13 @@ fn settings() -> [(&'static str, Setting); 5] {
     let events = |copied| EventOptions { at_least: 1000, skip_polls: true, stacks: true, copied, ring_bytes: 1 << 20 };
     let plain = Setting {
         processes: Processes::One(77),
-        task: facts(false),
+        task: task(false),
+        registers: RegisterFacts {
+            compat: Some((Member::new(16), 2)),
+            call_number: Member::new(120),
+            result: 80,
+            user: [128, 152, 32, 128].map(Member::new),
+        },
         polls: vec![7, 271],
         threads: 1024,
         cpus: 8,
@@ -46,7 +54,7 @@ fn settings() -> [(&'static str, Setting); 5] {
         exchange: true,
     };
     let several = Setting { processes: Processes::Several { children: true }, ..plain.clone() };
-    let old = Setting { exchange: false, task: facts(true), ..plain.clone() };
+    let old = Setting { exchange: false, task: task(true), ..plain.clone() };
     let old_several = Setting { events: Some(events(0)), processes: several.processes, ..old.clone() };
     let absences = Some(Absences { at_least: 5000, calls: vec![1, 7] });
     let full = Setting { events: Some(events(4096)), absences, ..plain.clone() };
@@ -55,8 +63,9 @@ fn settings() -> [(&'static str, Setting); 5] {
 
 fn programs() -> Vec<(String, Code)> {
     let mut programs = Vec::new();
+    let tracepoints = tracepoints().map(|name| (name.to_owned(), 1)).collect();
     for (name, setting) in settings() {
-        let mut all = module(&setting, |_| Some(1)).unwrap().programs;
+        let mut all = module(&setting, &tracepoints).unwrap().programs;
         all.push(peek(&setting).unwrap());
         all.extend(page_faults(&setting, None).unwrap().map(|(program, _)| program));
         programs.extend(all.into_iter().map(|program| (format!("{name} {}", program.name), program.code)));
@@ -66,7 +75,7 @@ fn programs() -> Vec<(String, Code)> {
     }
     for turn in [Turn::Exchange, Turn::Key] {
         for to in [TriggerUse::Start, TriggerUse::Stop, TriggerUse::Both] {
-            let kind = TriggerKind::Call { tgid: 77, number: 3, in_registers: Some(120) };
+            let kind = TriggerKind::Call { tgid: 77, number: 3, in_registers: Some(Member::new(120)) };
             programs.push((format!("trigger {turn:?} {to:?}"), trigger(kind, to, turn).unwrap()));
         }
     }
