@@ -7,24 +7,42 @@ use bpf_program::bytes_of;
 pub(crate) use bpf_program::event::RING;
 use sched_programs::Comm;
 
-/// An event in the ring. Which fields a kind uses is said at the kind; others are 0.
+/// The beginning of each event in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(crate) struct Event {
+pub(crate) struct Head {
     /// Nanoseconds of `CLOCK_BOOTTIME`.
     pub(crate) at: u64,
-    /// By its kind.
-    pub(crate) detail: u64,
     /// The CPU on which it was sent.
     pub(crate) cpu: u32,
     /// One of [`kind`].
     pub(crate) kind: u32,
+}
+
+/// An event of a thread. Which fields a kind uses is said at the kind; others are 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Event {
+    /// Time, CPU and kind.
+    pub(crate) head: Head,
+    /// By its kind.
+    pub(crate) detail: u64,
     /// Whose event it is.
     pub(crate) tid: u32,
     /// By its kind.
     pub(crate) other: u32,
     /// The name of the thread `other`, where that is one.
     pub(crate) comm: Comm,
+}
+
+/// The event that reports what its CPU lost: it is of the kind [`kind::LOST`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct LostEvent {
+    /// Time, CPU and kind.
+    pub(crate) head: Head,
+    /// The loss.
+    pub(crate) lost: Lost,
 }
 
 /// The kinds of events.
@@ -39,7 +57,7 @@ pub(crate) mod kind {
     pub(crate) const CALL_ENTER: u32 = 4;
     /// `tid` returns from a system call, with `detail`.
     pub(crate) const CALL_EXIT: u32 = 5;
-    /// Events of this CPU were lost since `detail`: `tid` of them.
+    /// Events of this CPU were lost: a [`super::LostEvent`].
     pub(crate) const LOST: u32 = 6;
     /// `tid` did all the time what `detail` says: one of [`super::leaves`], or [`super::RUNS`]. No program sends it.
     pub(crate) const FOUND: u32 = 7;
@@ -64,7 +82,7 @@ pub(crate) mod leaves {
 /// In place of one of these: it did not leave.
 pub(crate) const RUNS: u32 = u32::MAX;
 
-/// What did not fit into the ring, for each CPU.
+/// What did not fit into the ring, on one CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Lost {

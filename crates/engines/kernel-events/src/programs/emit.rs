@@ -7,7 +7,7 @@ use bpf_program::{Emit as _, field};
 use sched_programs::{Ours, ProcessStack, Processes};
 
 use super::Setting;
-use crate::layout::{Event, LOST, Lost, kind};
+use crate::layout::{Event, LOST, Lost, LostEvent, kind};
 
 /// The stack of all programs.
 #[repr(C)]
@@ -23,7 +23,7 @@ pub(super) struct Stack {
     /// Address of this CPU's [`Lost`].
     pub(super) kept: u64,
     /// The event that reports a loss.
-    pub(super) loss: Event,
+    pub(super) loss: LostEvent,
     /// The event.
     pub(super) event: Event,
 }
@@ -36,9 +36,7 @@ pub(super) use slot;
 
 /// A field of the event, on the stack: `event!(tid)`.
 macro_rules! event {
-    ($field:ident) => {
-        bpf_program::slot!($crate::programs::emit::Stack, event.$field)
-    };
+    ($($field:tt)+) => { bpf_program::slot!($crate::programs::emit::Stack, event.$($field)+) };
 }
 pub(super) use event;
 
@@ -51,15 +49,19 @@ impl Setting {
 
 /// Begins an event of that kind: when, and on which CPU. All other fields are 0.
 pub(super) fn begin(asm: &mut Asm, kind: u32) {
-    asm.comment("when").call(Helper::KTIME_GET_BOOT_NS).mov(R8, R0).put(event!(at), R8);
-    asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R9, R0).put(event!(cpu), R9);
-    asm.put(event!(kind), kind).put(event!(detail), 0).put(event!(tid), 0).put(event!(other), 0).clear(event!(comm));
+    asm.comment("when").call(Helper::KTIME_GET_BOOT_NS).mov(R8, R0).put(event!(head.at), R8);
+    asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R9, R0).put(event!(head.cpu), R9);
+    asm.put(event!(head.kind), kind)
+        .put(event!(detail), 0)
+        .put(event!(tid), 0)
+        .put(event!(other), 0)
+        .clear(event!(comm));
 }
 
 /// Sends the event:
 ///
 /// ```text
-/// if lost.count != 0 and the ring takes (LOST, lost.since, lost.count): lost.count = 0
+/// if lost.count != 0 and the ring takes (LOST, lost): lost.count = 0
 /// if lost.count != 0 or the ring does not take the event:
 ///     if lost.count == 0: lost.since = now
 ///     lost.count += 1
@@ -71,8 +73,8 @@ pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     let lost = |at| field!(at, Lost, count);
     asm.comment("is there a loss to report?").put(slot!(key), 0).lookup_or(LOST, slot!(key), done);
     asm.put(slot!(kept), R0).get(R1, lost(R0)).jump_if(R1, JumpOp::Eq, 0, whole);
-    asm.put(slot!(loss.at), R8).put(slot!(loss.cpu), R9).put(slot!(loss.kind), kind::LOST).put(slot!(loss.tid), R1);
-    asm.get(R1, field!(R0, Lost, since)).put(slot!(loss.detail), R1).put(slot!(loss.other), 0).clear(slot!(loss.comm));
+    asm.put(slot!(loss.head.at), R8).put(slot!(loss.head.cpu), R9).put(slot!(loss.head.kind), kind::LOST);
+    asm.copy(R0.into(), slot!(loss.lost));
     output(asm, slot!(loss), setting.ring_bytes);
     asm.jump_if(R0, JumpOp::Ne, 0, failed).get(R1, slot!(kept)).put(lost(R1), 0);
     asm.bind(whole).comment("the event");

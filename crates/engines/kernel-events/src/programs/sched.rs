@@ -29,7 +29,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
         queues::unless_waited_for(asm, end);
         asm.bind(is_ours);
         emit::begin(asm, kind::SWITCH);
-        asm.copy(event!(cpu), slot!(cpu)).get(R7, switch.prev()).copy(task.pid.of(R7), event!(tid));
+        asm.copy(event!(head.cpu), slot!(cpu)).get(R7, switch.prev()).copy(task.pid.of(R7), event!(tid));
         switch.reason(asm, task, R7, event!(detail), REASONS);
         asm.get(R7, switch.next()).copy(task.pid.of(R7), event!(other)).copy(task.comm.of(R7), event!(comm));
         emit::send(asm, setting);
