@@ -54,19 +54,34 @@ pub struct Place<T> {
     ty: PhantomData<fn() -> T>,
 }
 
-impl<T> Clone for Place<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+/// What `derive` would do, for all types of values.
+macro_rules! plain {
+    ($type:ident, $field:ident) => {
+        impl<T> Clone for $type<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
 
-impl<T> Copy for Place<T> {}
+        impl<T> Copy for $type<T> {}
 
-impl<T> fmt::Debug for Place<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.addr.fmt(f)
-    }
+        impl<T> PartialEq for $type<T> {
+            fn eq(&self, other: &Self) -> bool {
+                self.$field == other.$field
+            }
+        }
+
+        impl<T> Eq for $type<T> {}
+
+        impl<T> fmt::Debug for $type<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.$field.fmt(f)
+            }
+        }
+    };
 }
+plain!(Place, addr);
+plain!(Member, offset);
 
 impl<T> From<Reg> for Place<T> {
     fn from(base: Reg) -> Self {
@@ -150,28 +165,6 @@ macro_rules! slot {
 pub struct Member<T> {
     offset: i16,
     ty: PhantomData<fn() -> T>,
-}
-
-impl<T> Clone for Member<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Member<T> {}
-
-impl<T> PartialEq for Member<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.offset == other.offset
-    }
-}
-
-impl<T> Eq for Member<T> {}
-
-impl<T> fmt::Debug for Member<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.offset.fmt(f)
-    }
 }
 
 impl<T> Member<T> {

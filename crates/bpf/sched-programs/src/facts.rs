@@ -48,6 +48,14 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads the kernel's types and finds the same as [`Facts::find`].
+    ///
+    /// # Errors
+    /// The kernel does not describe its types, or they are not as expected.
+    pub fn read<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self, SchedError> {
+        Self::find(&KernelTypes::read()?.parse()?.0, names)
+    }
+
     /// Finds the members, and the tracepoints with these names.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! Tables of tracepoints with their programs.
 
 use bpf_insn::{AsmError, Code};
-use bpf_program::{ProgramDef, ProgramKind};
+use bpf_program::{Module, ProgramDef, ProgramKind};
+use bpf_session::{Session, SessionError};
 
 use crate::SchedError;
 use crate::facts::Tracepoints;
@@ -51,4 +52,18 @@ pub fn programs<'h, S: 'h>(
         });
     }
     Ok(programs)
+}
+
+/// Attaches the first `count` programs of a loaded module, which are those of hooks, in their order.
+///
+/// # Errors
+/// The kernel does not attach one.
+pub fn attach(session: &mut Session, module: &Module, count: usize) -> Result<(), SessionError> {
+    for (index, program) in module.programs.iter().enumerate().take(count) {
+        match program.target {
+            Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
+            None => session.attach_raw_tracepoint(index, &program.name)?,
+        }
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`facts`] | offsets in the kernel's structures, and ids of tracepoints |
 //! | [`hooks`] | tables of tracepoints with their programs |
+//! | [`maps`] | what programs left in maps |
 //! | [`processes`] | the processes whose tasks programs are for |
 //! | [`tasks`] | arguments of tracepoints, and the state of tasks |
 #![forbid(unsafe_code)]
@@ -16,11 +17,13 @@
 mod error;
 pub mod facts;
 pub mod hooks;
+pub mod maps;
 pub mod processes;
 pub mod tasks;
 
 pub use error::SchedError;
 pub use facts::{Comm, Facts, KernelTypes, TaskFacts, Tracepoints, member};
 pub use hooks::Hook;
+pub use maps::NamedMap;
 pub use processes::{Ours, ProcessStack, Processes};
 pub use tasks::{Reasons, Switch};

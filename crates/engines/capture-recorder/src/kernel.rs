@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{EVENT_BYTES, EventsWriter, NamedThread};
-use kernel_events::{Facts, Recorded, Recorder, Totals};
+use kernel_events::{Recorded, Recorder, Totals};
 use scene::{BootNanos, Tid};
 
 use super::facts;
@@ -28,7 +28,7 @@ pub struct Kernel {
 impl Kernel {
     /// Attaches the programs.
     pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
-        let facts = Facts::read()?;
+        let facts = kernel_events::facts()?;
         Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes)? })
     }
 

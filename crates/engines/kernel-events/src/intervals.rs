@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use scene::{Activities, Activity, BootNanos, Interval, Tid};
-use sched_programs::SchedError;
+use sched_programs::{Facts, SchedError};
 
-use crate::facts::Facts;
 use crate::recorder::{Recorded, Recorder, Totals};
 
 /// Names that are remembered at most.

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use bpf_program::wire::{WrongSize, read_values};
+use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
-use sched_programs::SchedError;
+use sched_programs::{Facts, NamedMap, SchedError, hooks};
 use sys::clock::boot_nanos;
 use zerocopy::FromBytes;
 
-use crate::facts::Facts;
 use crate::layout::{Event, Head, LOST, Lost, LostEvent, RING, RUNS, kind, leaves};
 use crate::programs;
 use crate::standing::Standings;
@@ -63,13 +62,11 @@ impl Recorder {
     /// The kernel does not take the programs: it is too old, or the rights are missing.
     pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, SchedError> {
         let cpus = host::cpus::possible().map_err(SchedError::map(LOST))?;
-        let module = programs::module(&facts.0, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+        let module = programs::module(facts, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
         let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
         let read = |bytes: &[u8]| Some(Message::read(bytes));
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
-        for (index, program) in module.programs.iter().enumerate() {
-            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
-        }
+        hooks::attach(&mut session, &module, module.programs.len())?;
         let start = BootNanos(boot_nanos());
         let (order, totals, standings) = (Reorder::new(), Totals::default(), Standings::default());
         let mut recorder = Self { session, reader, order, start, totals, tgid, standings, looked: Instant::now() };
@@ -126,8 +123,8 @@ impl Recorder {
             events.push(recorded(&event)?);
         }
         let last = |(cpu, lost)| lost_events(Head { at: end, cpu, kind: kind::LOST }, lost);
-        let unreported: Vec<(u32, Lost)> =
-            (0..).zip(unreported(&self.session)?).filter(|(_, lost)| lost.count > 0).collect();
+        let of_cpus: Vec<Lost> = NamedMap::find(&self.session, LOST)?.values(0)?;
+        let unreported: Vec<(u32, Lost)> = (0..).zip(of_cpus).filter(|(_, lost)| lost.count > 0).collect();
         totals.lost += unreported.iter().map(|(_, lost)| lost.count).sum::<u64>();
         events.extend(unreported.into_iter().map(last));
         totals.events += events.len() as u64;
@@ -190,17 +187,6 @@ impl Message {
     fn lost(&self) -> u64 {
         if let Self::Lost(event) = self { event.lost.count } else { 0 }
     }
-}
-
-fn read_event<E: FromBytes>(bytes: &[u8]) -> Result<E, WrongSize> {
-    E::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<E>()))
-}
-
-/// The losses since the last event of each CPU.
-fn unreported(session: &Session) -> Result<Vec<Lost>, SchedError> {
-    let Some(map) = session.map(LOST) else { return Ok(Vec::new()) };
-    let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(SchedError::map(LOST))?;
-    Ok(read_values(LOST, &counted.unwrap_or_default())?)
 }
 
 /// Returns the hole that a loss leaves in the events of its CPU.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel_events::{Facts, Found, Intervals, Keep};
+use kernel_events::{Found, Intervals, Keep};
 use observer::{Observer, Progress};
 use scene::{BootNanos, Tid};
 use sys::clock::{boot_nanos, monotonic_nanos};
@@ -28,7 +28,7 @@ pub struct Sample {
 impl Sample {
     /// Looks at the threads for that time, or until the observer wants to stop.
     pub fn take(subject: &Subject, length: Duration, observer: &Observer) -> anyhow::Result<Self> {
-        let facts = Facts::read()?;
+        let facts = kernel_events::facts()?;
         let tids: Vec<Tid> = subject.threads.iter().map(|thread| Tid(thread.tid)).collect();
         let keep = Keep { at_least: 0, most: MOST };
         let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep)?;

@@ -1,7 +1,7 @@
 //! Facts of this kernel that the programs need.
 
 use bpf_program::Member;
-use sched_programs::{KernelTypes, SchedError, TaskFacts, member};
+use sched_programs::{KernelTypes, SchedError, member};
 use typeinfo::{TypeError, TypeStore};
 
 use crate::audit::programs;
@@ -55,11 +55,6 @@ impl Facts {
             pool: PoolMembers::find(&types).ok(),
         };
         Ok(Self { programs: sched_programs::Facts::find(&types, programs::tracepoints())?, members })
-    }
-
-    /// Members of tasks.
-    pub(crate) fn task(&self) -> TaskFacts {
-        self.programs.task
     }
 
     /// The tracepoints that this kernel lacks, with what is not known without them and the release that has them.

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use bpf_program::wire::{WrongSize, read_key, read_value, read_values};
-use bpf_session::{Features, Map, RingReader, Session};
-use sched_programs::SchedError;
+use bpf_program::wire::{WrongSize, read_event};
+use bpf_session::{Features, RingReader, Session};
+use sched_programs::{NamedMap, SchedError, hooks};
 use sys::clock::monotonic_nanos;
-use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::audit::facts::Facts;
-use crate::audit::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, TALLIES, Tally, Waiting, kind};
+use crate::audit::layout::{self, Episode, Queued, RING, STACKS, STATES, State, TALLIES, Waiting, kind};
 use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
 
@@ -78,16 +77,11 @@ impl Audit {
         let module = programs::module(facts, features.exchange, options.each, sizes)?;
         let mut session = Session::load(&module, features)?;
         let reader = match options.each {
-            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_episode(bytes)))?),
+            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_event(bytes)))?),
             None => None,
         };
         let start = module.programs.len().saturating_sub(3);
-        for (index, program) in module.programs.iter().enumerate().take(start) {
-            match program.target {
-                Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
-                None => session.attach_raw_tracepoint(index, &program.name)?,
-            }
-        }
+        hooks::attach(&mut session, &module, start)?;
         let audit = Self {
             session,
             reader,
@@ -110,7 +104,7 @@ impl Audit {
         for StuckThread { tid, pid, cpu, name } in threads {
             let mut waiting = Waiting { cpu: *cpu, tgid: *pid, since: self.began, ..Waiting::default() };
             waiting.name.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
-            map.insert(&tid.to_ne_bytes(), waiting.as_bytes()).map_err(SchedError::map(layout::WAITING))?;
+            map.insert(*tid, &waiting)?;
         }
         Ok(())
     }
@@ -121,7 +115,7 @@ impl Audit {
     ///
     /// The map can't be read.
     pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, SchedError> {
-        self.pairs(layout::WAITING)
+        self.map(layout::WAITING)?.pairs()
     }
 
     /// Forgets that a thread waits: `/proc` shows that it does not.
@@ -130,7 +124,7 @@ impl Audit {
     ///
     /// The map can't be changed.
     pub fn forget(&self, tid: u32) -> Result<(), SchedError> {
-        self.map(layout::WAITING)?.delete(&tid.to_ne_bytes()).map(drop).map_err(SchedError::map(layout::WAITING))
+        self.map(layout::WAITING)?.delete(&tid)
     }
 
     /// The work items that are queued and not begun, by their address.
@@ -139,7 +133,7 @@ impl Audit {
     ///
     /// The map can't be read.
     pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
-        let mut queued: Vec<(u64, Queued)> = self.pairs(layout::QUEUED)?;
+        let mut queued: Vec<(u64, Queued)> = self.map(layout::QUEUED)?.pairs()?;
         queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)
     }
@@ -196,15 +190,13 @@ impl Audit {
     pub fn stop(&self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 1)?;
         let mut sums = Sums {
-            tallies: self.pairs::<Key, Tally>(TALLIES)?.into_iter().collect(),
+            tallies: self.map(TALLIES)?.pairs()?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
             skipped: self.session.misses(),
             ..Sums::default()
         };
-        let numbers = self.map(STACKS)?.keys().map_err(SchedError::map(STACKS))?;
-        for number in numbers {
-            let key: u32 = read_key(STACKS, &number)?;
+        for key in self.map(STACKS)?.keys::<u32>()? {
             sums.stacks.insert(key.into(), self.stack(key)?);
         }
         for &cpu in &self.cpus {
@@ -225,7 +217,8 @@ impl Audit {
         self.run_on_all(self.start + 2)?;
         let misses = self.session.misses();
         let mut sums = Sums {
-            tallies: self.take_tallies()?,
+            // An event between reading and removing is in the sums of its kind only.
+            tallies: self.map(TALLIES)?.drain()?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
             skipped: misses.saturating_sub(std::mem::replace(&mut self.turns.skipped, misses)),
@@ -255,7 +248,7 @@ impl Audit {
             return Ok(());
         }
         // It may have been audited before.
-        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(SchedError::map(STATES))?;
+        self.map(STATES)?.put(cpu, &State::default())?;
         self.turns.states.remove(&cpu);
         if !self.session.run_on(self.start, cpu) {
             return Err(SchedError::Unreachable { cpu });
@@ -296,20 +289,6 @@ impl Audit {
         gone.map_or(Ok(()), |&cpu| Err(SchedError::Unreachable { cpu }))
     }
 
-    /// Reads all tallies and takes them out, so that the map has room for what comes. An event in between is in the sums of its
-    /// kind only.
-    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, SchedError> {
-        let map = self.map(TALLIES)?;
-        let mut tallies = HashMap::new();
-        for key in map.keys().map_err(SchedError::map(TALLIES))? {
-            if let Some(value) = map.lookup(&key).map_err(SchedError::map(TALLIES))? {
-                map.delete(&key).map_err(SchedError::map(TALLIES))?;
-                tallies.insert(read_key(TALLIES, &key)?, read_value(TALLIES, &value)?);
-            }
-        }
-        Ok(tallies)
-    }
-
     /// The stacks of those who queued work; each is read once.
     fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, SchedError> {
         let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
@@ -323,40 +302,17 @@ impl Audit {
         Ok(self.turns.stacks.clone())
     }
 
-    /// The callers of a stack; none of one that is not there.
+    /// Returns the callers of a stack; none if it is not there.
     fn stack(&self, number: u32) -> Result<Vec<u64>, SchedError> {
-        let frames =
-            self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(SchedError::map(STACKS))?.unwrap_or_default();
-        let frames: Vec<u64> = read_values(STACKS, &frames)?;
+        let frames = self.map(STACKS)?.values(number)?;
         Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())
     }
 
     fn state(&self, cpu: u32) -> Result<State, SchedError> {
-        let bytes = self.map(STATES)?.lookup(&cpu.to_ne_bytes()).map_err(SchedError::map(STATES))?;
-        Ok(read_value(STATES, &bytes.unwrap_or_default())?)
+        self.map(STATES)?.require(&cpu)
     }
 
-    fn map(&self, name: &'static str) -> Result<&Map, SchedError> {
-        self.session.map(name).ok_or_else(|| SchedError::map(name)(std::io::ErrorKind::NotFound.into()))
+    fn map(&self, name: &'static str) -> Result<NamedMap<'_>, SchedError> {
+        NamedMap::find(&self.session, name)
     }
-
-    /// All that is in a map.
-    fn pairs<K: zerocopy::FromBytes, V: zerocopy::FromBytes>(
-        &self,
-        name: &'static str,
-    ) -> Result<Vec<(K, V)>, SchedError> {
-        let map = self.map(name)?;
-        let mut pairs = Vec::new();
-        for key in map.keys().map_err(SchedError::map(name))? {
-            // One may go while they are read.
-            if let Some(value) = map.lookup(&key).map_err(SchedError::map(name))? {
-                pairs.push((read_key(name, &key)?, read_value(name, &value)?));
-            }
-        }
-        Ok(pairs)
-    }
-}
-
-fn read_episode(bytes: &[u8]) -> Result<Episode, WrongSize> {
-    Episode::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<Episode>()))
 }

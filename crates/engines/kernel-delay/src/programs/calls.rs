@@ -29,11 +29,8 @@ macro_rules! event {
 pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         asm.mov(R9, R1);
-        emit::current(asm, setting, others);
-        emit::find(asm, others);
-        asm.now(R8);
-        emit::account(asm, setting, Level::Thread);
-        emit::settle_running(asm, setting);
+        emit::current_thread(asm, setting, others);
+        emit::account_running(asm, setting, Level::Thread);
         asm.comment("it was in its own code").get(R1, thread!(call));
         asm.if_(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN), |asm| _ = asm.put(thread!(resolved), entry_of(SLOT_NONE)));
         asm.comment("the call's slot").get(R9, argument(R9, 1));
@@ -86,11 +83,8 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
         if setting.events.is_some() {
             asm.put(slot!(context), R1);
         }
-        emit::current(asm, setting, others);
-        emit::find(asm, others);
-        asm.now(R8);
-        emit::account(asm, setting, Level::Thread);
-        emit::settle_running(asm, setting);
+        emit::current_thread(asm, setting, others);
+        emit::account_running(asm, setting, Level::Thread);
         asm.comment("which call").get(R1, thread!(call)).jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN), unseen);
         asm.mov(R9, R1).get(R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);
         poll_end(asm, setting);

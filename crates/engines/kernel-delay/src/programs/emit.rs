@@ -110,7 +110,7 @@ pub(super) fn of_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, me
 }
 
 /// Goes to `others` unless the current task is one of ours; r6 is the task, for [`of_current`].
-pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
+fn current(asm: &mut Asm, setting: &Setting, others: Label) {
     if !setting.exchange {
         return current_by_address(asm, setting, others);
     }
@@ -137,6 +137,19 @@ fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
 /// r7 = the value of the thread whose number is in the slot `key`, or goes to `missing`.
 pub(super) fn find(asm: &mut Asm, missing: Label) {
     asm.comment("the thread").lookup_or(THREADS, slot!(key), missing).mov(R7, R0);
+}
+
+/// Sets r7 to the value of the current thread; goes to `others` unless it is one of ours.
+pub(super) fn current_thread(asm: &mut Asm, setting: &Setting, others: Label) {
+    current(asm, setting, others);
+    find(asm, others);
+}
+
+/// Sets r8 to now; the time until then goes to what the thread r7 did, which runs.
+pub(super) fn account_running(asm: &mut Asm, setting: &Setting, level: Level) {
+    asm.now(R8);
+    account(asm, setting, level);
+    settle_running(asm, setting);
 }
 
 /// r2 = the window, `stop` = its end, `start` = its start.

@@ -71,11 +71,8 @@ impl Kind {
 /// The program of an interrupt's begin.
 pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
-        emit::current(asm, setting, others);
-        emit::find(asm, others);
-        asm.now(R8);
-        emit::account(asm, setting, kind.level);
-        emit::settle_running(asm, setting);
+        emit::current_thread(asm, setting, others);
+        emit::account_running(asm, setting, kind.level);
         asm.comment("interrupted").get(R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
         asm.jump_if(R2, JumpOp::Ne, 0, others).or(R1, kind.bit).put(thread!(inside), R1);
         asm.copy(thread!(bucket), kind.saved.of(R7)).put(thread!(bucket), kind.bucket).put(kind.since.of(R7), R8);
@@ -90,8 +87,7 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         let (full, lost) = (asm.label("full"), asm.label("lost"));
         asm.mov(R9, R1);
-        emit::current(asm, setting, others);
-        emit::find(asm, others);
+        emit::current_thread(asm, setting, others);
         asm.now(R8).comment("was its begin seen?").get(R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
         asm.jump_if(R2, JumpOp::Eq, 0, others).and(R1, !kind.bit).put(thread!(inside), R1);
         emit::account(asm, setting, kind.level);

@@ -19,16 +19,8 @@ use crate::layout::{CallEntry, SLOT_FAULT, SLOT_NONE, SLOT_RECLAIM, SLOT_UNKNOWN
 
 /// Emits the begin of a program: finds the current thread, if it is one of ours, and sets r1 to the entry of its call.
 fn begin(asm: &mut Asm, setting: &Setting, others: Label) {
-    emit::current(asm, setting, others);
-    emit::find(asm, others);
+    emit::current_thread(asm, setting, others);
     asm.get(R1, thread!(call));
-}
-
-/// Emits that time until now goes to what the thread did before.
-fn account(asm: &mut Asm, setting: &Setting) {
-    asm.now(R8);
-    emit::account(asm, setting, Level::Thread);
-    emit::settle_running(asm, setting);
 }
 
 /// Emits that one that began at `since` ended now, and counts it in the slot, if it lies in the window; 0 is a begin that nobody saw.
@@ -49,7 +41,7 @@ pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
         asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_NONE), own).jump_if(R1, JumpOp::Eq, entry_of(SLOT_FAULT), own);
         asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN), others);
         asm.comment("it was in its own code").put(thread!(resolved), entry_of(SLOT_NONE)).bind(own);
-        account(asm, setting);
+        emit::account_running(asm, setting, Level::Thread);
         asm.put(thread!(call), entry_of(SLOT_FAULT)).put(thread!(entered), R8);
         emit::on_cpu_bucket(asm);
     })
@@ -63,7 +55,7 @@ pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
             asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN), others);
             asm.comment("a fault from before").put(thread!(resolved), entry_of(SLOT_FAULT));
         });
-        account(asm, setting);
+        emit::account_running(asm, setting, Level::Thread);
         count(asm, SLOT_FAULT, thread!(entered));
         asm.comment("now it is in its own code").put(thread!(call), entry_of(SLOT_NONE)).put(thread!(entered), 0);
         emit::on_cpu_bucket(asm);
@@ -75,7 +67,7 @@ pub(super) fn reclaim_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);
         asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_RECLAIM), others).put(thread!(outer), R1);
-        account(asm, setting);
+        emit::account_running(asm, setting, Level::Thread);
         asm.put(thread!(call), entry_of(SLOT_RECLAIM)).put(thread!(reclaim_since), R8);
         emit::on_cpu_bucket(asm);
     })
@@ -86,7 +78,7 @@ pub(super) fn reclaim_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);
         asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_RECLAIM), others);
-        account(asm, setting);
+        emit::account_running(asm, setting, Level::Thread);
         count(asm, SLOT_RECLAIM, thread!(reclaim_since));
         asm.comment("what it was in").copy(thread!(outer), thread!(call));
         emit::on_cpu_bucket(asm);

@@ -242,11 +242,9 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
 /// The program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event yet.
 pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
-        emit::current(asm, setting, end);
-        emit::find(asm, end);
-        asm.comment("no event yet?").get(R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE, end).now(R8);
-        emit::account(asm, setting, Level::Hard);
-        emit::settle_running(asm, setting);
+        emit::current_thread(asm, setting, end);
+        asm.comment("no event yet?").get(R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE, end);
+        emit::account_running(asm, setting, Level::Hard);
     })
 }
 

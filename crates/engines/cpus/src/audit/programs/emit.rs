@@ -77,14 +77,15 @@ pub(super) fn state_of(asm: &mut Asm, out: Label) {
     asm.lookup_or(STATES, slot!(cpu), out).mov(R7, R0).get(R1, state!(on)).jump_if(R1, JumpOp::Eq, 0, out);
 }
 
-/// r6 = the context, r7 = the state of this CPU, r8 = now; goes to `out` unless it is audited.
-pub(super) fn begin(asm: &mut Asm, out: Label) {
-    begin_untimed(asm, out);
+/// Sets r6 to the context, r7 to the state of this CPU and r8 to now, and accounts; goes to `out` unless it is audited.
+pub(super) fn begin_accounted(asm: &mut Asm, setting: &Setting, out: Label) {
+    begin(asm, out);
     asm.now(R8);
+    account(asm, setting);
 }
 
-/// Does the same without the time.
-pub(super) fn begin_untimed(asm: &mut Asm, out: Label) {
+/// Sets r6 to the context and r7 to the state of this CPU; goes to `out` unless it is audited.
+pub(super) fn begin(asm: &mut Asm, out: Label) {
     asm.mov(R6, R1).call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
     state_of(asm, out);
 }

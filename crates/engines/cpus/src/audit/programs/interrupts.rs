@@ -43,8 +43,7 @@ macro_rules! raised {
 /// ```
 pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmError> {
     program(|asm, out| {
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         emit::push(asm, kind, out, |asm| number(asm, id));
         match id {
             Id::Device => {
@@ -116,8 +115,7 @@ fn sender(asm: &mut Asm, out: Label) {
 pub(super) fn exit(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
     program(|asm, out| {
         let unpaired = asm.label("unpaired");
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         asm.get(R1, level!(kind)).jump_if(R1, JumpOp::Ne, kind, unpaired);
         pop(asm, setting, out);
         asm.ret().bind(unpaired).add_atomic(state!(unpaired), R1, 1);
@@ -140,6 +138,7 @@ pub(super) fn pop(asm: &mut Asm, setting: &Setting, out: Label) {
 pub(super) fn raise(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         emit::begin(asm, out);
+        asm.now(R8);
         emit::top(asm);
         vector(asm);
         asm.get(R1, raised!(at)).jump_if(R1, JumpOp::Ne, 0, out).copy(level!(id), raised!(by));
@@ -184,7 +183,7 @@ pub(super) fn nmi(_: &Setting) -> Result<Code, AsmError> {
     let total = state!(totals).element(kind::NMI as usize);
     let longest = field!(total, Total, longest);
     program(|asm, out| {
-        emit::begin_untimed(asm, out);
+        emit::begin(asm, out);
         asm.get(R8, argument(R6, 1)).atomic(AtomicOp::Add, Width::W64, state!(mark).addr(), R8);
         asm.atomic(AtomicOp::Add, Width::W64, field!(total, Total, total).addr(), R8);
         asm.add_atomic(field!(total, Total, count), R1, 1);
@@ -218,7 +217,7 @@ pub(super) fn start(_: &Setting) -> Result<Code, AsmError> {
 pub(super) fn stop(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         let (ours, off) = (asm.label("ours"), asm.label("off"));
-        emit::begin_untimed(asm, out);
+        emit::begin(asm, out);
         emit::top(asm);
         asm.get(R1, level!(kind));
         for kind in [kind::FUNCTION, kind::CALL, kind::CALLS, kind::IPI] {

@@ -115,7 +115,7 @@ pub(crate) fn module(
     each: Option<u64>,
     (cpus, ring_bytes): (u32, u32),
 ) -> Result<Module, SchedError> {
-    let setting = Setting { task: facts.task(), members: facts.members, exchange, each };
+    let setting = Setting { task: facts.programs.task, members: facts.members, exchange, each };
     let mut programs = hooks::programs(&HOOKS, &[NEEDED], &setting, &facts.programs.tracepoints)?;
     let unattached = |name, code| ProgramDef::new(name, ProgramKind::RawTracepoint, code);
     programs.push(unattached(START, interrupts::start(&setting)?));

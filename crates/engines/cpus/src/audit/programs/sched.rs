@@ -29,8 +29,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     let (task, switch) = (&setting.task, Switch(R6));
     program(|asm, out| {
         let (no_work, new) = (asm.label("no_work"), asm.label("comes"));
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         end_levels(asm, setting);
         asm.comment("does prev wait?").get(R9, switch.prev());
         switch.reason(asm, task, R9, slot!(saved), REASONS);

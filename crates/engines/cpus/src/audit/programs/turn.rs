@@ -21,8 +21,7 @@ pub(super) fn turn(setting: &Setting) -> Result<Code, AsmError> {
     let setting = &Setting { each: None, ..*setting };
     program(|asm, out| {
         let each = asm.label("each_level");
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         // The verifier follows a constant in a register that is stored, and not one that is stored as such (before 6.3).
         asm.mov(R1, LEVELS as u32).put(slot!(saved), R1).bind(each);
         asm.get(R1, slot!(saved)).sub(R1, 1).and(R1, LEVEL_MASK).lsh(R1, LEVEL_SHIFT).mov(R9, R7).add(R9, R1);

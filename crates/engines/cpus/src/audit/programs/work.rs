@@ -53,8 +53,7 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
         asm.bind(unknown).mov(R1, -1).put(slot!(running.stack), R1).clear(slot!(running.queue));
         asm.bind(known).call(Helper::GET_CURRENT_PID_TGID).put(slot!(tid), R0);
         asm.update(RUNNING, slot!(tid), slot!(running), 0).mov(R1, R6);
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         asm.lookup_or(RUNNING, slot!(tid), out).put(slot!(saved), R0);
         work(asm, out, false);
         asm.get(R1, slot!(item.since)).jump_if(R1, JumpOp::Eq, 0, out);
@@ -73,8 +72,7 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
 pub(super) fn executed(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.mov(R6, R1).call(Helper::GET_CURRENT_PID_TGID).put(slot!(tid), R0).delete(RUNNING, slot!(tid)).mov(R1, R6);
-        emit::begin(asm, out);
-        emit::account(asm, setting);
+        emit::begin_accounted(asm, setting, out);
         asm.get(R1, level!(kind)).jump_if(R1, JumpOp::Ne, kind::WORK, out);
         pop(asm, setting, out);
     })
