@@ -66,7 +66,8 @@ pub trait Emit {
 
     /// Copies a value of any size, by way of r1: only a word can be copied from a place at r1.
     fn copy<T>(&mut self, from: Place<T>, to: Place<T>) -> &mut Asm {
-        debug_assert!(to.addr().base != R1 && (from.addr().base != R1 || words::<T>().count() == 1));
+        let is_word = words::<T>().count() == 1;
+        debug_assert!(to.addr().base != R1 && (is_word || from.addr().base != R1), "r1 is lost");
         let asm = self.asm();
         for (at, size) in words::<T>() {
             let (from, to) = (from.plus::<()>(at).addr(), to.plus::<()>(at).addr());
@@ -100,8 +101,8 @@ pub trait Emit {
         self.asm().mov(via, by).atomic(AtomicOp::Add, Width::W64, place.addr(), via)
     }
 
-    /// Exchanges `value` with the value at the place: in one step, or by way of r0 if the kernel has
-    /// no instruction for that (before Linux 5.12). Then an interrupt may come in between.
+    /// Exchanges `value` with the value at the place: in one step, or by way of r0 if the kernel
+    /// has no instruction for that (before Linux 5.12). Then an interrupt may come in between.
     fn exchange(&mut self, value: Reg, place: Place<u64>, in_one_step: bool) -> &mut Asm {
         let asm = self.asm();
         if in_one_step {
@@ -110,24 +111,24 @@ pub trait Emit {
         asm.mov(R0, value).get(value, place).put(place, R0)
     }
 
-    /// Runs the body if `a op b`.
-    fn if_(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, body: impl FnOnce(&mut Asm)) -> &mut Asm {
+    /// Emits what `f` emits, to be run if `a op b`.
+    fn if_(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, f: impl FnOnce(&mut Asm)) -> &mut Asm {
         let asm = self.asm();
         if let Some(op) = inverse(op) {
-            return asm.unless(a, op, b, body);
+            return asm.unless(a, op, b, f);
         }
         let (then, over) = (asm.label("then"), asm.label("over"));
         asm.jump_if(a, op, b, then).jump(over).bind(then);
-        body(asm);
+        f(asm);
         asm.bind(over)
     }
 
-    /// Runs the body unless `a op b`.
-    fn unless(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, body: impl FnOnce(&mut Asm)) -> &mut Asm {
+    /// Emits what `f` emits, to be run unless `a op b`.
+    fn unless(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, f: impl FnOnce(&mut Asm)) -> &mut Asm {
         let asm = self.asm();
         let over = asm.label("over");
         asm.jump_if(a, op, b, over);
-        body(asm);
+        f(asm);
         asm.bind(over)
     }
 
@@ -245,15 +246,17 @@ mod tests {
     #[test]
     fn an_access_has_the_size_of_its_field() {
         let key = field!(R6, Key, kind);
+        let first = |body: fn(&mut Asm)| listing(body).swap_remove(0);
         assert_eq!(listing(|asm| _ = asm.get(R1, key))[0], "w1 = *(u32 *)(r6 + 0xc)");
-        assert_eq!(listing(|asm| _ = asm.put(slot!(Stack, small), R1))[0], "*(u16 *)(r10 - 0x8) = w1");
+        assert_eq!(first(|asm| _ = asm.put(slot!(Stack, small), R1)), "*(u16 *)(r10 - 0x8) = w1");
         assert_eq!(listing(|asm| _ = asm.copy(slot!(Stack, name), R6.into())).len(), 4 + 2);
-        assert_eq!(listing(|asm| _ = asm.clear(slot!(Stack, key.cpu)))[0], "*(u32 *)(r10 - 0x10) = 0x0");
+        assert_eq!(first(|asm| _ = asm.clear(slot!(Stack, key.cpu))), "*(u32 *)(r10 - 0x10) = 0x0");
     }
 
     #[test]
     fn slots_do_not_overlap() {
-        let at = [slot!(Stack, name).addr().off, slot!(Stack, key).addr().off, slot!(Stack, small).addr().off];
+        let (name, key) = (slot!(Stack, name).addr(), slot!(Stack, key).addr());
+        let at = [name.off, key.off, slot!(Stack, small).addr().off];
         assert_eq!(at, [-40, -24, -8]);
     }
 

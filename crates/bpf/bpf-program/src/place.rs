@@ -54,7 +54,7 @@ pub struct Place<T> {
     ty: PhantomData<fn() -> T>,
 }
 
-/// What `derive` would do, for all types of values.
+/// Traits as `derive` makes them, for all types of values.
 macro_rules! plain {
     ($type:ident, $field:ident) => {
         impl<T> Clone for $type<T> {
@@ -161,7 +161,7 @@ macro_rules! slot {
     };
 }
 
-/// A member of a structure: of one of ours, or of the kernel's, whose offset this kernel's types say.
+/// A member of a structure of ours, or of the kernel's, whose offset this kernel's types say.
 pub struct Member<T> {
     offset: i16,
     ty: PhantomData<fn() -> T>,

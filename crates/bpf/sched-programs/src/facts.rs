@@ -82,7 +82,7 @@ pub struct TaskFacts {
     pub parent: Member<u64>,
     /// Address of the first thread of the group.
     pub leader: Member<u64>,
-    /// Time of the boot clock at which it began (`start_boottime`). That of a leader tells apart
+    /// Time of the boot clock at which it began (`start_boottime`). That of a leader distinguishes
     /// processes that have the same number one after the other.
     pub started: Member<u64>,
     /// Flags (`PF_*`).
@@ -108,7 +108,7 @@ pub struct TaskFacts {
 impl TaskFacts {
     fn find(types: &TypeStore<'_>) -> Result<Self, TypeError> {
         let task = types.require(NameKind::Struct, "task_struct")?;
-        let field = |name: &str| types.find_member(task, name).ok().flatten();
+        let frozen = types.find_member(task, "frozen").ok().flatten();
         Ok(Self {
             tgid: member(types, "task_struct", "tgid")?,
             pid: member(types, "task_struct", "pid")?,
@@ -122,8 +122,8 @@ impl TaskFacts {
             policy: member(types, "task_struct", "policy")?,
             // Before 5.16 it is the task's own on most machines, and the first member's since.
             cpu: member(types, "task_struct", "thread_info.cpu").or_else(|_| member(types, "task_struct", "cpu")).ok(),
-            on_cpu: field("on_cpu").and_then(|_| member(types, "task_struct", "on_cpu").ok()),
-            frozen: field("frozen").and_then(bit),
+            on_cpu: member(types, "task_struct", "on_cpu").ok(),
+            frozen: frozen.and_then(bit),
             // `__state` was called `state` before 5.14.
             state: member(types, "task_struct", "__state").or_else(|_| member(types, "task_struct", "state"))?,
             passes_state: passes_state(types)?,
@@ -152,8 +152,8 @@ fn passes_state(types: &TypeStore<'_>) -> Result<bool, TypeError> {
     Ok(switch.is_some_and(|switch| switch.params.len() >= 4))
 }
 
-/// Returns the id of a tracepoint for programs that are attached to it with its types; `None` if the
-/// kernel has no such tracepoint.
+/// Returns the id of a tracepoint for programs that are attached to it with its types; `None` if
+/// the kernel has no such tracepoint.
 ///
 /// # Errors
 /// The kernel's types are damaged.

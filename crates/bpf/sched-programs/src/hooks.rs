@@ -54,7 +54,8 @@ pub fn programs<'h, S: 'h>(
     Ok(programs)
 }
 
-/// Attaches the first `count` programs of a loaded module, which are those of hooks, in their order.
+/// Attaches the first `count` programs of a loaded module, which are those of hooks, in their
+/// order.
 ///
 /// # Errors
 /// The kernel does not attach one.

@@ -2,8 +2,8 @@
 //! tasks they are for, and what a switch or a wake-up shows. Each engine that has such programs
 //! makes them of these parts, and keeps the sums or events that are its own.
 //!
-//! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given without a
-//! helper. Only [`facts`] reads files of this machine.
+//! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given
+//! without a helper. Only [`facts`] reads files of this machine.
 //!
 //! | module | holds |
 //! |---|---|

@@ -33,7 +33,8 @@ impl<'a> NamedMap<'a> {
     }
 }
 
-/// All of these report that the map cannot be used, and keys or values of another size than expected.
+/// Access. All methods report a map that cannot be used, and keys or values of another size than
+/// expected.
 #[expect(clippy::missing_errors_doc, reason = "said above, once")]
 impl NamedMap<'_> {
     /// Returns the value of a key, if it is there.

@@ -10,9 +10,9 @@ use bpf_program::{Emit as _, Member, Place, Word, field};
 use crate::facts::TaskFacts;
 use crate::tasks::Switch;
 
-/// Map of the processes, if they are several: their thread groups (`u32`), with the time of the boot
-/// clock at which each began (`u64`, nanoseconds; 0 until its first event), since numbers are given
-/// again.
+/// Map of the processes, if they are several: their thread groups (`u32`), with the time of the
+/// boot clock at which each began (`u64`, nanoseconds; 0 until its first event), since numbers
+/// are given again.
 pub const PROCESSES: &str = "processes";
 
 /// Number of processes for which there is room.
@@ -26,9 +26,9 @@ pub fn map() -> MapDef {
 /// Processes for whose tasks programs are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Processes {
-    /// One process, by its thread group: a comparison finds it.
+    /// Process with this thread group: a comparison finds it.
     One(u32),
-    /// The processes of the map [`PROCESSES`]: a look-up at each event of any process finds them.
+    /// Processes of the map [`PROCESSES`]: a look-up at each event of any process finds them.
     Several {
         /// True if the processes that they start belong to them.
         children: bool,
@@ -55,12 +55,12 @@ pub enum Task {
 impl Task {
     /// Loads a member. An address is read by a helper, which loses r0 to r5 and gives 0 for memory
     /// that cannot be read.
-    pub fn get<T: Word>(self, asm: &mut Asm, to: Reg, member: Member<T>, stack: Place<ProcessStack>) {
+    pub fn get<T: Word>(self, asm: &mut Asm, to: Reg, of: Member<T>, stack: Place<ProcessStack>) {
         match self {
-            Self::Typed(task) => asm.get(to, member.of(task)),
+            Self::Typed(task) => asm.get(to, of.of(task)),
             Self::Address(task) => {
                 let read = field!(stack, ProcessStack, read);
-                asm.mov(R3, task).add(R3, member.offset()).put(read, 0).address(R1, read);
+                asm.mov(R3, task).add(R3, of.offset()).put(read, 0).address(R1, read);
                 asm.mov(R2, i32::from(T::SIZE.bytes())).call(Helper::PROBE_READ_KERNEL);
                 asm.load(T::SIZE, to, read.addr())
             }
@@ -107,8 +107,8 @@ impl Ours {
         }
     }
 
-    /// Goes to `ours` if one of the tasks of a switch is ours; `prev` and `next` get their addresses,
-    /// `next` only if `prev` is not ours.
+    /// Goes to `ours` if one of the tasks of a switch is ours; `prev` and `next` get their
+    /// addresses, `next` only if `prev` is not ours.
     pub fn if_either(&self, asm: &mut Asm, switch: Switch, [prev, next]: [Reg; 2], ours: Label) {
         asm.comment("ours?").get(prev, switch.prev());
         self.if_(asm, prev, ours);
@@ -116,11 +116,16 @@ impl Ours {
         self.if_(asm, next, ours);
     }
 
+    fn slots(&self) -> (Place<u32>, Place<u64>) {
+        let stack = self.stack;
+        (field!(stack, ProcessStack, number), field!(stack, ProcessStack, started))
+    }
+
     /// Goes to `others` unless the thread group r1 of the task is in the map, with the same begin:
     /// the number of a process that has ended may be another one's. User space does not know the
     /// begin to the nanosecond, and enters 0; then it is kept here.
     fn look_up(&self, asm: &mut Asm, task: Task, others: Label) {
-        let (number, started) = (field!(self.stack, ProcessStack, number), field!(self.stack, ProcessStack, started));
+        let (number, started) = self.slots();
         asm.put(number, R1).lookup_or(PROCESSES, number, others).comment("the same process?");
         match task {
             Task::Typed(task) => {
@@ -141,7 +146,7 @@ impl Ours {
 
     /// Enters the process of a task that has just begun. r0 is 0 if there was room.
     pub fn enter(&self, asm: &mut Asm, task: Reg) {
-        let (number, started) = (field!(self.stack, ProcessStack, number), field!(self.stack, ProcessStack, started));
+        let (number, started) = self.slots();
         asm.copy(self.task.tgid.of(task), number).copy(self.task.started.of(task), started);
         asm.update(PROCESSES, number, started, 0);
     }

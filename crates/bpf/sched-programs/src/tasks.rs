@@ -2,8 +2,8 @@
 //! `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)`, `sched_wakeup_new(task)`
 //! and `sched_migrate_task(task, cpu)`.
 //!
-//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock of
-//! its queue, so that they never overlap.
+//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock
+//! of its queue, so that they never overlap.
 
 use bpf_insn::Reg::R1;
 use bpf_insn::{Asm, JumpOp, Label, Reg};
@@ -47,7 +47,7 @@ impl Switch {
     /// else by the bits of its state: stopped, dead, or blocked
     /// ```
     pub fn reason(self, asm: &mut Asm, facts: &TaskFacts, prev: Reg, to: Place<u64>, reasons: Reasons) {
-        let [ready, stopped, dead, known] = ["to_ready", "to_stopped", "to_dead", "to"].map(|name| asm.label(name));
+        let [ready, stopped, dead, known] = ["ready", "stopped", "dead", "why"].map(|name| asm.label(name));
         asm.comment("why it leaves").get(R1, argument(self.0, 0)).and(R1, 1);
         asm.jump_if(R1, JumpOp::Ne, 0, ready);
         self.state(asm, facts, prev);
@@ -74,8 +74,8 @@ pub struct Reasons {
 }
 
 impl TaskFacts {
-    /// Goes to `running` if the task is on a CPU: one that still runs can be woken, before it sleeps.
-    /// r1 is lost.
+    /// Goes to `running` if the task is on a CPU: one that still runs can be woken, before it
+    /// sleeps. r1 is lost.
     pub fn if_on_cpu(&self, asm: &mut Asm, task: Reg, running: Label) {
         if let Some(on_cpu) = self.on_cpu {
             asm.get(R1, on_cpu.of(task)).jump_if(R1, JumpOp::Ne, 0, running);

@@ -11,7 +11,7 @@ use typeinfo::TypeError;
 
 use crate::trigger::Trigger;
 
-/// Why there is no sample of a process's threads.
+/// Reason for which there is no sample of a process's threads.
 #[derive(Debug, Error)]
 pub enum DelayError {
     /// The programs do not run, or what they left can't be read.
@@ -87,7 +87,7 @@ macro_rules! through_programs {
 through_programs!(SessionError, WrongSize, AsmError, TypeError);
 
 impl DelayError {
-    /// Whether what was asked for makes no sense.
+    /// Returns true if the user asked for something that makes no sense.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -95,7 +95,7 @@ impl DelayError {
         )
     }
 
-    /// Whether it is the machine or the user's rights that stand in the way.
+    /// Returns true if the machine or the user's rights do not allow it.
     pub fn is_unsupported(&self) -> bool {
         match self {
             Self::Programs(error) => error.is_unsupported(),
@@ -109,7 +109,7 @@ fn hint(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Of system calls without arguments the kernel's types have other names: where such a call begins.
+/// Returns a hint where a system call begins whose function the kernel's types leave out, since it has no arguments.
 fn begin_of_call(function: &str) -> String {
     let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__"));
     call.map_or_else(String::new, |(_, call)| format!("; t:syscalls:sys_enter_{call} is where that call begins"))

@@ -195,7 +195,7 @@ fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
     Recorded { event: KernelEvent { at: BootNanos(head.at), cpu: Cpu(head.cpu), kind }, name: None }
 }
 
-/// The event as the timeline has it. A number that does not fit is one that no kernel has.
+/// Converts an event to that of the timeline. A number that does not fit is one that no kernel has.
 fn recorded(message: &Message) -> Result<Recorded, SchedError> {
     let event = match *message {
         Message::Event(event) => event,

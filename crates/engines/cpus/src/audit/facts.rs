@@ -57,7 +57,8 @@ impl Facts {
         Ok(Self { programs: sched_programs::Facts::find(&types, programs::tracepoints())?, members })
     }
 
-    /// The tracepoints that this kernel lacks, with what is not known without them and the release that has them.
+    /// Returns the tracepoints that this kernel lacks, with what is not known without them and the release that has
+    /// them.
     pub fn missing(&self) -> Vec<(&'static str, &'static str)> {
         let is_missing = |name: &str| !self.programs.tracepoints.contains_key(name);
         programs::MISSED.iter().filter(|(name, _)| is_missing(name)).copied().collect()

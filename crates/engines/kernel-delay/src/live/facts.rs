@@ -15,12 +15,13 @@ use crate::names::NEAR;
 use crate::programs::{self, RegisterFacts};
 use crate::trigger::Trigger;
 
-/// How the kernel knows that a task makes a 32-bit system call, a member of `task_struct` and its bits: `TS_COMPAT` of
-/// `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no others.
+/// Member of `task_struct`, and its bits, by which the kernel knows that a task makes a 32-bit system call:
+/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no
+/// others.
 const COMPAT: (&str, i32) =
     if matches!(Arch::HOST, Arch::Aarch64) { ("thread_info.flags", 1 << 22) } else { ("thread_info.status", 2) };
 
-/// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
+/// Beginning of the name of the function of a tracepoint's programs, which every tracepoint has (`DEFINE_TRACE_FN` of
 /// `include/linux/tracepoint.h`, since Linux 5.10).
 const ITERATOR: &str = "__traceiter_";
 
@@ -30,7 +31,7 @@ pub struct Facts {
     /// Members of tasks, and tracepoints: ours and the triggers'.
     pub(super) programs: sched_programs::Facts,
     pub(super) registers: RegisterFacts,
-    /// Whether functions are attached to by kprobes, and not by what the kernel has for its own types (fentry).
+    /// True if programs are attached to functions by kprobes, and not by their types (fentry).
     pub(super) has_kprobes: bool,
     /// The ids of the functions that triggers name, where that is how.
     pub(super) functions: HashMap<String, u32>,
@@ -50,7 +51,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// The ids of what a trigger names.
+    /// Finds the ids of what a trigger names.
     fn add(&mut self, trigger: &Trigger, types: &TypeStore<'_>, kernel: SourceId) -> Result<(), DelayError> {
         match trigger {
             // These are made of the two that all calls have.
@@ -93,7 +94,7 @@ impl Facts {
     }
 }
 
-/// What is near to a name that is not there.
+/// Returns names that are near to one that is not there.
 fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> Vec<String> {
     let near = types.nearest(kind, &format!("{prefix}{name}"));
     near.iter().filter_map(|near| near.strip_prefix(prefix)).map(str::to_owned).collect()

@@ -25,7 +25,7 @@ macro_rules! event {
     };
 }
 
-/// The program of a call's begin.
+/// Makes the program of a call's begin.
 pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         asm.mov(R9, R1);
@@ -46,7 +46,7 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// r9 = the slot of the call whose number r9 is.
+/// Sets r9, the number of a call, to its slot.
 fn slot(asm: &mut Asm, setting: &Setting) {
     let (own, numbered) = (asm.label("own"), asm.label("numbered"));
     if let Some((flags, bits)) = setting.registers.compat {
@@ -56,12 +56,12 @@ fn slot(asm: &mut Asm, setting: &Setting) {
     asm.jump_if(R9, JumpOp::Lt, NUMBERED_SLOTS, numbered).mov(R9, SLOT_OTHER).bind(numbered);
 }
 
-/// r9 = the entry of the slot r9.
+/// Sets r9, a slot, to the offset of its entry.
 fn slot_entry(asm: &mut Asm) {
     asm.mul(R9, bytes_of!(CallEntry)).add(R9, offset!(ThreadValue, calls));
 }
 
-/// If r9 is a `poll`: the time since the last one ended.
+/// Counts the time since the last `poll` ended, if the call r9 is one.
 fn long_poll(asm: &mut Asm, setting: &Setting) {
     let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
     for &number in &setting.polls {
@@ -75,7 +75,7 @@ fn long_poll(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// The program of a call's end.
+/// Makes the program of a call's end.
 pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         let (unseen, left) = (asm.label("unseen"), asm.label("left"));
@@ -107,7 +107,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
+/// Finds which call ends that had begun before the thread was seen: its registers have the number. r9 is the context.
 fn resolve(asm: &mut Asm, setting: &Setting) {
     asm.comment("a call from before").get(R1, thread!(resolved)).if_(R1, JumpOp::Eq, 0, |asm| {
         asm.get(R9, argument(R9, 0)).get(R9, setting.registers.call_number.of(R9));
@@ -124,14 +124,14 @@ fn if_poll(asm: &mut Asm, setting: &Setting, poll: Label) {
     }
 }
 
-/// If r9 is the entry of a `poll`: it ends now.
+/// Notes that a `poll` ends now, if r9 is its entry.
 fn poll_end(asm: &mut Asm, setting: &Setting) {
     let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
     if_poll(asm, setting, poll);
     asm.jump(done).bind(poll).put(thread!(poll_end), R8).bind(done);
 }
 
-/// Counts an error of the call whose entry r0 is: what it returns is one if it is none of the last 4095 numbers
+/// Counts an error of the call whose entry r0 is: its result is an error if it is one of the last 4095 numbers
 /// (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
 fn count_error(asm: &mut Asm) {
     asm.comment("an error?").get(R3, slot!(result)).if_(R3, JumpOp::Ge, -MAX_ERROR, |asm| {
@@ -139,8 +139,8 @@ fn count_error(asm: &mut Asm) {
     });
 }
 
-/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time goes to a
-/// bucket of its own.
+/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time
+/// goes to a bucket of its own.
 fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.at_least > 0 {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
@@ -173,7 +173,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     emit::add_to(asm, counts!(no_event), 1);
 }
 
-/// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
+/// Copies the kernel's stack into the event r9: from where the call last blocked, which says more than where it ends.
 fn kernel_stack(asm: &mut Asm) {
     let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
     let (bytes, kernel) = (event!(R9, kernel_bytes), field!(R9, StackEvent, kernel));
@@ -184,13 +184,13 @@ fn kernel_stack(asm: &mut Asm) {
     asm.bind(done);
 }
 
-/// A stack of the current task into the event, and its bytes.
+/// Writes a stack of the current task, and its bytes.
 fn stack(asm: &mut Asm, at: Place<KernelStack>, bytes: Place<i64>, flags: u32) {
     asm.get(R1, slot!(context)).address(R2, at).mov(R3, bytes_of!(KernelStack)).mov(R4, flags);
     asm.call(Helper::GET_STACK).put(bytes, R0);
 }
 
-/// The user's registers and the upper part of its stack into the event r9.
+/// Copies the user's registers and the upper part of its stack into the event r9.
 fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
     let done = asm.label("copied");
     let registers = field!(R9, StackEvent, registers);

@@ -103,7 +103,7 @@ impl Setting {
     }
 }
 
-/// `dst` = a member of the current task, which r6 is ([`current`]). r0 to r5 are lost.
+/// Sets `dst` to a member of the current task, which r6 is ([`current`]). r0 to r5 are lost.
 pub(super) fn of_current<T: Word>(asm: &mut Asm, setting: &Setting, dst: Reg, member: Member<T>) {
     let task = if setting.exchange { Task::Typed(R6) } else { Task::Address(R6) };
     task.get(asm, dst, member, slot!(processes));
@@ -120,7 +120,7 @@ fn current(asm: &mut Asm, setting: &Setting, others: Label) {
     asm.copy(task.pid.of(R6), slot!(key));
 }
 
-/// The same where the kernel has no helper that gives the current task with its type: before Linux 5.11.
+/// Does the same where the kernel has no helper that gives the current task with its type: before Linux 5.11.
 fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
     let is_one = matches!(setting.processes, Processes::One(_));
     asm.comment("ours?");
@@ -134,7 +134,7 @@ fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
     }
 }
 
-/// r7 = the value of the thread whose number is in the slot `key`, or goes to `missing`.
+/// Sets r7 to the value of the thread whose number is in the slot `key`, or goes to `missing`.
 pub(super) fn find(asm: &mut Asm, missing: Label) {
     asm.comment("the thread").lookup_or(THREADS, slot!(key), missing).mov(R7, R0);
 }
@@ -152,7 +152,7 @@ pub(super) fn account_running(asm: &mut Asm, setting: &Setting, level: Level) {
     settle_running(asm, setting);
 }
 
-/// r2 = the window, `stop` = its end, `start` = its start.
+/// Sets r2 to the window, `stop` to its end and `start` to its start.
 ///
 /// A program on another CPU may be here while user space announces the next window. The stop is read first, and user
 /// space makes the start "never" before it writes anything of the next window: so a stop of one window never meets an
@@ -161,13 +161,14 @@ fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
     asm.load_data(R2, WINDOW, 0).get(stop, window!(stop)).get(start, window!(start));
 }
 
-/// Cuts the time from `from` to `to` to the window, which r2 is then; goes to `none` if nothing is left. Registers r3 and r5 are lost.
+/// Cuts the time from `from` to `to` to the window, which r2 is then; goes to `none` if nothing is left. Registers r3
+/// and r5 are lost.
 pub(super) fn cut_to_window(asm: &mut Asm, from: Reg, to: Reg, none: Label) {
     window_bounds(asm, R3, R5);
     asm.at_least(from, R3).at_most(to, R5).jump_if(to, JumpOp::Le, from, none);
 }
 
-/// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
+/// Adds the time from the mark until now to the bucket. An interrupt may come at any point, and account for the same
 /// thread: [`marks`] says how each moment is counted once nevertheless.
 pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
     let done = asm.label("accounted");
@@ -185,21 +186,21 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
 }
 
-/// From here to [`changed`] the mark and the bucket do not belong together: user space waits for the end of it, which can take
-/// long where the machine is a virtual one and loses its processor meanwhile. Only for programs of the scheduler, which are never
-/// interrupted.
+/// Notes that the mark and the bucket do not belong together from here to [`changed`]: user space waits for the end
+/// of it, which can take long if the machine is a virtual one and loses its processor meanwhile. Only for programs of
+/// the scheduler, which are never interrupted.
 pub(super) fn changes(asm: &mut Asm) {
     asm.put(thread!(changes), 1);
 }
 
-/// See [`changes`].
+/// Ends what [`changes`] began.
 pub(super) fn changed(asm: &mut Asm) {
     asm.put(thread!(changes), 0);
 }
 
-/// The thread is on a CPU. If no event came before, it was on one before, too. If it was last seen off the CPU, the kernel did not
-/// report that it got one, which happens: then it runs from now on, and how long this run was is not known. The timer's tick is
-/// an event, so that little time is lost to the wait before.
+/// Notes that the thread is on a CPU. If no event came before, it was on one before, too. If it was last seen off the
+/// CPU, the kernel did not report that it got one, which happens: then it runs from now on, and the length of this
+/// run is not known. The timer's tick is an event, so that little time is lost to the wait before.
 pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     let (missed, counted) = (asm.label("missed"), asm.label("counted"));
     asm.get(R1, thread!(state)).if_(R1, JumpOp::Ne, state::RUNNING, |asm| {
@@ -213,18 +214,18 @@ pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     });
 }
 
-/// Time on the CPU goes to the call that the thread is in, or to its own code.
+/// Makes time on the CPU go to the call that the thread is in, or to its own code.
 pub(super) fn on_cpu_bucket(asm: &mut Asm) {
     call_bucket(asm, offset!(CallEntry, cpu));
 }
 
-/// Time goes to this part of the entry of the call that the thread is in.
+/// Makes time go to this part of the entry of the call that the thread is in.
 pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
     asm.get(R1, thread!(call)).add(R1, part).put(thread!(bucket), R1);
 }
 
-/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window. r0, r1 and r4 are
-/// kept.
+/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window. r0, r1 and
+/// r4 are kept.
 pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
     window_bounds(asm, R3, R5);
     asm.jump_if(since, JumpOp::Lt, R3, outside).jump_if(R8, JumpOp::Gt, R5, outside);
@@ -236,7 +237,7 @@ pub(super) fn count(asm: &mut Asm, tally: Place<Tally>) {
     longest(asm, field!(tally, Tally, max));
 }
 
-/// The same, and keeps the shortest.
+/// Counts r1 nanoseconds, and keeps the shortest.
 pub(super) fn count_with_min(asm: &mut Asm, tally: Place<TallyWithMin>) {
     count(asm, field!(tally, TallyWithMin, tally));
     asm.constant(R3, TIME_MASK).sub(R3, R1);
@@ -260,8 +261,8 @@ fn greatest(asm: &mut Asm, place: Place<u64>) {
     asm.bind(keep).or(R3, R4).put(place, R3).bind(smaller);
 }
 
-/// Adds one to the count of r1 nanoseconds in the histogram of the call whose entry r0 is. A call without one gets the next
-/// that is free, if there is one. r0 and r1 are kept.
+/// Adds one to the count of r1 nanoseconds in the histogram of the call whose entry r0 is. A call without one gets
+/// the next that is free, if there is one. r0 and r1 are kept.
 ///
 /// Only the thread itself comes here, so that nobody else takes the same one.
 pub(super) fn call_histogram(asm: &mut Asm) {

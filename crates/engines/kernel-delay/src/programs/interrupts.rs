@@ -1,12 +1,13 @@
 //! Interrupts: `irq_handler_entry(irq, action)`, `irq_handler_exit(irq, action, result)`, `softirq_entry(vector)` and
 //! `softirq_exit(vector)` of `include/trace/events/irq.h`. They take the time of whichever thread they interrupt.
 //!
-//! On x86 the processor's own interrupts (the timer's tick, other CPUs' calls) are none of these but have tracepoints each
-//! (`arch/x86/include/asm/trace/irq_vectors.h`). They count as hard interrupts in the budget.
+//! On x86 the processor's own interrupts (the timer's tick, other CPUs' calls) are none of these but have tracepoints
+//! each (`arch/x86/include/asm/trace/irq_vectors.h`). They count as hard interrupts in the budget.
 //!
-//! Soft interrupts run with interrupts on. Before Linux 6.7 a hash map refuses a new key (`EBUSY`) to who interrupts another
-//! change of the map at the wrong moment (`htab_lock_bucket` of `kernel/bpf/hashtab.c`): an interrupt that comes while the end of
-//! a soft one is noted leaves its time in the thread's value, and the one that it interrupted notes that, too.
+//! Soft interrupts run with interrupts on. Before Linux 6.7 a hash map refuses a new key (`EBUSY`) to who interrupts
+//! another change of the map at the wrong moment (`htab_lock_bucket` of `kernel/bpf/hashtab.c`): an interrupt that
+//! comes while the end of a soft one is noted leaves its time in the thread's value, and the one that it interrupted
+//! notes that, too.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, JumpOp, Label};
@@ -18,16 +19,16 @@ use super::emit::{self, counts, slot, thread, window};
 use super::marks::Level;
 use crate::layout::{INTERRUPTS, SOFT_INTERRUPT, Thread, VECTOR_INTERRUPT, WINDOW};
 
-/// What is different about a kind of interrupts.
+/// Kind of interrupts.
 pub(super) struct Kind {
-    /// What may come in it.
+    /// Level, which says what may come in it.
     level: Level,
-    /// Its bit in [`Thread::inside`].
+    /// Bit in [`Thread::inside`].
     bit: i32,
     bucket: i16,
     saved: Member<u32>,
     since: Member<u64>,
-    /// What its numbers are marked with.
+    /// Mark of its numbers.
     mark: u32,
 }
 
@@ -62,13 +63,13 @@ pub(super) const VECTOR: Kind = Kind {
 };
 
 impl Kind {
-    /// Whether hard interrupts may come in it.
+    /// Returns true if hard interrupts may come in it.
     fn is_soft(&self) -> bool {
         self.mark == SOFT_INTERRUPT
     }
 }
 
-/// The program of an interrupt's begin.
+/// Makes the program of an interrupt's begin.
 pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         emit::current_thread(asm, setting, others);
@@ -82,7 +83,7 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of an interrupt's end.
+/// Makes the program of an interrupt's end.
 pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         let (full, lost) = (asm.label("full"), asm.label("lost"));
@@ -120,8 +121,8 @@ fn count(asm: &mut Asm, full: Label) {
     emit::count(asm, R0.into());
 }
 
-/// Leaves the time of the interrupt in the thread's value, to be counted by the end of the soft interrupt that this one interrupted;
-/// goes to `lost` if another one did that before.
+/// Leaves the time of the interrupt in the thread's value, to be counted by the end of the soft interrupt that this
+/// one interrupted; goes to `lost` if another one did that before.
 fn leave(asm: &mut Asm, lost: Label) {
     asm.get(R1, thread!(late_time)).jump_if(R1, JumpOp::Ne, 0, lost);
     asm.load_data(R2, WINDOW, 0).copy(window!(number), thread!(late_window)).put(thread!(late_number), R9);

@@ -1,11 +1,11 @@
 //! Until when a thread's time is accounted for: its marks, of which the latest holds.
 //!
-//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft interrupts interrupt
-//! the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with interrupts off, as those of hard ones
-//! do. Each moment must be counted once nevertheless.
+//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft
+//! interrupts interrupt the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with
+//! interrupts off, as those of hard ones do. Each moment must be counted once nevertheless.
 //!
-//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each level has a
-//! mark of its own, which only programs of that level write, and:
+//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each
+//! level has a mark of its own, which only programs of that level write, and:
 //!
 //! ```text
 //! note[level] = 0
@@ -26,7 +26,7 @@ use bpf_program::{Emit as _, Member, member};
 use super::emit::thread;
 use crate::layout::Thread;
 
-/// Which programs may come between a program's instructions: those of later levels.
+/// Level of a program. Programs of later levels may come between its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// The thread's own: system calls, exec.
@@ -37,18 +37,19 @@ pub(super) enum Level {
     Hard,
 }
 
-/// What the levels have, the first one first.
+/// Marks of the levels, the first one first.
 const MARKS: [Member<u64>; 3] = [member!(Thread, mark), member!(Thread, soft_mark), member!(Thread, hard_mark)];
-/// What those have that can be interrupted.
+/// Notes of the levels that can be interrupted.
 const NOTES: [Member<u64>; 2] = [member!(Thread, note), member!(Thread, soft_note)];
 
-/// The mark is now, and r1 what it was; goes to `done` if that was later, and leaves it.
+/// Sets the mark to now, and r1 to the mark before; goes to `done` if that is later, and leaves it.
 pub(super) fn exchange(asm: &mut Asm, done: Label) {
     asm.mov(R1, R8).exchange(R1, thread!(mark), true);
     asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(thread!(mark), R1).jump(done));
 }
 
-/// The same without an atomic operation; goes to `done` also if another one accounts for the time. r3 and r4 are lost.
+/// Does the same without an atomic operation; goes to `done` also if another program accounts for the time. r3 and r4
+/// are lost.
 pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
     let (own, index) = (asm.label("own_time"), level as usize);
     if let Some(note) = NOTES.get(index) {

@@ -1,9 +1,10 @@
 //! Work of the kernel for a thread's memory: page faults of its own code, and reclaim, in a call or in a fault.
 //!
-//! A page fault is a call that nobody makes: a thread that begins one in its own code is in the slot [`SLOT_FAULT`] until it ends, on
-//! the CPU and blocked. The kernel counts a fault when it begins (`PERF_COUNT_SW_PAGE_FAULTS`), and as a minor or a major one when it
-//! has ended (`mm_account_fault` of `mm/memory.c`, since Linux 5.9), so that programs on these three events see both ends, on any
-//! machine. A fault that ends with a signal has no end; the next call, fault or end of a fault is one.
+//! A page fault is a call that nobody makes: a thread that begins one in its own code is in the slot [`SLOT_FAULT`]
+//! until it ends, on the CPU and blocked. The kernel counts a fault when it begins (`PERF_COUNT_SW_PAGE_FAULTS`), and
+//! as a minor or a major one when it has ended (`mm_account_fault` of `mm/memory.c`, since Linux 5.9), so that
+//! programs on these three events see both ends, on any machine. A fault that ends with a signal has no end; the next
+//! call, fault or end of a fault is one.
 //!
 //! Reclaim is a part of a call or of a fault: its own time is in [`SLOT_RECLAIM`], and not in theirs.
 
@@ -23,7 +24,8 @@ fn begin(asm: &mut Asm, setting: &Setting, others: Label) {
     asm.get(R1, thread!(call));
 }
 
-/// Emits that one that began at `since` ended now, and counts it in the slot, if it lies in the window; 0 is a begin that nobody saw.
+/// Emits that one that began at `since` ended now, and counts it in the slot, if it lies in the window; 0 is a begin
+/// that nobody saw.
 fn count(asm: &mut Asm, slot: u32, since: Place<u64>) {
     let uncounted = asm.label("uncounted");
     asm.get(R4, since).jump_if(R4, JumpOp::Eq, 0, uncounted);
@@ -33,7 +35,7 @@ fn count(asm: &mut Asm, slot: u32, since: Place<u64>) {
     asm.bind(uncounted);
 }
 
-/// The program of a page fault's begin in a thread's own code.
+/// Makes the program of a page fault's begin in a thread's own code.
 pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         let own = asm.label("own_code");
@@ -47,7 +49,7 @@ pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of a page fault's end.
+/// Makes the program of a page fault's end.
 pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);
@@ -62,7 +64,8 @@ pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of `mm_vmscan_direct_reclaim_begin` and `mm_vmscan_memcg_reclaim_begin` of `include/trace/events/vmscan.h`.
+/// Makes the program of `mm_vmscan_direct_reclaim_begin` and `mm_vmscan_memcg_reclaim_begin` of
+/// `include/trace/events/vmscan.h`.
 pub(super) fn reclaim_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);
@@ -73,7 +76,7 @@ pub(super) fn reclaim_begins(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of `mm_vmscan_direct_reclaim_end` and `mm_vmscan_memcg_reclaim_end`.
+/// Makes the program of `mm_vmscan_direct_reclaim_end` and `mm_vmscan_memcg_reclaim_end`.
 pub(super) fn reclaim_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);

@@ -1,14 +1,14 @@
 //! The programs that account for the time of a process's threads.
 //!
 //! Each thread has one value, found by one lookup an event. It holds a mark (until when time is accounted for) and a
-//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the bucket,
-//! cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is somewhere, once.
-//! Nothing is reset when a window starts: sums only grow, and user space takes the difference.
+//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the
+//! bucket, cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is
+//! somewhere, once. Nothing is reset when a window starts: sums only grow, and user space takes the difference.
 //!
 //! What lies where in the maps is in [`layout`].
 //!
-//! All programs are made of the parts of [`sched_programs`], and leave at the first comparison if the task is none of the
-//! process's.
+//! All programs are made of the parts of [`sched_programs`], and leave at the first comparison if the task is none of
+//! the process's.
 //!
 //! | module | holds |
 //! |---|---|
@@ -53,39 +53,39 @@ pub struct RegisterFacts {
     pub compat: Option<(Member<u32>, i32)>,
     /// The system call's number: `orig_ax`, or `syscallno` on aarch64.
     pub call_number: Member<u32>,
-    /// What a function returns: `ax`, or `regs[0]` on aarch64.
+    /// Offset of a function's result: `ax`, or `regs[0]` on aarch64.
     pub result: i16,
     /// The registers that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
     pub user: [Member<u64>; layout::REGISTER_COUNT],
 }
 
-/// What is wanted of the programs.
+/// Setting for which the programs are made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Whose threads are accounted for.
+    /// Processes whose threads are accounted for.
     pub processes: Processes,
     /// Members of tasks.
     pub task: TaskFacts,
     /// Members of their registers.
     pub registers: RegisterFacts,
-    /// The numbers of `poll` and what stands for it.
+    /// Numbers of `poll` and its kind.
     pub polls: Vec<u32>,
-    /// How many threads there is room for.
+    /// Number of threads for which there is room.
     pub threads: u32,
     /// Maximum number of CPUs of the machine.
     pub cpus: u32,
-    /// Whether and which calls are sent as events.
+    /// Calls that are sent as events, if any.
     pub events: Option<EventOptions>,
-    /// Which absences are counted, if any.
+    /// Absences that are counted, if any.
     pub absences: Option<Absences>,
-    /// Whether the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task with its type
-    /// (5.11).
+    /// True if the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task
+    /// with its type (5.11).
     pub exchange: bool,
 }
 
-/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it waits for one, to
-/// the next such event.
+/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it
+/// waits for one, to the next such event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absences {
     /// Length of the shortest, in nanoseconds: less than 2^31.
@@ -95,29 +95,30 @@ pub struct Absences {
 }
 
 impl Setting {
-    /// Whether events come with stacks.
+    /// Returns true if events come with stacks.
     fn has_stacks(&self) -> bool {
         self.events.as_ref().is_some_and(|events| events.stacks)
     }
 }
 
-/// Which system calls are sent as events.
+/// System calls that are sent as events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventOptions {
-    /// Those that took at least this many nanoseconds.
+    /// Nanoseconds of the shortest.
     pub at_least: u64,
-    /// Whether `poll` and what stands for it are left out.
+    /// True if `poll` and its kind are left out.
     pub skip_polls: bool,
-    /// Whether stacks come with them.
+    /// True if stacks come with them.
     pub stacks: bool,
-    /// How many bytes of the user's stack are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
+    /// Bytes of the user's stack that are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
     /// in the kernel.
     pub copied: u32,
     /// The bytes of the ring.
     pub ring_bytes: u32,
 }
 
-/// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
+/// Hooks that are attached. Order matters: programs that set a thread's state are attached before programs that read
+/// it.
 const HOOKS: [Hook<Setting>; 24] = [
     Hook::typed("sched_process_fork", sched::fork),
     Hook::typed("sched_switch", sched::switch),
@@ -145,7 +146,7 @@ const HOOKS: [Hook<Setting>; 24] = [
     Hook::typed("sys_exit", calls::exit),
 ];
 
-/// The tracepoints that programs are attached to.
+/// Returns the tracepoints to which programs are attached.
 pub fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint).chain([FAULT_TRACEPOINT])
 }
@@ -153,11 +154,12 @@ pub fn tracepoints() -> impl Iterator<Item = &'static str> {
 /// The tracepoint at which x86-64 begins a page fault of user code (`arch/x86/include/asm/trace/exceptions.h`).
 pub const FAULT_TRACEPOINT: &str = "page_fault_user";
 
-/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a target.
+/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a
+/// target.
 pub type CountedProgram = (ProgramDef, &'static [Counter]);
 
-/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with this id in the
-/// kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
+/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with
+/// this id in the kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
 pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
     let counted = |name, code| ProgramDef::new(name, ProgramKind::PerfEvent, code);
     let code = memory::fault_begins(setting)?;
@@ -171,7 +173,7 @@ pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[Counte
 /// The name of [`peek`].
 pub const PEEK: &str = "peek";
 
-/// The program that is attached to nothing: run on a CPU, it looks at who runs there.
+/// Makes the program that is attached to nothing: run on a CPU, it looks at who runs there.
 pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
     Ok(ProgramDef::new(PEEK, ProgramKind::RawTracepoint, sched::peek(setting)?))
 }
@@ -191,8 +193,8 @@ pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, Sc
     Ok(Module { maps, programs, ..Module::default() })
 }
 
-/// The value of a thread that was found in a process's list: its first event shows what it was doing. Its name is cut
-/// where it is longer than the kernel's are.
+/// Returns the value of a thread that was found in a process's list: its first event shows what it was doing. Its
+/// name is cut where it is longer than the kernel's are.
 pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     let mut value = thread(layout::state::UNSURE, offset!(Thread, unsure));
     value.thread.tgid = tgid;
@@ -202,7 +204,7 @@ pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     value
 }
 
-/// The value that a new thread starts with.
+/// Returns the value with which a new thread starts.
 pub fn new_thread() -> ThreadValue {
     thread(layout::state::READY, offset!(Thread, ready))
 }

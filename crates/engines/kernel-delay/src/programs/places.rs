@@ -1,7 +1,8 @@
-//! The places of a CPU: the threads that wait for it, each of which is given the time of whoever ran when that one leaves the CPU.
+//! The places of a CPU: the threads that wait for it, each of which is given the time of whoever ran when that one
+//! leaves the CPU.
 //!
-//! A wait can last longer than any log of switches. So the time is given at each switch, to as many waiting threads as there are
-//! places; the others are left to the CPU's log ([`preemptors`](super::preemptors)).
+//! A wait can last longer than any log of switches. So the time is given at each switch, to as many waiting threads
+//! as there are places; the others are left to the CPU's log ([`preemptors`](super::preemptors)).
 //!
 //! ```text
 //! a thread begins to wait:  it takes a free place of the CPU whose queue it is in (from = now)
@@ -10,8 +11,9 @@
 //! it is moved to another CPU: until = now, so that whoever runs now is known when it leaves; it takes a place of the other CPU
 //! ```
 //!
-//! The kernel has the CPU's queue locked at all of these but two: a thread is moved to a CPU whose queue is not locked, and a worker
-//! ends some work. So a place is taken by an exchange of its thread's number, and without its `from` it is not yet looked at.
+//! The kernel has the CPU's queue locked at all of these but two: a thread is moved to a CPU whose queue is not
+//! locked, and a worker ends some work. So a place is taken by an exchange of its thread's number, and without its
+//! `from` it is not yet looked at.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R8, R9};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Width};
@@ -81,7 +83,8 @@ pub(super) fn leave(asm: &mut Asm, setting: &Setting, none: Label) {
     free(asm, setting, R3);
 }
 
-/// Emits that the thread r7 waits in another CPU's queue from now on: whoever runs here now is given to it when that one leaves.
+/// Emits that the thread r7 waits in another CPU's queue from now on: whoever runs here now is given to it when that
+/// one leaves.
 pub(super) fn move_away(asm: &mut Asm) {
     let none = asm.label("not_here");
     of_thread(asm, none);
@@ -98,8 +101,8 @@ pub(super) fn come(asm: &mut Asm, setting: &Setting) {
     }
 }
 
-/// Gives the time until now of the task that the log's entry r0 is of to each thread with a place here. Registers r0 to r5 and r9
-/// are lost.
+/// Gives the time until now of the task that the log's entry r0 is of to each thread with a place here. Registers r0
+/// to r5 and r9 are lost.
 pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("given");
     asm.comment("who waits here").put(slot!(entry), R0).call(Helper::GET_SMP_PROCESSOR_ID).mov(R1, R0);

@@ -1,8 +1,9 @@
 //! Who ran instead: a log of each CPU's last tasks, and its evaluation when a thread that waited gets the CPU.
 //!
-//! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is then in
-//! that CPU's log, as far back as it reaches. It is for the threads that found no place ([`places`]): it is evaluated from when they
-//! came to the queue of the CPU that they got at last, since what is known of another CPU is in that one's log.
+//! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is
+//! then in that CPU's log, as far back as it reaches. It is for the threads that found no place ([`places`]): it is
+//! evaluated from when they came to the queue of the CPU that they got at last, since what is known of another CPU is
+//! in that one's log.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R8, R9};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Reg, Width};
@@ -33,8 +34,8 @@ fn find_log(asm: &mut Asm, none: Label) {
     asm.put(slot!(index), 0).lookup_or(LOG, slot!(index), none);
 }
 
-/// r0 = the next entry of this CPU's log, with r8 as its end, and the work function that its thread was in; or goes to `none`.
-/// `number` makes r5 the thread's number, and uses r5 only.
+/// Sets r0 to the next entry of this CPU's log, with r8 as its end, and the work function that its thread was in; or
+/// goes to `none`. `number` makes r5 the thread's number, and uses r5 only.
 fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.comment("the log of who ran");
     find_log(asm, none);
@@ -54,8 +55,8 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     places::attribute(asm, setting);
 }
 
-/// The program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the worker that runs begins some work. Its
-/// function is read now, since the work may free itself.
+/// Makes the program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the worker that runs
+/// begins some work. Its function is read now, since the work may free itself.
 pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.get(R6, argument(R1, 0)).get(R9, setting.task.work_function.of(R6));
@@ -65,10 +66,11 @@ pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the worker's time until now is that function's.
+/// Makes the program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the worker's time until
+/// now is that function's.
 ///
-/// The worker's task is not looked at: before Linux 5.11 no helper gives the current task with its type. What is noted of it is what
-/// every kernel thread has: a process of its own, which kthreadd is the parent of.
+/// The worker's task is not looked at: before Linux 5.11 no helper gives the current task with its type. What is
+/// noted of it is what every kernel thread has: a process of its own, which kthreadd is the parent of.
 pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         let done = asm.label("done");
@@ -84,9 +86,9 @@ pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Gives the wait of the thread r7, from its [`Thread::since`](crate::layout::Thread::since) until now and as far as it lies in the
-/// window, to those that ran, unless r9 says that it was given at each switch. It walks the log from the newest entry, which is of
-/// the task that has just left the CPU, to the one that ran when the wait began.
+/// Gives the wait of the thread r7, from its [`Thread::since`](crate::layout::Thread::since) until now and as far as
+/// it lies in the window, to those that ran, unless r9 says that it was given at each switch. It walks the log from
+/// the newest entry, which is of the task that has just left the CPU, to the one that ran when the wait began.
 pub(super) fn attribute(asm: &mut Asm) {
     let [done, out, walk] = ["attributed", "walked", "walk"].map(|name| asm.label(name));
     span(asm, done);
@@ -101,8 +103,8 @@ pub(super) fn attribute(asm: &mut Asm) {
     asm.bind(out).get(R6, slot!(saved_context)).bind(done);
 }
 
-/// The part of the wait that lies in the window, between the slots `from` and `to`; goes to `none` where there is none. The
-/// longest wait is kept.
+/// Cuts the wait to the window, as the slots `from` and `to`; goes to `none` if nothing is left. The longest wait is
+/// kept.
 fn span(asm: &mut Asm, none: Label) {
     asm.get(R4, thread!(since)).mov(R1, R8);
     emit::cut_to_window(asm, R4, R1, none);
@@ -116,7 +118,7 @@ fn in_last_queue(asm: &mut Asm) {
     asm.if_(R4, JumpOp::Gt, R1, |asm| _ = asm.put(slot!(from), R4));
 }
 
-/// One entry: the task ran from the end of the one before it, or from the wait's begin.
+/// Attributes one entry: its task ran from the end of the one before it, or from the wait's begin.
 fn step(asm: &mut Asm, out: Label) {
     let later = asm.label("later");
     entry(asm, R9, 0);
@@ -130,7 +132,7 @@ fn step(asm: &mut Asm, out: Label) {
     asm.get(R1, slot!(head)).sub(R1, 1).put(slot!(head), R1);
 }
 
-/// `dst` = the log r6, moved to an entry, `back` before the present one.
+/// Sets `dst` to the log r6, moved to an entry, `back` before the present one.
 fn entry(asm: &mut Asm, dst: Reg, back: i32) {
     asm.get(dst, slot!(head)).sub(dst, back).and(dst, LAST).lsh(dst, ENTRY_SHIFT).add(dst, R6);
 }

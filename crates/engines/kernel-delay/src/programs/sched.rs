@@ -16,14 +16,14 @@ use crate::layout::{COUNTS, CallEntry, KernelStack, TEMPLATE, THREADS, Thread, T
 const REASONS: Reasons =
     Reasons { ready: state::READY, blocked: state::BLOCKED, stopped: state::STOPPED, dead: state::DEAD };
 
-/// The bit of a task's state that is set while its control group of version 1 is frozen (`include/linux/sched.h`, since Linux 6.1; no other
-/// bit before).
+/// The bit of a task's state that is set while its control group of version 1 is frozen (`include/linux/sched.h`,
+/// since Linux 6.1; no other bit before).
 const TASK_FROZEN: i32 = 0x8000;
 
 /// The arguments of a switch: r6 is the context.
 const SWITCH: Switch = Switch(R6);
 
-/// The program of a switch.
+/// Makes the program of a switch.
 pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         let (ours, in_) = (asm.label("ours"), asm.label("in"));
@@ -38,7 +38,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The task r9 leaves the CPU.
+/// Notes that the task r9 leaves the CPU.
 fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let (done, settled, uncounted) = (asm.label("left"), asm.label("settled"), asm.label("uncounted"));
     let task = &setting.task;
@@ -66,7 +66,8 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes is ours.
+/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes
+/// is ours.
 fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     asm.comment("where it blocks").get(R1, slot!(next_state)).if_(R1, JumpOp::Eq, state::BLOCKED, |asm| {
         asm.put(thread!(bucket), offset!(Thread, traced)).mov(R1, R6);
@@ -103,7 +104,7 @@ fn waits(asm: &mut Asm, setting: &Setting) {
     emit::add_to(asm, counts!(waiting), 1);
 }
 
-/// The task that the context r6 has as the next one gets the CPU.
+/// Notes that the next task of the switch gets the CPU.
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.comment("who comes").get(R9, SWITCH.next());
     setting.ours().unless(asm, R9, end);
@@ -141,7 +142,7 @@ fn waited(asm: &mut Asm, setting: &Setting) {
     asm.bind(known);
 }
 
-/// The program of a wake-up; `new` is for a thread's first.
+/// Makes the program of a wake-up; `new` is for a thread's first.
 pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.comment("ours?").get(R6, argument(R1, 0));
@@ -171,11 +172,12 @@ fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     waits(asm, setting);
 }
 
-/// r7 = a new value for the thread whose number is in the slot `key` and whose task is r6: it begins now. Goes to `missing` where there
-/// is no room.
+/// Sets r7 to a new value for the thread whose number is in the slot `key` and whose task is r6: it begins now. Goes
+/// to `missing` if there is no room.
 ///
-/// The times are in the value before it is in the map: an interrupt that comes while the thread's program ends accounts for its
-/// time at once. The CPU's template is this program's alone: it runs with preemption off, as interrupts do that start no thread.
+/// The times are in the value before it is in the map: an interrupt that comes while the thread's program ends
+/// accounts for its time at once. The CPU's template is this program's alone: it runs with preemption off, as
+/// interrupts do that start no thread.
 fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     asm.comment("a new thread").call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
     asm.lookup_or(TEMPLATE, slot!(cpu), missing);
@@ -187,7 +189,7 @@ fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     emit::find(asm, end);
 }
 
-/// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
+/// Notes that the thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
 fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     let [known, asleep, ready] = ["known", "asleep", "ready"].map(|name| asm.label(name));
     let (stopped, counted) = (asm.label("stopped"), asm.label("counted"));
@@ -212,8 +214,8 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::changed(asm);
 }
 
-/// Counts r1 nanoseconds that the thread r7 was off its CPU, if that is one of the absences that are counted. Its bucket is still that of
-/// this time. Registers r3 and r4 are lost.
+/// Counts r1 nanoseconds that the thread r7 was off its CPU, if that is one of the absences that are counted. Its
+/// bucket is still that of this time. Registers r3 and r4 are lost.
 fn absence(asm: &mut Asm, setting: &Setting) {
     let Some(Absences { at_least, calls }) = &setting.absences else { return };
     let present = asm.label("present");
@@ -225,7 +227,7 @@ fn absence(asm: &mut Asm, setting: &Setting) {
     asm.increase(thread!(absences), R3, 1).increase(thread!(absent), R3, R1).bind(present);
 }
 
-/// The program of `sched_migrate_task(task, cpu)`: a thread that waits is moved to another CPU's queue.
+/// Makes the program of `sched_migrate_task(task, cpu)`: a thread that waits is moved to another CPU's queue.
 pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.mov(R9, R1).comment("ours?").get(R6, argument(R9, 0));
@@ -239,7 +241,8 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event yet.
+/// Makes the program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event
+/// yet.
 pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         emit::current_thread(asm, setting, end);
@@ -248,8 +251,8 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of `sched_process_fork(parent, child)`, which comes before the child is woken for the first time: a process that
-/// one of ours starts is ours.
+/// Makes the program of `sched_process_fork(parent, child)`, which comes before the child is woken for the first
+/// time: a process that one of ours starts is ours.
 pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     let (ours, tgid) = (setting.ours(), setting.task.tgid);
     program(|asm, end| {
@@ -262,8 +265,8 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new program takes the number of its
-/// process's first thread, which is gone by then. What it did so far stays with its old number.
+/// Makes the program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new program takes the
+/// number of its process's first thread, which is gone by then. What it did so far stays with its old number.
 pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let pid = setting.task.pid;
     program(|asm, end| {
@@ -285,8 +288,8 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// r7 = the value of the process's first thread, whose number is in the slot `key` and who is gone. If for so long that it has been
-/// forgotten, the number begins anew.
+/// Sets r7 to the value of the process's first thread, whose number is in the slot `key` and which is gone. If it was
+/// forgotten since, the number begins anew.
 fn first_number(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     let (known, ready) = (asm.label("known"), asm.label("ready"));
     asm.lookup(THREADS, slot!(key)).jump_if(R0, JumpOp::Ne, 0, known);

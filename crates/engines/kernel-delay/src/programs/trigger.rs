@@ -15,14 +15,14 @@ macro_rules! window {
     };
 }
 
-/// What a trigger does.
+/// Use of a trigger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TriggerUse {
     /// It starts a window. One that comes while none can start is counted as missed.
     Start,
     /// It stops a window.
     Stop,
-    /// One hit starts a window, the next one stops it.
+    /// It starts a window at one hit, and stops it at the next one.
     Both,
 }
 
@@ -39,12 +39,12 @@ pub enum TriggerKind {
         tgid: u32,
         /// The call's number.
         number: u32,
-        /// Where `pt_regs` has the number, for `sys_exit`, which does not get it.
+        /// Member of `pt_regs` with the number, for `sys_exit`, which does not get it.
         in_registers: Option<Member<u32>>,
     },
 }
 
-/// How it becomes a trigger's turn: for one hit only, whatever CPUs the next ones come on at the same time.
+/// Way in which it becomes a trigger's turn: for one hit only, even if others come on other CPUs at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Turn {
     /// [`WindowValue::armed`] is exchanged in one step (Linux 5.12).
@@ -53,7 +53,7 @@ pub enum Turn {
     Key,
 }
 
-/// The program of a trigger.
+/// Makes the program of a trigger.
 pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, AsmError> {
     program(|asm, end| {
         let missed = asm.label("missed");
@@ -125,7 +125,7 @@ fn stop(asm: &mut Asm, turn: Turn, not: Label) {
     took(asm, window!(stop_took));
 }
 
-/// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not, and r0 says whose it is.
+/// Takes the trigger's turn, once on all CPUs; goes to `other` if it is not its turn, and r0 says whose it is.
 fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
     let whose = window!(armed);
     asm.comment("is it our turn?");

@@ -29,12 +29,12 @@ macro_rules! slot {
     ($($field:tt)+) => { bpf_program::slot!(Stack, $($field)+) };
 }
 
-/// The map.
+/// Returns the definition of the map.
 pub fn map() -> MapDef {
     MapDef::new(UPCALLS, MapKind::Hash, size_of::<UpcallKey>() as u32, size_of::<u64>() as u32, ROOM)
 }
 
-/// The program: at the function's return, where `result` says where `pt_regs` has what it returns; or else at the
+/// Makes the program: at the function's return, if there is an offset of its `result` in `pt_regs`; or else at the
 /// tracepoint, which knows of no errors.
 pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
     let code = assemble(|asm, end| {

@@ -10,7 +10,7 @@ use sched_programs::processes::Task;
 use super::Setting;
 use super::emit::{self, event};
 
-/// Which argument of the tracepoint is the event's number.
+/// Argument of the tracepoint that is the event's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     /// There is none.
@@ -21,6 +21,8 @@ pub(super) enum Number {
     Second,
 }
 
+/// Makes the program:
+///
 /// ```text
 /// if the current thread is not ours: return
 /// send (kind, current thread, number)

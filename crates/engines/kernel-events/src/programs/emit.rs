@@ -67,7 +67,8 @@ pub(super) fn begin(asm: &mut Asm, kind: u32) {
 ///     lost.count += 1
 /// ```
 ///
-/// `lost` is this CPU's. An interrupt in between may count, too: then one of both counts is lost, and none of the holes.
+/// `lost` is this CPU's. An interrupt in between may count, too: then one of both counts is lost, and none of the
+/// holes.
 pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     let [whole, failed, done] = ["whole", "failed", "sent"].map(|name| asm.label(name));
     let lost = |at| field!(at, Lost, count);

@@ -22,13 +22,13 @@ use sched_programs::{Facts, Hook, SchedError, TaskFacts, hooks};
 use crate::layout::{self, kind};
 use current::{Number, send_current};
 
-/// What is wanted of the programs.
+/// Setting for which the programs are made.
 pub(crate) struct Setting {
     /// Members of tasks.
     pub(crate) task: TaskFacts,
     /// The process: its thread group.
     pub(crate) tgid: u32,
-    /// The bytes of the ring.
+    /// Bytes of the ring.
     pub(crate) ring_bytes: u32,
 }
 
@@ -42,7 +42,7 @@ macro_rules! current {
     };
 }
 
-/// What is attached.
+/// Hooks that are attached.
 const HOOKS: [Hook<Setting>; 16] = [
     Hook::typed("sched_switch", sched::switch),
     Hook::typed("sched_wakeup", sched::wake),
@@ -62,12 +62,12 @@ const HOOKS: [Hook<Setting>; 16] = [
     current!("sys_exit", kind::CALL_EXIT, Second),
 ];
 
-/// The tracepoints that programs are attached to.
+/// Returns the tracepoints to which programs are attached.
 pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
 
-/// The maps for that many CPUs, and the programs of the tracepoints that this kernel has, for a process and a ring of that many bytes.
+/// Makes the maps, and the programs of the tracepoints that this kernel has.
 pub(crate) fn module(facts: &Facts, tgid: u32, ring_bytes: u32, cpus: u32) -> Result<Module, SchedError> {
     let setting = Setting { task: facts.task, tgid, ring_bytes };
     let programs = hooks::programs(&HOOKS, &NEEDED, &setting, &facts.tracepoints)?;

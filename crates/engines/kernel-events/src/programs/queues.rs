@@ -1,7 +1,7 @@
 //! Which threads of the process wait, and for which CPU: switches of these CPUs are recorded, whoever they are of.
 //!
-//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock of its queue, so that those of
-//! one thread never overlap.
+//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock of its queue, so
+//! that those of one thread never overlap.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{Asm, JumpOp, Label};
@@ -10,12 +10,12 @@ use bpf_program::{Emit as _, Place};
 use super::emit::slot;
 use crate::layout::{QUEUES, WAITING};
 
-/// The value of a map that r0 has the address of.
+/// Returns the value of a map whose address is r0.
 fn value() -> Place<u64> {
     R0.into()
 }
 
-/// The thread whose number is at `tid` waits for the CPU whose number is in the slot `cpu`:
+/// Notes that the thread whose number is at `tid` waits for the CPU whose number is in the slot `cpu`:
 ///
 /// ```text
 /// if waiting[tid] == 0 (or is missing):
@@ -31,7 +31,7 @@ pub(super) fn starts(asm: &mut Asm, tid: Place<u32>) {
     asm.bind(done);
 }
 
-/// It does not wait any more; goes to `not` if it did not:
+/// Notes that it does not wait any more; goes to `not` if it did not:
 ///
 /// ```text
 /// if waiting[tid] != 0:

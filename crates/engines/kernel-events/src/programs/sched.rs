@@ -13,6 +13,8 @@ use crate::layout::{WAITING, kind, leaves};
 const REASONS: Reasons =
     Reasons { ready: leaves::PREEMPTED, blocked: leaves::BLOCKED, stopped: leaves::STOPPED, dead: leaves::ENDED };
 
+/// Makes the program of a switch:
+///
 /// ```text
 /// if neither prev nor next is ours, and none of ours waits for this CPU: return
 /// send (SWITCH, prev, why it leaves, next, its name)
@@ -42,7 +44,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// What follows from why the thread of the event has left its CPU.
+/// Draws the conclusion from the reason for which the thread of the event has left its CPU.
 fn left(asm: &mut Asm) {
     let (waits, done) = (asm.label("waits_now"), asm.label("left"));
     asm.get(R1, event!(detail)).jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
@@ -51,6 +53,8 @@ fn left(asm: &mut Asm) {
     asm.bind(done);
 }
 
+/// Makes the program of a wake-up:
+///
 /// ```text
 /// if the task is not ours: return
 /// send (WAKE, task, its CPU, who wakes it, whose name)
@@ -72,6 +76,8 @@ pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
+/// Makes the program of a migration:
+///
 /// ```text
 /// if the task is not ours: return
 /// send (MIGRATE, task, CPU)

@@ -26,7 +26,7 @@ pub(super) struct Stack {
     pub(super) waits: Waiting,
     /// A new tally.
     pub(super) new: Tally,
-    /// What is over, with the key of its tally.
+    /// Episode that is over, with the key of its tally.
     pub(super) episode: Episode,
     /// Number of a thread, as a key.
     pub(super) tid: u32,
@@ -52,7 +52,8 @@ macro_rules! state {
 }
 pub(super) use state;
 
-/// A field of a level of the CPU's state, by default of r9: `level!(own)`. The register is the state's, moved by whole levels.
+/// A field of a level of the CPU's state, by default of r9: `level!(own)`. The register is the state's, moved by
+/// whole levels.
 macro_rules! level {
     ($field:ident) => {
         level!(bpf_insn::Reg::R9, $field)
@@ -72,7 +73,7 @@ pub(super) const LEVEL_MASK: u32 = LEVELS as u32 - 1;
 /// The bytes of a level, as a shift.
 pub(super) const LEVEL_SHIFT: u32 = size_of::<Level>().trailing_zeros();
 
-/// r7 = the state of the CPU whose number is in its slot; goes to `out` unless it is audited.
+/// Sets r7 to the state of the CPU whose number is in its slot; goes to `out` unless it is audited.
 pub(super) fn state_of(asm: &mut Asm, out: Label) {
     asm.lookup_or(STATES, slot!(cpu), out).mov(R7, R0).get(R1, state!(on)).jump_if(R1, JumpOp::Eq, 0, out);
 }
@@ -90,12 +91,12 @@ pub(super) fn begin(asm: &mut Asm, out: Label) {
     state_of(asm, out);
 }
 
-/// r9 = the level that the CPU is at, and r1 its number.
+/// Sets r9 to the level that the CPU is at, and r1 to its number.
 pub(super) fn top(asm: &mut Asm) {
     asm.get(R1, state!(depth)).and(R1, LEVEL_MASK).mov(R2, R1).lsh(R2, LEVEL_SHIFT).mov(R9, R7).add(R9, R2);
 }
 
-/// The time from the mark until now goes to the level that the CPU is at; r9 is that:
+/// Adds the time from the mark until now to the level that the CPU is at; r9 is that:
 ///
 /// ```text
 /// before = exchange(mark, now)
@@ -110,8 +111,9 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting) {
     asm.mov(R2, R8).sub(R2, R1).increase(level!(own), R1, R2).bind(done);
 }
 
-/// A level up, for what begins now; r9 is the new level, in which `own` is 0, as in all levels that are not used. `id` puts its
-/// number into r1. The level is taken before it is filled, so that an interrupt takes the next one.
+/// Goes a level up, for what begins now; r9 is the new level, in which `own` is 0, as in all levels that are not
+/// used. `id` puts its number into r1. The level is taken before it is filled, so that an interrupt takes the next
+/// one.
 ///
 /// ```text
 /// if depth is that of the last level: too_deep += 1, goto out
@@ -137,8 +139,8 @@ pub(super) fn take_level(asm: &mut Asm, setting: &Setting) {
     asm.mov(R1, 0).exchange(R1, level!(own), setting.exchange).put(episode!(own), R1);
 }
 
-/// The episode is that of something that waited for the CPU whose number is in its slot, without a cause. Its `id`, `own`,
-/// `began` and name are the caller's to fill.
+/// Begins the episode of something that waited for the CPU whose number is in its slot, without a cause. The caller
+/// fills in its `id`, `own`, `began` and name.
 pub(super) fn waited(asm: &mut Asm, kind: u32) {
     asm.copy(slot!(cpu), episode!(key.cpu)).put(episode!(key.kind), kind | kind::WAITED).put(episode!(key.by), 0);
     asm.put(episode!(key.by_kind), 0).put(episode!(key.unused), 0).put(episode!(tgid), 0).put(episode!(detail), 0);

@@ -1,5 +1,5 @@
-//! What interrupts a thread, and what interrupts that: `include/trace/events/irq.h`, `timer.h`, `ipi.h`, `csd.h`, `nmi.h`, and on
-//! x86 `arch/x86/include/asm/trace/irq_vectors.h`.
+//! What interrupts a thread, and what interrupts that: `include/trace/events/irq.h`, `timer.h`, `ipi.h`, `csd.h`,
+//! `nmi.h`, and on x86 `arch/x86/include/asm/trace/irq_vectors.h`.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Width};
@@ -12,7 +12,7 @@ use super::sched::since;
 use super::{Setting, tally};
 use crate::audit::layout::{Raised, SENDERS, STATES, Sender, Total, VECTORS, kind};
 
-/// What stands at the beginning of an interrupt.
+/// Arguments at the beginning of an interrupt.
 #[derive(Clone, Copy)]
 pub(super) enum Id {
     /// Nothing.
@@ -38,6 +38,8 @@ macro_rules! raised {
     };
 }
 
+/// Makes the program of an interrupt's begin:
+///
 /// ```text
 /// account; a level up: (kind, id), and its name or its cause by what it is
 /// ```
@@ -66,7 +68,7 @@ pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmErr
     })
 }
 
-/// r1 = the number.
+/// Sets r1 to the number.
 fn number(asm: &mut Asm, id: Id) {
     match id {
         Id::None | Id::Reschedule => asm.mov(R1, 0),
@@ -77,18 +79,18 @@ fn number(asm: &mut Asm, id: Id) {
     };
 }
 
-/// The text at r3 is the level's name.
+/// Copies the text at r3, the level's name.
 fn read_name(asm: &mut Asm) {
     asm.address(R1, level!(name)).mov(R2, bytes_of!(Comm)).call(Helper::PROBE_READ_KERNEL_STR);
 }
 
-/// r2 = the state, moved to what is kept of the soft interrupt of the event. r1 is lost.
+/// Sets r2 to the state, moved to what is kept of the soft interrupt of the event. r1 is lost.
 fn vector(asm: &mut Asm) {
     asm.get(R1, argument(R6, 0)).and(R1, VECTORS as u32 - 1).lsh(R1, size_of::<Raised>().trailing_zeros());
     asm.mov(R2, R7).add(R2, R1);
 }
 
-/// The cause of the soft interrupt is what raised it; it waited from then until now.
+/// Notes the cause of a soft interrupt, which raised it, and its wait from then until now.
 fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
     vector(asm);
     asm.get(R3, raised!(at)).jump_if(R3, JumpOp::Eq, 0, out).copy(raised!(by), level!(by));
@@ -100,13 +102,15 @@ fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
     tally::add(asm, setting);
 }
 
-/// The cause of a function that another CPU called is who asked for it.
+/// Notes the cause of a function that another CPU called: the thread that asked for it.
 fn sender(asm: &mut Asm, out: Label) {
     asm.get(R1, argument(R6, 1)).put(slot!(address), R1).lookup_or(SENDERS, slot!(address), out);
     asm.copy(field!(R0, Sender, tid), level!(by)).put(level!(by_kind), kind::THREAD);
     asm.copy(field!(R0, Sender, name), level!(name)).delete(SENDERS, slot!(address));
 }
 
+/// Makes the program of an interrupt's end:
+///
 /// ```text
 /// account
 /// if the CPU is not at a level of this kind: unpaired += 1, return (its begin was not seen)
@@ -130,7 +134,7 @@ pub(super) fn pop(asm: &mut Asm, setting: &Setting, out: Label) {
     tally::add(asm, setting);
 }
 
-/// `softirq_raise(vector)`:
+/// Makes the program of `softirq_raise(vector)`:
 ///
 /// ```text
 /// if it is not raised already: raised[vector] = (now, what the CPU is at)
@@ -151,7 +155,8 @@ fn current(asm: &mut Asm) {
     asm.call(Helper::GET_CURRENT_PID_TGID).low_half(R0).put(slot!(sender.tid), R0).current_name(slot!(sender.name));
 }
 
-/// `csd_queue_cpu(cpu, call site, function, csd)`, without types: if that CPU is audited, senders\[csd\] = the current thread.
+/// Makes the program of `csd_queue_cpu(cpu, call site, function, csd)`, without types: if that CPU is audited,
+/// senders\[csd\] = the current thread.
 pub(super) fn queue_call(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.mov(R6, R1).get(R1, argument(R6, 0)).put(slot!(cpu), R1);
@@ -162,8 +167,8 @@ pub(super) fn queue_call(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// `ipi_send_cpu(cpu, call site, callback)`: without a callback it is for the scheduler (`smp_send_reschedule`). If that CPU is
-/// audited, its waker is the current thread.
+/// Makes the program of `ipi_send_cpu(cpu, call site, callback)`: without a callback it is for the scheduler
+/// (`smp_send_reschedule`). If that CPU is audited, its waker is the current thread.
 pub(super) fn send_ipi(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.mov(R6, R1).get(R1, argument(R6, 2)).jump_if(R1, JumpOp::Ne, 0, out);
@@ -174,7 +179,8 @@ pub(super) fn send_ipi(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// `nmi_handler(handler, nanoseconds, handled)` comes when it is over: its time is taken from what it interrupted.
+/// Makes the program of `nmi_handler(handler, nanoseconds, handled)`, which comes when it is over: its time is taken
+/// from what it interrupted.
 ///
 /// ```text
 /// totals[NMI] += nanoseconds; mark += nanoseconds
@@ -191,7 +197,7 @@ pub(super) fn nmi(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program with which a CPU's audit begins, run there in an interrupt: who runs there is level 0.
+/// Makes the program with which a CPU's audit begins, run there in an interrupt: who runs there is level 0.
 ///
 /// ```text
 /// state of this CPU: level 0 = the current thread; start = mark = now; on = 1
@@ -207,7 +213,7 @@ pub(super) fn start(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// The program with which it ends, run there in an interrupt, which itself is not counted.
+/// Makes the program with which it ends, run there in an interrupt, which itself is not counted.
 ///
 /// ```text
 /// if the CPU is at what this interrupt is: stop = mark

@@ -1,8 +1,8 @@
 //! The programs: they sum up, for each audited CPU, what it was at.
 //!
-//! A CPU is at a *level*: level 0 is the thread that it runs, and what interrupts that is a level above. Each event gives the time
-//! since the last one to the level that the CPU was at. When a level ends, its time goes to the sums of its kind and to the tally
-//! of its key. So all time of the CPU is somewhere, once.
+//! A CPU is at a *level*: level 0 is the thread that it runs, and what interrupts that is a level above. Each event
+//! gives the time since the last one to the level that the CPU was at. When a level ends, its time goes to the sums
+//! of its kind and to the tally of its key. So all time of the CPU is somewhere, once.
 //!
 //! | module | holds |
 //! |---|---|
@@ -29,23 +29,23 @@ use crate::audit::facts::{Facts, Members};
 use crate::audit::layout::{self, kind};
 use interrupts::{Id, entry, exit};
 
-/// What is wanted of the programs.
+/// Setting for which the programs are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     /// Members of tasks.
     task: TaskFacts,
     /// Members of other structures.
     members: Members,
-    /// Whether a word may be exchanged in one step. Since Linux 5.12.
+    /// True if a word may be exchanged in one step. Since Linux 5.12.
     exchange: bool,
-    /// Each one that took at least this many nanoseconds is sent.
+    /// Nanoseconds of the shortest episode that is sent, if any.
     each: Option<u64>,
 }
 
 /// The only one without which nothing is known.
 const NEEDED: &str = "sched_switch";
 
-/// What is attached. Ends come before begins, so that no level is entered whose end is not seen.
+/// Hooks that are attached. Ends come before begins, so that no level is entered whose end is not seen.
 const HOOKS: [Hook<Setting>; 33] = [
     Hook::typed("softirq_exit", |setting| exit(setting, kind::SOFT)),
     Hook::typed("softirq_entry", |setting| entry(setting, kind::SOFT, Id::Vector)),
@@ -96,7 +96,7 @@ pub(crate) const MISSED: [(&str, &str); 3] = [
     ("workqueue_queue_work", "which work functions kworkers run, and who queued them"),
 ];
 
-/// The tracepoints that programs are attached to.
+/// Returns the tracepoints to which programs are attached.
 pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
@@ -107,8 +107,8 @@ pub(crate) const STOP: &str = "stop";
 /// The same for the program that does both: its window ends, and the next one begins.
 pub(crate) const TURN: &str = "turn";
 
-/// The maps for that many CPUs and a ring of that many bytes (0 for no ring), and the programs of the tracepoints that this kernel has;
-/// [`START`], [`STOP`] and [`TURN`] are the last three.
+/// Makes the maps for that many CPUs and a ring of that many bytes (0 for no ring), and the programs of this kernel's
+/// tracepoints; [`START`], [`STOP`] and [`TURN`] are the last three.
 pub(crate) fn module(
     facts: &Facts,
     exchange: bool,

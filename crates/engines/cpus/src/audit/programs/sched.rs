@@ -18,6 +18,8 @@ const EXISTS: i32 = -17;
 const READY: u32 = 0;
 const REASONS: Reasons = Reasons { ready: READY, blocked: 1, stopped: 1, dead: 1 };
 
+/// Makes the program of a switch:
+///
 /// ```text
 /// account; end all levels (an interrupt does not switch: its end was not seen), and the thread's
 /// if prev could go on and is not the idle one: it waits for this CPU from now on
@@ -57,7 +59,7 @@ fn end_levels(asm: &mut Asm, setting: &Setting) {
     asm.get(R1, slot!(saved)).sub(R1, 1).put(slot!(saved), R1).jump_if(R1, JumpOp::Ne, 0, each).bind(done);
 }
 
-/// Level 0 is the task from now on. r1 is lost.
+/// Makes the task level 0 from now on. r1 is lost.
 fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
     let of = &setting.task;
     asm.comment("who comes").put(level!(R7, kind), kind::THREAD).put(level!(R7, by_kind), 0).put(level!(R7, by), 0);
@@ -67,8 +69,8 @@ fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.copy(of.comm.of(task), level!(R7, name));
 }
 
-/// A level up for the work function of the [`Running`] whose address is in the slot `saved`; goes to `out` if there is no level. r8
-/// is now.
+/// Goes a level up for the work function of the [`Running`] whose address is in the slot `saved`; goes to `out` if
+/// there is no level. r8 is now.
 pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     emit::push(asm, kind::WORK, out, |asm| {
         asm.get(R2, slot!(saved)).get(R1, field!(R2, Running, function));
@@ -80,8 +82,8 @@ pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     }
 }
 
-/// The task waits for the CPU whose state is r7 and whose number is in its slot, from now on, unless it is the idle one or waits
-/// already. Goes on at `done`.
+/// Notes that the task waits for the CPU whose state is r7 and whose number is in its slot, from now on, unless it is
+/// the idle one or waits already. Goes on at `done`.
 fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     let of = &setting.task;
     asm.get(R1, of.pid.of(task)).jump_if(R1, JumpOp::Eq, 0, done).put(slot!(tid), R1);
@@ -91,7 +93,8 @@ fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     asm.add_atomic(state!(unseen), R1, 1).jump(done);
 }
 
-/// The thread whose number is in its slot does not wait any more for the CPU r7: adds its wait. Goes to `out` if it did not.
+/// Adds the wait of the thread whose number is in its slot, which does not wait any more for the CPU r7. Goes to
+/// `out` if it did not.
 fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     asm.lookup_or(WAITING, slot!(tid), out).mov(R9, R0);
     emit::waited(asm, kind::THREAD);
@@ -102,12 +105,14 @@ fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     tally::add(asm, setting);
 }
 
-/// The episode began at the time there, and ends now.
+/// Makes the episode begin at the time there, and end now.
 pub(super) fn since(asm: &mut Asm, at: Place<u64>) {
     asm.copy(at, episode!(began)).mov(R2, 0).if_(R1, JumpOp::Le, R8, |asm| _ = asm.mov(R2, R8).sub(R2, R1));
     asm.put(episode!(own), R2);
 }
 
+/// Makes the program of a wake-up:
+///
 /// ```text
 /// if the task's CPU is audited and the task is not on a CPU: it waits from now on
 /// ```
@@ -123,6 +128,8 @@ pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
+/// Makes the program of a migration:
+///
 /// ```text
 /// if the task waits for an audited CPU:
 ///     if the new CPU is audited, too: it waits for that now

@@ -43,7 +43,7 @@ pub(super) fn add(asm: &mut Asm, setting: &Setting) {
     }
 }
 
-/// r2 = 1, or 0 for one that only goes on.
+/// Sets r2 to 1, or to 0 for one that only goes on.
 fn counted(asm: &mut Asm) {
     let goes_on = asm.label("goes_on");
     asm.mov(R2, 0).get(R1, episode!(detail)).jump_if(R1, JumpOp::Set, detail::RESUMED, goes_on);
@@ -73,7 +73,7 @@ fn add_tally(asm: &mut Asm) {
     asm.lsh(R4, 2).add(R9, R4).increase(tally!(classes).element(0), R1, 1);
 }
 
-/// r4 = the class of the time r3: its logarithm to base 2, from the first class on.
+/// Sets r4 to the class of the time r3: its logarithm to base 2, from the first class on.
 fn class(asm: &mut Asm) {
     let below = FIRST_CLASS - 1;
     asm.comment("the class of its length").mov(R5, R3).logarithm(R4, R5, R1);

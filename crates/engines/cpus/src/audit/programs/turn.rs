@@ -9,7 +9,8 @@ use super::emit::{self, LEVEL_MASK, LEVEL_SHIFT, level, slot, state};
 use super::{Setting, tally};
 use crate::audit::layout::{KINDS, LEVELS, Total, detail};
 
-/// Run on the CPU in an interrupt, which is counted: what of its levels has passed goes to the sums, and they go on.
+/// Makes the program, run on the CPU in an interrupt, which is counted: the time of its levels goes to the sums, and
+/// they go on.
 ///
 /// ```text
 /// account

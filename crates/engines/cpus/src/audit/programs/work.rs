@@ -1,5 +1,5 @@
-//! Work items: `workqueue_queue_work(cpu, pwq, work)`, `workqueue_execute_start(work)` and `workqueue_execute_end(work, function)`
-//! of `include/trace/events/workqueue.h`.
+//! Work items: `workqueue_queue_work(cpu, pwq, work)`, `workqueue_execute_start(work)` and
+//! `workqueue_execute_end(work, function)` of `include/trace/events/workqueue.h`.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R8};
 use bpf_insn::{AsmError, Code, Helper, JumpOp};
@@ -12,6 +12,8 @@ use super::sched::{since, work};
 use super::{Setting, tally};
 use crate::audit::layout::{QUEUED, QueueName, Queued, RUNNING, STACKS, kind};
 
+/// Makes the program of a work item that is queued:
+///
 /// ```text
 /// if the pool is of a CPU that is not audited: return
 /// queued[work] = (now, function, the stack of who queues it, the pool's CPU, the current thread, the queue's name)
@@ -35,6 +37,8 @@ pub(super) fn queue(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
+/// Makes the program of work that begins:
+///
 /// ```text
 /// item = queued[work], or one without a cause; it is not queued any more
 /// running[current thread] = (function, stack, queue)
@@ -65,6 +69,8 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
+/// Makes the program of work that ends:
+///
 /// ```text
 /// running[current thread] is no more
 /// if this CPU is audited and at a work function: account, add the level, a level down
