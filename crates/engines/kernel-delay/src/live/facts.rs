@@ -120,7 +120,7 @@ fn registers(types: &TypeStore<'_>) -> Result<RegisterFacts, TypeError> {
     Ok(RegisterFacts {
         compat: member(types, "task_struct", COMPAT.0).ok().map(|flags| (flags, COMPAT.1)),
         call_number: member(types, "pt_regs", number)?,
-        result: types.short_offset(types.require(NameKind::Struct, "pt_regs")?, result)?,
+        result: member(types, "pt_regs", result)?,
         user,
     })
 }

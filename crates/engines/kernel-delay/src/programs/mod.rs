@@ -53,8 +53,8 @@ pub struct RegisterFacts {
     pub compat: Option<(Member<u32>, i32)>,
     /// The system call's number: `orig_ax`, or `syscallno` on aarch64.
     pub call_number: Member<u32>,
-    /// Offset of a function's result: `ax`, or `regs[0]` on aarch64.
-    pub result: i16,
+    /// A function's result: `ax`, or `regs[0]` on aarch64.
+    pub result: Member<u32>,
     /// The registers that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
     pub user: [Member<u64>; layout::REGISTER_COUNT],

@@ -2,9 +2,9 @@
 //! process, most of them in soft interrupts, so that they are counted for all, by CPU and by what came of them.
 
 use bpf_insn::Reg::{R0, R1, R8, R9};
-use bpf_insn::{AsmError, Helper, JumpOp, MapDef, MapKind, Size};
+use bpf_insn::{AsmError, Helper, JumpOp, MapDef, MapKind};
 use bpf_program::emit::program as assemble;
-use bpf_program::{Emit as _, Place, ProgramDef, ProgramKind};
+use bpf_program::{Emit as _, Member, Place, ProgramDef, ProgramKind};
 use uapi::bpf::NOEXIST;
 
 use super::emit::{self, counts};
@@ -34,14 +34,14 @@ pub fn map() -> MapDef {
     MapDef::new(UPCALLS, MapKind::Hash, size_of::<UpcallKey>() as u32, size_of::<u64>() as u32, ROOM)
 }
 
-/// Makes the program: at the function's return, if there is an offset of its `result` in `pt_regs`; or else at the
+/// Makes the program: at the function's return, if it has a `result` in `pt_regs`; or else at the
 /// tracepoint, which knows of no errors.
-pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
+pub fn program(result: Option<Member<u32>>) -> Result<ProgramDef, AsmError> {
     let code = assemble(|asm, end| {
         let full = asm.label("full");
         asm.mov(R9, 0);
         if let Some(at) = result {
-            asm.comment("its error").load(Size::W, R1, R1.at(at)).lsh(R1, 32).arsh(R1, 32);
+            asm.comment("its error").get(R1, at.of(R1)).lsh(R1, 32).arsh(R1, 32);
             asm.if_(R1, JumpOp::SLt, 0, |asm| _ = asm.sub(R9, R1));
         }
         asm.now(R8);
