@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 
 use bpf_session::SessionError;
-use cpus::audit::AuditError;
 use errors::{Forbidden, Unsupported, Usage};
 use host::HostError;
 use kernel_delay::DelayError;
+use sched_programs::SchedError;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
@@ -44,7 +44,7 @@ fn is_unsupported(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
             || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
             || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
-            || cause.downcast_ref().is_some_and(AuditError::is_unsupported)
+            || cause.downcast_ref().is_some_and(SchedError::is_unsupported)
     })
 }
 

@@ -2,13 +2,16 @@
 //!
 //! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two hits could share.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 use usdt::args::ArgSpec;
 
+use crate::emit::Emit as _;
 use crate::operand;
 use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME};
+use crate::place::Place;
+use crate::wire::in_instruction;
 
 /// The ring buffer's name.
 pub const RING: &str = "events";
@@ -163,22 +166,31 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
     asm.call(Helper::COPY_FROM_USER);
 }
 
-/// Submits an event. The reader looks at the ring many times a second; it is woken only when that may be too late, since a
-/// wake-up at each event costs the traced process more than the event.
+/// Submits an event that is in the ring. r1 and r2 are its arguments.
 pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
-    let send = asm.label("send");
-    asm.comment("is the reader late?")
-        .load_map(R1, RING)
-        .mov(R2, RB_AVAIL_DATA.cast_signed())
-        .call(Helper::RINGBUF_QUERY);
-    asm.mov(R1, event).mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(
-        R0,
-        JumpOp::Lt,
-        (ring_bytes / 4).cast_signed(),
-        send,
-    );
-    asm.mov(R2, RB_FORCE_WAKEUP.cast_signed());
-    asm.bind(send).call(Helper::RINGBUF_SUBMIT);
+    query(asm);
+    asm.mov(R1, event);
+    wake_if_late(asm, R2, ring_bytes);
+    asm.call(Helper::RINGBUF_SUBMIT);
+}
+
+/// Copies an event into the ring. r0 is 0 if there was room.
+pub fn output<T>(asm: &mut Asm, event: Place<T>, ring_bytes: u32) {
+    query(asm);
+    wake_if_late(asm, R4, ring_bytes);
+    asm.load_map(R1, RING).address(R2, event).mov(R3, const { in_instruction(size_of::<T>()) });
+    asm.call(Helper::RINGBUF_OUTPUT);
+}
+
+/// Sets r0 to the bytes that the reader has not read yet.
+fn query(asm: &mut Asm) {
+    asm.comment("is the reader late?").load_map(R1, RING).mov(R2, RB_AVAIL_DATA).call(Helper::RINGBUF_QUERY);
+}
+
+/// Sets `flags` for r0 unread bytes. The reader looks at the ring many times a second; it is woken only when that may be too late,
+/// since a wake-up at each event costs the traced process more than the event.
+fn wake_if_late(asm: &mut Asm, flags: Reg, ring_bytes: u32) {
+    asm.mov(flags, RB_NO_WAKEUP).unless(R0, JumpOp::Lt, ring_bytes / 4, |asm| _ = asm.mov(flags, RB_FORCE_WAKEUP));
 }
 
 /// Adds one to this CPU's count, and returns. Uprobe programs are preemptible, so two tasks on one CPU may race here; hence

@@ -91,16 +91,15 @@ pub struct ProgramDef {
 }
 
 impl ProgramDef {
+    /// Makes a program that may not wait, and is not loaded for one thing.
+    pub fn new(name: &str, kind: ProgramKind, code: Code) -> Self {
+        Self { name: name.to_owned(), kind, target: None, sleepable: false, code, subprograms: Vec::new() }
+    }
+
     /// The program of a tracepoint with its types, whose name and id in the kernel's BTF these are; it has the same name.
     pub fn of_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind: ProgramKind::BtfTracepoint,
-            target: Some(BtfTarget { name: name.to_owned(), btf_id }),
-            sleepable: false,
-            code,
-            subprograms: Vec::new(),
-        }
+        let target = Some(BtfTarget { name: name.to_owned(), btf_id });
+        Self { target, ..Self::new(name, ProgramKind::BtfTracepoint, code) }
     }
 }
 

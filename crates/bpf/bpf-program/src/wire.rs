@@ -87,6 +87,14 @@ pub fn read_value<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<V, WrongSize>
     V::read_from_bytes(bytes).map_err(|_| WrongSize::value(map.to_owned(), bytes.len(), size_of::<V>()))
 }
 
+/// Reads an event of the ring.
+///
+/// # Errors
+/// [`WrongSize`].
+pub fn read_event<E: FromBytes>(bytes: &[u8]) -> Result<E, WrongSize> {
+    E::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<E>()))
+}
+
 /// A value that is many structures, one behind the other, by the map's name. How many there are its reader knows.
 ///
 /// # Errors

@@ -17,7 +17,6 @@
 //! | `attach` | links of every kind |
 //! | `ring_reader` | the thread that reads the ring buffer |
 //! | `order` | sorts events by time |
-//! | [`tasks`] | facts about this kernel for programs on the scheduler's tracepoints |
 #![forbid(unsafe_code)]
 
 mod attach;
@@ -27,7 +26,6 @@ mod missing_feature;
 mod order;
 mod ring_reader;
 mod session;
-pub mod tasks;
 
 pub use attach::Uprobes;
 pub use bpf_program::UprobePlace;

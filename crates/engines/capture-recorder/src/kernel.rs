@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capture::{EVENT_BYTES, EventsWriter, NamedThread};
-use kernel_events::{Facts, Recorded, Recorder, Totals};
+use kernel_events::{Recorded, Recorder, Totals};
 use scene::{BootNanos, Tid};
 
 use super::facts;
@@ -29,8 +29,8 @@ pub struct Kernel {
 impl Kernel {
     /// Attaches the programs.
     pub fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
-        let facts = Facts::read().map_err(kernel_events::plain)?;
-        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes).map_err(kernel_events::plain)? })
+        let facts = kernel_events::facts()?;
+        Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes)? })
     }
 
     /// Starts the file.
@@ -100,7 +100,7 @@ impl Watching {
     /// Writes the events that have arrived, as far as there is room; waits for more at most
     /// `at_most`. Returns false if there was not enough room.
     pub(crate) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
-        let mut events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
+        let mut events = self.recorder.next(at_most)?;
         // The events are in the order of time, except for a few.
         self.later.extend(events.extract_if(.., |recorded| recorded.event.at > self.until));
         let fitted = self.written.write(&events, room);
@@ -140,7 +140,7 @@ impl Watching {
     /// Detaches the programs, and writes the rest as far as there is room; nothing if `None`.
     pub(crate) fn finish(self, room: Option<u64>) -> Ended {
         let Self { recorder, mut written, mut rest, until, later, .. } = self;
-        let totals = recorder.finish().map_err(kernel_events::plain).map(|(events, totals)| {
+        let totals = recorder.finish().map_err(anyhow::Error::from).map(|(events, totals)| {
             rest.extend(later.into_iter().chain(events).filter(|recorded| recorded.event.at <= until));
             totals
         });

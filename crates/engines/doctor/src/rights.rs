@@ -7,6 +7,7 @@ use bpf_session::SessionError;
 use errors::Forbidden;
 use host::{Capabilities, Capability, HostError, Tracefs, system};
 use kernel_delay::DelayError;
+use sched_programs::SchedError;
 use text::shell;
 
 /// All rights that dptrace can use (docs/security.md).
@@ -59,8 +60,11 @@ impl Lack {
         // A `DelayError` passes on another error's message as its own, so that error is not in the
         // chain.
         let session = match cause.downcast_ref() {
-            Some(DelayError::Session(session)) => Some(session),
-            _ => cause.downcast_ref::<SessionError>(),
+            Some(DelayError::Programs(SchedError::Session(session))) => Some(session),
+            _ => match cause.downcast_ref() {
+                Some(SchedError::Session(session)) => Some(session),
+                _ => cause.downcast_ref::<SessionError>(),
+            },
         };
         if let Some(SessionError::NotPermitted { missing, .. }) = session {
             return Some(if missing.contains(&Capability::SysAdmin) { Self::Admin } else { Self::Bpf });

@@ -3,53 +3,23 @@
 use std::io;
 
 use bpf_insn::AsmError;
+use bpf_program::wire::WrongSize;
 use bpf_session::SessionError;
+use sched_programs::SchedError;
 use thiserror::Error;
 use typeinfo::TypeError;
 
-use crate::layout::WrongSize;
 use crate::trigger::Trigger;
 
-/// Why there is no sample of a process's threads.
+/// Reason for which there is no sample of a process's threads.
 #[derive(Debug, Error)]
 pub enum DelayError {
-    /// The kernel did not take the programs.
+    /// The programs do not run, or what they left can't be read.
     #[error(transparent)]
-    Session(#[from] SessionError),
-    /// A map or the ring holds what it can't: a mistake of ours.
-    #[error(transparent)]
-    WrongSize(#[from] WrongSize),
-    /// A program can't be made: a mistake of ours.
-    #[error(transparent)]
-    Assembly(#[from] AsmError),
-    /// The kernel's types are not what they should be.
-    #[error(transparent)]
-    Types(#[from] TypeError),
-    /// The kernel does not describe its types.
-    #[error("this kernel does not describe its types: {path} (CONFIG_DEBUG_INFO_BTF)")]
-    NoTypes {
-        /// The file that should have it.
-        path: &'static str,
-        /// Why it can't be read.
-        source: io::Error,
-    },
+    Programs(#[from] SchedError),
     /// The kernel's symbols can't be read.
     #[error("reading the kernel's symbols")]
     Symbols {
-        /// Why.
-        source: io::Error,
-    },
-    /// A map is not there: a mistake of ours.
-    #[error("the map {name} is missing")]
-    NoMap {
-        /// Its name.
-        name: String,
-    },
-    /// A map can't be read or written.
-    #[error("using the map {name}")]
-    Map {
-        /// Its name.
-        name: &'static str,
         /// Why.
         source: io::Error,
     },
@@ -105,8 +75,19 @@ pub enum DelayError {
     },
 }
 
+macro_rules! through_programs {
+    ($($error:ty),*) => {
+        $(impl From<$error> for DelayError {
+            fn from(error: $error) -> Self {
+                Self::Programs(error.into())
+            }
+        })*
+    };
+}
+through_programs!(SessionError, WrongSize, AsmError, TypeError);
+
 impl DelayError {
-    /// Whether what was asked for makes no sense.
+    /// Returns true if the user asked for something that makes no sense.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -114,10 +95,10 @@ impl DelayError {
         )
     }
 
-    /// Whether it is the machine or the user's rights that stand in the way.
+    /// Returns true if the machine or the user's rights do not allow it.
     pub fn is_unsupported(&self) -> bool {
         match self {
-            Self::Session(error) => error.is_unsupported(),
+            Self::Programs(error) => error.is_unsupported(),
             Self::Untyped { .. } | Self::NoKprobes { .. } => true,
             _ => false,
         }
@@ -128,7 +109,7 @@ fn hint(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Of system calls without arguments the kernel's types have other names: where such a call begins.
+/// Returns a hint where a system call begins whose function the kernel's types leave out, since it has no arguments.
 fn begin_of_call(function: &str) -> String {
     let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__"));
     call.map_or_else(String::new, |(_, call)| format!("; t:syscalls:sys_enter_{call} is where that call begins"))

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use scene::{Activities, Activity, BootNanos, Interval, Tid};
+use sched_programs::{Facts, SchedError};
 
-use crate::error::EventsError;
-use crate::facts::Facts;
 use crate::recorder::{Recorded, Recorder, Totals};
 
 /// Names that are remembered at most.
@@ -68,7 +67,7 @@ impl Intervals {
     /// # Errors
     ///
     /// The kernel does not take the programs: it is too old, or the rights are missing.
-    pub fn start(facts: &Facts, tgid: u32, tids: &[Tid], ring_bytes: u32, keep: Keep) -> Result<Self, EventsError> {
+    pub fn start(facts: &Facts, tgid: u32, tids: &[Tid], ring_bytes: u32, keep: Keep) -> Result<Self, SchedError> {
         let recorder = Recorder::start(facts, tgid, ring_bytes)?;
         let activities = Activities::new(tids.iter().copied(), recorder.started()).keeping(0);
         let threads = tids.iter().map(|tid| (*tid, ThreadIntervals::default())).collect();
@@ -85,7 +84,7 @@ impl Intervals {
     /// # Errors
     ///
     /// An event that no program sends.
-    pub fn next(&mut self, at_most: Duration) -> Result<(), EventsError> {
+    pub fn next(&mut self, at_most: Duration) -> Result<(), SchedError> {
         let events = self.recorder.next(at_most)?;
         self.take(&events);
         let kept = &mut self.kept;
@@ -98,7 +97,7 @@ impl Intervals {
     /// # Errors
     ///
     /// An event that no program sends, or the count of losses can't be read.
-    pub fn finish(mut self, to: BootNanos) -> Result<Found, EventsError> {
+    pub fn finish(mut self, to: BootNanos) -> Result<Found, SchedError> {
         let from = self.recorder.started();
         let (recorder, rest) = (self.recorder, &mut self.activities);
         let (events, totals) = recorder.finish()?;

@@ -1,32 +1,49 @@
-//! What lies in the ring and in the maps: programs take offsets from these structures, readers get the structures themselves.
+//! What lies in the ring and in the maps: programs take offsets from these structures, readers get the structures
+//! themselves.
 
 use bpf_insn::{MapDef, MapKind};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use bpf_program::bytes_of;
 pub(crate) use bpf_program::event::RING;
+use sched_programs::Comm;
 
-/// A task's name, which ends with its first 0.
-pub(crate) type Comm = [u8; 16];
+/// The beginning of each event in the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Head {
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub(crate) at: u64,
+    /// The CPU on which it was sent.
+    pub(crate) cpu: u32,
+    /// Kind: one of [`kind`].
+    pub(crate) kind: u32,
+}
 
-/// An event in the ring. Which fields a kind uses is said at the kind; others are 0.
+/// An event of a thread. Which fields a kind uses is said at the kind; others are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Event {
-    /// Nanoseconds of `CLOCK_BOOTTIME`.
-    pub(crate) at: u64,
-    /// By its kind.
+    /// Time, CPU and kind.
+    pub(crate) head: Head,
+    /// Detail, by its kind.
     pub(crate) detail: u64,
-    /// The CPU on which it was sent.
-    pub(crate) cpu: u32,
-    /// One of [`kind`].
-    pub(crate) kind: u32,
-    /// Whose event it is.
+    /// Thread of the event.
     pub(crate) tid: u32,
-    /// By its kind.
+    /// Detail, by its kind.
     pub(crate) other: u32,
     /// The name of the thread `other`, where that is one.
     pub(crate) comm: Comm,
+}
+
+/// The event that reports what its CPU lost: it is of the kind [`kind::LOST`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct LostEvent {
+    /// Time, CPU and kind.
+    pub(crate) head: Head,
+    /// The loss.
+    pub(crate) lost: Lost,
 }
 
 /// The kinds of events.
@@ -41,7 +58,7 @@ pub(crate) mod kind {
     pub(crate) const CALL_ENTER: u32 = 4;
     /// `tid` returns from a system call, with `detail`.
     pub(crate) const CALL_EXIT: u32 = 5;
-    /// Events of this CPU were lost since `detail`: `tid` of them.
+    /// Events of this CPU were lost: a [`super::LostEvent`].
     pub(crate) const LOST: u32 = 6;
     /// `tid` did all the time what `detail` says: one of [`super::leaves`], or [`super::RUNS`]. No program sends it.
     pub(crate) const FOUND: u32 = 7;
@@ -55,7 +72,7 @@ pub(crate) mod kind {
     pub(crate) const CALL: u32 = 14;
 }
 
-/// Why a thread leaves a CPU.
+/// Reasons for which a thread leaves a CPU.
 pub(crate) mod leaves {
     pub(crate) const PREEMPTED: u32 = 0;
     pub(crate) const BLOCKED: u32 = 1;
@@ -66,27 +83,28 @@ pub(crate) mod leaves {
 /// In place of one of these: it did not leave.
 pub(crate) const RUNS: u32 = u32::MAX;
 
-/// What did not fit into the ring, for each CPU.
+/// Loss of one CPU: events that did not fit into the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Lost {
-    /// How many events, and not reported yet.
+    /// Number of events that are not reported yet.
     pub(crate) count: u64,
-    /// When the first of these happened.
+    /// Time of the first of these.
     pub(crate) since: u64,
 }
 
 /// A [`Lost`] for each CPU.
 pub(crate) const LOST: &str = "lost";
-/// By CPU: how many threads of the process wait for it, a `u64`.
+/// Map by CPU: number of threads of the process that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
-/// By thread of the process: the CPU for which it waits, plus 1; or 0. A `u64`.
+/// Map by thread of the process: the CPU for which it waits, plus 1; or 0. A `u64`.
 pub(crate) const WAITING: &str = "waiting";
 
 /// Threads for which there is room. For those beyond it is not known who ran while they waited.
 const THREADS: u32 = 16_384;
 
-/// The maps, for a ring of that many bytes (a power of two, and a multiple of the page size) and that many CPUs.
+/// Returns the maps, for a ring of that many bytes (a power of two, and a multiple of the page size) and that many
+/// CPUs.
 pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
     vec![
         MapDef::ring_buffer(RING, ring_bytes),

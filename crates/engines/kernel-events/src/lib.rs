@@ -14,29 +14,26 @@
 //! |---|---|
 //! | `layout` | what lies in the ring and in the maps |
 //! | `programs` | the programs |
-//! | `facts` | what the programs must know of this kernel |
 //! | `standing` | what threads do that have no event |
 //! | `recorder` | attaches them, and hands out events in the order of time |
 //! | `intervals` | what threads did, interval by interval, while a recording goes on |
 #![forbid(unsafe_code)]
 
-mod error;
-mod facts;
 mod intervals;
 mod layout;
 mod programs;
 mod recorder;
 mod standing;
 
-pub use error::EventsError;
-pub use facts::Facts;
 pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
 pub use recorder::{Recorded, Recorder, Totals};
+pub use sched_programs::{Facts, SchedError};
 
-/// Returns the error that another one passes on: callers know what a user can do about that one.
-pub fn plain(error: EventsError) -> anyhow::Error {
-    match error {
-        EventsError::Session(error) => error.into(),
-        other => other.into(),
-    }
+/// Reads the facts of this kernel that the programs need.
+///
+/// # Errors
+///
+/// The kernel has no types, or not those of its tasks.
+pub fn facts() -> Result<Facts, SchedError> {
+    Facts::read(programs::tracepoints())
 }

@@ -2,16 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use bpf_program::wire::{WrongSize, read_values};
+use bpf_program::wire::{WrongSize, read_event};
 use bpf_session::{Delivery, EventClock, Features, POLL_INTERVAL, Reorder, RingReader, Session};
 use scene::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use sched_programs::{Facts, NamedMap, SchedError, hooks};
 use sys::clock::boot_nanos;
-use zerocopy::FromBytes as _;
+use zerocopy::FromBytes;
 
-use crate::error::EventsError;
-use crate::facts::Facts;
-use crate::layout::{Event, LOST, Lost, RING, RUNS, kind, leaves};
-use crate::programs::{self, Setting};
+use crate::layout::{Event, Head, LOST, Lost, LostEvent, RING, RUNS, kind, leaves};
+use crate::programs;
 use crate::standing::Standings;
 
 /// The most batches that are taken at once, so that a flood of events keeps nobody from the rest of its work.
@@ -45,8 +44,8 @@ pub struct Recorded {
 /// The programs, attached, and the reader of their ring.
 pub struct Recorder {
     session: Session,
-    reader: RingReader<Result<Event, WrongSize>>,
-    order: Reorder<Event>,
+    reader: RingReader<Result<Message, WrongSize>>,
+    order: Reorder<Message>,
     start: BootNanos,
     totals: Totals,
     tgid: u32,
@@ -61,16 +60,13 @@ impl Recorder {
     /// # Errors
     ///
     /// The kernel does not take the programs: it is too old, or the rights are missing.
-    pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, EventsError> {
-        let cpus = host::cpus::possible().map_err(|source| EventsError::Map { name: LOST, source })?;
-        let setting = Setting { facts, tgid, ring_bytes };
-        let module = programs::module(&setting, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+    pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, SchedError> {
+        let cpus = host::cpus::possible().map_err(SchedError::map(LOST))?;
+        let module = programs::module(facts, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
         let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
-        let read = |bytes: &[u8]| Some(read_event(bytes));
+        let read = |bytes: &[u8]| Some(Message::read(bytes));
         let reader = RingReader::start_every(&session, RING, POLL_INTERVAL, EventClock::Boot, read)?;
-        for (index, program) in module.programs.iter().enumerate() {
-            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
-        }
+        hooks::attach(&mut session, &module, module.programs.len())?;
         let start = BootNanos(boot_nanos());
         let (order, totals, standings) = (Reorder::new(), Totals::default(), Standings::default());
         let mut recorder = Self { session, reader, order, start, totals, tgid, standings, looked: Instant::now() };
@@ -83,7 +79,7 @@ impl Recorder {
     /// # Errors
     ///
     /// An event that no program sends.
-    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, EventsError> {
+    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, SchedError> {
         let mut wait = at_most;
         // All that has come, not only the first batch: whoever asks seldom would fall behind.
         for _ in 0..BATCHES {
@@ -112,26 +108,23 @@ impl Recorder {
     /// # Errors
     ///
     /// An event that no program sends, or the count of losses can't be read.
-    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), EventsError> {
+    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), SchedError> {
         self.look();
         self.session.detach();
         let (end, mut rest) = (boot_nanos(), Vec::new());
         self.reader.finish(|batch| rest.extend(batch));
         let (mut order, mut totals) = (self.order, self.totals);
         for event in rest.into_iter().collect::<Result<Vec<_>, _>>()? {
-            totals.lost += lost_of(&event);
-            order.push(event.at, event.at, event);
+            totals.lost += event.lost();
+            order.push(event.at(), event.at(), event);
         }
         let mut events = Vec::new();
         while let Some(event) = order.pop_any() {
             events.push(recorded(&event)?);
         }
-        let last = |(cpu, lost): (u32, Lost)| {
-            let kind = EventKind::Lost { since: BootNanos(lost.since), count: lost.count };
-            Recorded { event: KernelEvent { at: BootNanos(end), cpu: Cpu(cpu), kind }, name: None }
-        };
-        let unreported: Vec<(u32, Lost)> =
-            (0..).zip(unreported(&self.session)?).filter(|(_, lost)| lost.count > 0).collect();
+        let last = |(cpu, lost)| lost_events(Head { at: end, cpu, kind: kind::LOST }, lost);
+        let of_cpus: Vec<Lost> = NamedMap::find(&self.session, LOST)?.values(0)?;
+        let unreported: Vec<(u32, Lost)> = (0..).zip(of_cpus).filter(|(_, lost)| lost.count > 0).collect();
         totals.lost += unreported.iter().map(|(_, lost)| lost.count).sum::<u64>();
         events.extend(unreported.into_iter().map(last));
         totals.events += events.len() as u64;
@@ -139,14 +132,14 @@ impl Recorder {
         Ok((events, totals))
     }
 
-    fn take(&mut self, batch: Vec<Result<Event, WrongSize>>) -> Result<(), EventsError> {
+    fn take(&mut self, batch: Vec<Result<Message, WrongSize>>) -> Result<(), SchedError> {
         for event in batch {
             let event = event?;
-            if event.kind == kind::LOST {
+            if event.lost() > 0 {
                 self.standings.forget();
             }
-            self.totals.lost += lost_of(&event);
-            self.order.push(event.at, event.at, event);
+            self.totals.lost += event.lost();
+            self.order.push(event.at(), event.at(), event);
         }
         Ok(())
     }
@@ -158,7 +151,7 @@ impl Recorder {
         // An event of a thread that moved while it was looked at comes before this.
         let at = boot_nanos();
         for event in found {
-            self.order.insert(at, at, Event { at, ..event });
+            self.order.insert(at, at, Message::Event(Event { head: Head { at, ..event.head }, ..event }));
         }
     }
 
@@ -168,25 +161,47 @@ impl Recorder {
     }
 }
 
-fn read_event(bytes: &[u8]) -> Result<Event, WrongSize> {
-    Event::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<Event>()))
+/// An event of the ring, by the structure that it has.
+#[derive(Clone, Copy)]
+enum Message {
+    Event(Event),
+    Lost(LostEvent),
 }
 
-/// The losses since the last event of each CPU.
-fn unreported(session: &Session) -> Result<Vec<Lost>, EventsError> {
-    let Some(map) = session.map(LOST) else { return Ok(Vec::new()) };
-    let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(|source| EventsError::Map { name: LOST, source })?;
-    Ok(read_values(LOST, &counted.unwrap_or_default())?)
+impl Message {
+    fn read(bytes: &[u8]) -> Result<Self, WrongSize> {
+        match Head::read_from_prefix(bytes) {
+            Ok((Head { kind: kind::LOST, .. }, _)) => read_event(bytes).map(Self::Lost),
+            _ => read_event(bytes).map(Self::Event),
+        }
+    }
+
+    fn at(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.head.at,
+            Self::Lost(event) => event.head.at,
+        }
+    }
+
+    /// Returns how many events it reports as lost.
+    fn lost(&self) -> u64 {
+        if let Self::Lost(event) = self { event.lost.count } else { 0 }
+    }
 }
 
-/// How many events an event reports as lost.
-fn lost_of(event: &Event) -> u64 {
-    if event.kind == kind::LOST { event.tid.into() } else { 0 }
+/// Returns the hole that a loss leaves in the events of its CPU.
+fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
+    let kind = EventKind::Lost { since: BootNanos(since), count };
+    Recorded { event: KernelEvent { at: BootNanos(head.at), cpu: Cpu(head.cpu), kind }, name: None }
 }
 
-/// The event as the timeline has it. A number that does not fit is one that no kernel has.
-fn recorded(event: &Event) -> Result<Recorded, EventsError> {
-    let Event { at, detail, cpu, kind, tid, other, comm } = *event;
+/// Converts an event to that of the timeline. A number that does not fit is one that no kernel has.
+fn recorded(message: &Message) -> Result<Recorded, SchedError> {
+    let event = match *message {
+        Message::Event(event) => event,
+        Message::Lost(LostEvent { head, lost }) => return Ok(lost_events(head, lost)),
+    };
+    let Event { head: Head { at, cpu, kind }, detail, tid, other, comm } = event;
     let (tid, number) = (Tid(tid), u32::try_from(detail).unwrap_or(u32::MAX));
     let (kind, name) = match kind {
         kind::SWITCH => {
@@ -197,7 +212,6 @@ fn recorded(event: &Event) -> Result<Recorded, EventsError> {
         kind::MIGRATE => (EventKind::Migrate { tid, to: Cpu(number) }, None),
         kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
         kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
-        kind::LOST => (EventKind::Lost { since: BootNanos(detail), count: tid.0.into() }, None),
         kind::FOUND => {
             let off_cpu = if number == RUNS { None } else { Some(leaves_of(number, kind)?) };
             (EventKind::Found { tid, off_cpu }, None)
@@ -207,24 +221,46 @@ fn recorded(event: &Event) -> Result<Recorded, EventsError> {
     Ok(Recorded { event: KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind }, name })
 }
 
-fn leaves_of(number: u32, kind: u32) -> Result<Leaves, EventsError> {
+fn leaves_of(number: u32, kind: u32) -> Result<Leaves, SchedError> {
     match number {
         leaves::PREEMPTED => Ok(Leaves::Preempted),
         leaves::BLOCKED => Ok(Leaves::Blocked),
         leaves::STOPPED => Ok(Leaves::Stopped),
         leaves::ENDED => Ok(Leaves::Ended),
-        _ => Err(EventsError::Kind { kind }),
+        _ => Err(SchedError::Kind { kind }),
     }
 }
 
-fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, EventsError> {
+fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, SchedError> {
     // The end of an interrupt has the next number.
     let interrupt = match kind & !1 {
         kind::HARD => Interrupt::Hard(number),
         kind::SOFT => Interrupt::Soft(number),
         kind::TICK => Interrupt::Tick,
         kind::CALL => Interrupt::Call,
-        _ => return Err(EventsError::Kind { kind }),
+        _ => return Err(SchedError::Kind { kind }),
     };
     Ok(if kind & 1 == 0 { EventKind::Begin { tid, interrupt } } else { EventKind::End { tid, interrupt } })
+}
+
+#[cfg(test)]
+mod tests {
+    use zerocopy::IntoBytes as _;
+
+    use super::*;
+
+    #[test]
+    fn a_loss_is_an_event_of_its_own() {
+        let head = Head { at: 900, cpu: 3, kind: kind::LOST };
+        // More than a thread's number can be.
+        let event = LostEvent { head, lost: Lost { count: 1 << 33, since: 400 } };
+        let message = Message::read(event.as_bytes()).unwrap();
+        assert_eq!((message.at(), message.lost()), (900, 1 << 33));
+        let kind = EventKind::Lost { since: BootNanos(400), count: 1 << 33 };
+        assert_eq!(recorded(&message).unwrap().event, KernelEvent { at: BootNanos(900), cpu: Cpu(3), kind });
+        assert!(Message::read(&event.as_bytes()[..20]).is_err());
+        // No other kind has its size.
+        let head = Head { kind: kind::WAKE, ..head };
+        assert!(Message::read(LostEvent { head, ..event }.as_bytes()).is_err());
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use host::{Pid, proc};
 
-use crate::layout::{Event, RUNS, kind, leaves};
+use crate::layout::{Event, Head, RUNS, kind, leaves};
 
 /// Threads that are remembered at most.
 const MOST: usize = 16_384;
@@ -76,7 +76,7 @@ fn did(first: &proc::Standing, now: &proc::Standing) -> Option<u32> {
 }
 
 fn found(tid: Pid, did: u32, cpu: u32) -> Event {
-    Event { at: 0, detail: did.into(), cpu, kind: kind::FOUND, tid: tid.0, other: 0, comm: [0; 16] }
+    Event { head: Head { at: 0, cpu, kind: kind::FOUND }, detail: did.into(), tid: tid.0, other: 0, comm: [0; 16] }
 }
 
 #[cfg(test)]
@@ -119,6 +119,6 @@ mod tests {
         let tid = sleeps.join().unwrap();
         let of_it = found.iter().filter(|event| event.tid == tid).count();
         assert!(of_it <= 1, "{found:?}");
-        assert!(found.iter().all(|event| event.kind == kind::FOUND));
+        assert!(found.iter().all(|event| event.head.kind == kind::FOUND));
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use kernel_events::{Facts, Recorded, Recorder, Totals};
+use kernel_events::{Recorded, Recorder, Totals};
 use scene::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
 use sys::clock::boot_nanos;
 use testkit::kernel;
@@ -100,7 +100,7 @@ impl Poller {
 }
 
 fn record(mut poller: Poller, meanwhile: impl FnOnce()) -> (Truth, Vec<Recorded>, Totals) {
-    let facts = Facts::read().unwrap();
+    let facts = kernel_events::facts().unwrap();
     let mut recorder = Recorder::start(&facts, poller.0.id(), RING).unwrap();
     let (tid, start) = (poller.tid(), recorder.started());
     poller.go();
@@ -189,7 +189,7 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
 #[test]
 fn what_does_not_fit_is_a_hole() {
     let Some(_alone) = kernel::may_run("losses of the kernel's events") else { return };
-    let facts = Facts::read().unwrap();
+    let facts = kernel_events::facts().unwrap();
     // A page, and nobody reads: this process's own calls fill it.
     let recorder = Recorder::start(&facts, std::process::id(), 4096).unwrap();
     let (end, mut calls) = (Instant::now() + Duration::from_millis(20), 0);
@@ -219,7 +219,7 @@ fn a_thread_that_sleeps_is_found_again_after_a_loss() {
         let _ = wait.recv();
     });
     let sleeper_tid = tids.recv().unwrap();
-    let mut recorder = Recorder::start(&Facts::read().unwrap(), std::process::id(), 1 << 16).unwrap();
+    let mut recorder = Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), 1 << 16).unwrap();
     let mut wait_for = |what: &str, is_it: &dyn Fn(&EventKind) -> bool| {
         let until = Instant::now() + PATIENCE;
         let mut next = || recorder.next(Duration::from_millis(10)).unwrap();
@@ -255,7 +255,7 @@ fn events_have_the_cpu_that_they_are_of() {
 fn a_thread_that_comes_has_its_whole_name() {
     const NAME: &str = "fifteen-letters";
     let Some(_alone) = kernel::may_run("names of the kernel's events") else { return };
-    let mut recorder = Recorder::start(&Facts::read().unwrap(), std::process::id(), RING).unwrap();
+    let mut recorder = Recorder::start(&kernel_events::facts().unwrap(), std::process::id(), RING).unwrap();
     let sleeps = || {
         for _ in 0..20 {
             std::thread::sleep(Duration::from_millis(1));

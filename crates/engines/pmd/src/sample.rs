@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel_events::{Facts, Found, Intervals, Keep};
+use kernel_events::{Found, Intervals, Keep};
 use observer::{Observer, Progress};
 use scene::{BootNanos, Tid};
 use sys::clock::{boot_nanos, monotonic_nanos};
@@ -29,25 +29,25 @@ pub struct Sample {
 impl Sample {
     /// Observes the threads for this time, or until the observer requests a stop.
     pub fn take(subject: &Subject, length: Duration, observer: &Observer) -> anyhow::Result<Self> {
-        let facts = Facts::read().map_err(kernel_events::plain)?;
+        let facts = kernel_events::facts()?;
         let tids: Vec<Tid> = subject.threads.iter().map(|thread| Tid(thread.tid)).collect();
         let keep = Keep { at_least: 0, most: MOST };
-        let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep).map_err(kernel_events::plain)?;
+        let mut intervals = Intervals::start(&facts, subject.pid, &tids, RING, keep)?;
         let offset = boot_nanos().saturating_sub(monotonic_nanos());
         let is_ovs = subject.threads.iter().any(|thread| thread.core.is_some());
         let asking = Asked::of(subject.pid, &subject.sockets).start(is_ovs)?;
         let (begun, mut progress) = (Instant::now(), Progress::expected(observer, length));
         while begun.elapsed() < length && !observer.is_stop_requested() {
-            intervals.next(TURN.min(length.saturating_sub(begun.elapsed()))).map_err(kernel_events::plain)?;
+            intervals.next(TURN.min(length.saturating_sub(begun.elapsed())))?;
             progress.show(|since| format!("looking, {:.1} s left", length.saturating_sub(since).as_secs_f64()));
         }
         asking.end();
         while !asking.is_over() {
-            intervals.next(TURN).map_err(kernel_events::plain)?;
+            intervals.next(TURN)?;
             observer.step();
         }
         let answers = asking.answers();
-        let found = intervals.finish(BootNanos(boot_nanos())).map_err(kernel_events::plain)?;
+        let found = intervals.finish(BootNanos(boot_nanos()))?;
         Ok(Self { found, answers, offset })
     }
 }

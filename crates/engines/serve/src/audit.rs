@@ -144,7 +144,7 @@ fn settle(state: &mut State, result: anyhow::Result<()>, observer: &Observer) {
 }
 
 fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(cpus::audit::AuditError::Unreachable { .. }))
+    matches!(error.downcast_ref(), Some(cpus::audit::SchedError::Unreachable { .. }))
 }
 
 fn end(state: &mut State, observer: &Observer) {

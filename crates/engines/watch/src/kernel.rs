@@ -101,7 +101,7 @@ impl KernelPast {
 
     /// Takes the next events, and drops those older than `oldest`.
     pub(crate) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
-        let events = self.recorder.next(at_most).map_err(kernel_events::plain)?;
+        let events = self.recorder.next(at_most)?;
         self.events += events.len() as u64;
         self.lost += events.iter().map(lost).sum::<u64>();
         self.absences.take_in(&events);
@@ -141,7 +141,7 @@ impl KernelPast {
 
     /// Detaches the programs.
     pub(crate) fn finish(self) -> anyhow::Result<Totals> {
-        self.recorder.finish().map(|(_, totals)| totals).map_err(kernel_events::plain)
+        Ok(self.recorder.finish()?.1)
     }
 }
 

@@ -41,6 +41,19 @@ impl From<i32> for Src {
     }
 }
 
+impl From<i16> for Src {
+    fn from(imm: i16) -> Self {
+        Self::Imm(imm.into())
+    }
+}
+
+/// Takes the bits of the number: one of 2^31 or more is negative at 64 bits.
+impl From<u32> for Src {
+    fn from(imm: u32) -> Self {
+        Self::Imm(imm.cast_signed())
+    }
+}
+
 /// Place in memory: a register and a constant distance from it, in bytes. Made with [`Reg::at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Addr {

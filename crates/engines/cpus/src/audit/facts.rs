@@ -1,51 +1,42 @@
-//! What the programs must know of this kernel, from its BTF.
+//! Facts of this kernel that the programs need.
 
-use std::collections::HashMap;
+use bpf_program::Member;
+use sched_programs::{KernelTypes, SchedError, member};
+use typeinfo::{TypeError, TypeStore};
 
-use bpf_session::tasks::{switched_state, tracepoint_id};
-use host::{KERNEL_BTF, kernel_btf};
-use typeinfo::{Btf, NameKind, TypeStore};
-use uapi::Arch;
-
-use crate::audit::error::AuditError;
 use crate::audit::programs;
 
-/// Where things are in the kernel's structures: bytes from their beginning.
+/// Facts of this kernel.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// `task_struct.pid`.
-    pub(crate) pid: i16,
-    /// `task_struct.tgid`.
-    pub(crate) tgid: i16,
-    /// `task_struct.comm`.
-    pub(crate) comm: i16,
-    /// `task_struct.flags`.
-    pub(crate) flags: i16,
-    /// `task_struct.prio`.
-    pub(crate) prio: i16,
-    /// `task_struct.policy`.
-    pub(crate) policy: i16,
-    /// The number of the task's CPU.
-    pub(crate) cpu: i16,
-    /// `task_struct.on_cpu`, which kernels for one CPU lack.
-    pub(crate) on_cpu: Option<i16>,
-    /// `task_struct.__state`.
-    pub(crate) state: i16,
-    /// The same, if `sched_switch` does not pass it (before Linux 5.18).
-    pub(crate) switched_state: Option<i16>,
+    pub(crate) programs: sched_programs::Facts,
+    pub(crate) members: Members,
+}
+
+/// Members of the structures of interrupts, timers and work queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Members {
     /// `irqaction.name`.
-    pub(crate) action_name: i16,
-    /// `work_struct.func`.
-    pub(crate) work_function: i16,
-    /// `pool_workqueue.pool` and `.wq`, `worker_pool.cpu`, `workqueue_struct.name`: private to `kernel/workqueue.c`, and in its
-    /// types all the same.
-    pub(crate) pool: Option<[i16; 4]>,
+    pub(crate) action_name: Member<u64>,
     /// `hrtimer.function`.
-    pub(crate) hrtimer_function: i16,
+    pub(crate) hrtimer_function: Member<u64>,
     /// `timer_list.function`.
-    pub(crate) timer_function: i16,
-    /// The tracepoints' ids.
-    pub(crate) tracepoints: HashMap<&'static str, u32>,
+    pub(crate) timer_function: Member<u64>,
+    /// Members that lead from a pool to its CPU and name, if the kernel's types have them.
+    pub(crate) pool: Option<PoolMembers>,
+}
+
+/// Members that are private to `kernel/workqueue.c`, and in its types all the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolMembers {
+    /// `pool_workqueue.pool`.
+    pub(crate) pool: Member<u64>,
+    /// `pool_workqueue.wq`.
+    pub(crate) queue: Member<u64>,
+    /// `worker_pool.cpu`.
+    pub(crate) cpu: Member<i32>,
+    /// `workqueue_struct.name`.
+    pub(crate) name: Member<[u8; 24]>,
 }
 
 impl Facts {
@@ -54,56 +45,33 @@ impl Facts {
     /// # Errors
     ///
     /// The kernel has no types, or not those of its tasks.
-    pub fn read() -> Result<Self, AuditError> {
-        let bytes = kernel_btf().map_err(|source| AuditError::NoTypes { path: KERNEL_BTF, source })?;
-        let mut types = TypeStore::new(Arch::HOST);
-        types.add_btf(Btf::parse(&bytes)?)?;
-        let mut tracepoints = HashMap::new();
-        for name in programs::tracepoints() {
-            tracepoints.extend(tracepoint_id(&types, name)?.map(|id| (name, id)));
-        }
-        let task = types.require(NameKind::Struct, "task_struct")?;
-        let at = |path: &str| types.short_offset(task, path);
-        let has = |path: &str| types.find_member(task, path).is_ok_and(|found| found.is_some());
-        let of = |name: &str, path: &str| types.short_offset(types.require(NameKind::Struct, name)?, path);
-        Ok(Self {
-            pid: at("pid")?,
-            tgid: at("tgid")?,
-            comm: at("comm")?,
-            flags: at("flags")?,
-            prio: at("prio")?,
-            policy: at("policy")?,
-            // The task's own member before 5.16, then the first member's, where that is in the task.
-            cpu: at("thread_info.cpu").or_else(|_| at("cpu"))?,
-            on_cpu: if has("on_cpu") { Some(at("on_cpu")?) } else { None },
-            // `__state` was called `state` before 5.14.
-            state: at("__state").or_else(|_| at("state"))?,
-            switched_state: switched_state(&types)?,
-            action_name: of("irqaction", "name")?,
-            work_function: of("work_struct", "func")?,
-            pool: pool(&types),
-            hrtimer_function: of("hrtimer", "function")?,
-            timer_function: of("timer_list", "function")?,
-            tracepoints,
-        })
+    pub fn read() -> Result<Self, SchedError> {
+        let bytes = KernelTypes::read()?;
+        let (types, _) = bytes.parse()?;
+        let members = Members {
+            action_name: member(&types, "irqaction", "name")?,
+            hrtimer_function: member(&types, "hrtimer", "function")?,
+            timer_function: member(&types, "timer_list", "function")?,
+            pool: PoolMembers::find(&types).ok(),
+        };
+        Ok(Self { programs: sched_programs::Facts::find(&types, programs::tracepoints())?, members })
     }
 
-    /// The tracepoints that this kernel lacks, with what is not known without them and the release that has them.
+    /// Returns the tracepoints that this kernel lacks, with what is not known without them and the release that has
+    /// them.
     pub fn missing(&self) -> Vec<(&'static str, &'static str)> {
-        programs::MISSED.iter().filter(|(name, _)| !self.tracepoints.contains_key(name)).copied().collect()
+        let is_missing = |name: &str| !self.programs.tracepoints.contains_key(name);
+        programs::MISSED.iter().filter(|(name, _)| is_missing(name)).copied().collect()
     }
 }
 
-/// Where a workqueue's pool and name are.
-fn pool(types: &TypeStore<'_>) -> Option<[i16; 4]> {
-    let of = |name: &str, path: &str| -> Option<i16> {
-        let ty = types.require(NameKind::Struct, name).ok()?;
-        types.short_offset(ty, path).ok()
-    };
-    Some([
-        of("pool_workqueue", "pool")?,
-        of("pool_workqueue", "wq")?,
-        of("worker_pool", "cpu")?,
-        of("workqueue_struct", "name")?,
-    ])
+impl PoolMembers {
+    fn find(types: &TypeStore<'_>) -> Result<Self, TypeError> {
+        Ok(Self {
+            pool: member(types, "pool_workqueue", "pool")?,
+            queue: member(types, "pool_workqueue", "wq")?,
+            cpu: member(types, "worker_pool", "cpu")?,
+            name: member(types, "workqueue_struct", "name")?,
+        })
+    }
 }

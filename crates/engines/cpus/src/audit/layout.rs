@@ -2,10 +2,11 @@
 
 use bpf_insn::{MapDef, MapKind};
 pub use bpf_program::event::RING;
+use sched_programs::Comm;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A task's name, which ends with its first 0.
-pub type Comm = [u8; 16];
+/// The beginning of a workqueue's name, as far as it is kept of a work item.
+pub type QueueName = [u8; 24];
 
 /// What may have a CPU. A kind is an index of [`State::totals`].
 pub mod kind {
@@ -243,7 +244,7 @@ pub struct Queued {
     /// The thread that queued it.
     pub by: u32,
     /// The workqueue's name.
-    pub queue: [u8; 24],
+    pub queue: QueueName,
 }
 
 /// What a kworker runs at present.

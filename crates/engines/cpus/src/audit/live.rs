@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use bpf_program::wire::{WrongSize, read_key, read_value, read_values};
-use bpf_session::{Features, Map, RingReader, Session};
+use bpf_program::wire::{WrongSize, read_event};
+use bpf_session::{Features, RingReader, Session};
+use sched_programs::{NamedMap, SchedError, hooks};
 use sys::clock::monotonic_nanos;
-use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::audit::error::AuditError;
 use crate::audit::facts::Facts;
-use crate::audit::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, TALLIES, Tally, Waiting, kind};
-use crate::audit::programs::{self, Setting};
+use crate::audit::layout::{self, Episode, Queued, RING, STACKS, STATES, State, TALLIES, Waiting, kind};
+use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
 
 /// The bytes of the ring for single ones.
@@ -70,24 +69,19 @@ impl Audit {
     /// # Errors
     ///
     /// The kernel does not take the programs: it is too old, or the rights are missing. A CPU is not there.
-    pub fn start(facts: &Facts, options: &Options) -> Result<Self, AuditError> {
-        let possible = host::cpus::possible().map_err(|source| AuditError::Map { name: STATES, source })?;
+    pub fn start(facts: &Facts, options: &Options) -> Result<Self, SchedError> {
+        let possible = host::cpus::possible().map_err(SchedError::map(STATES))?;
         let features = Features::detect()?;
         let ring_bytes = if options.each.is_some() { RING_BYTES } else { 0 };
-        let setting = Setting { facts, exchange: features.exchange, each: options.each, ring_bytes };
-        let module = programs::module(&setting, u32::try_from(possible).unwrap_or(u32::MAX))?;
+        let sizes = (u32::try_from(possible).unwrap_or(u32::MAX), ring_bytes);
+        let module = programs::module(facts, features.exchange, options.each, sizes)?;
         let mut session = Session::load(&module, features)?;
         let reader = match options.each {
-            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_episode(bytes)))?),
+            Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_event(bytes)))?),
             None => None,
         };
         let start = module.programs.len().saturating_sub(3);
-        for (index, program) in module.programs.iter().enumerate().take(start) {
-            match program.target {
-                Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
-                None => session.attach_raw_tracepoint(index, &program.name)?,
-            }
-        }
+        hooks::attach(&mut session, &module, start)?;
         let audit = Self {
             session,
             reader,
@@ -105,12 +99,12 @@ impl Audit {
     /// # Errors
     ///
     /// The map does not take them.
-    pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), AuditError> {
+    pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), SchedError> {
         let map = self.map(layout::WAITING)?;
         for StuckThread { tid, pid, cpu, name } in threads {
             let mut waiting = Waiting { cpu: *cpu, tgid: *pid, since: self.began, ..Waiting::default() };
             waiting.name.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
-            map.insert(&tid.to_ne_bytes(), waiting.as_bytes()).map_err(failed(layout::WAITING))?;
+            map.insert(*tid, &waiting)?;
         }
         Ok(())
     }
@@ -120,8 +114,8 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, AuditError> {
-        self.pairs(layout::WAITING)
+    pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, SchedError> {
+        self.map(layout::WAITING)?.pairs()
     }
 
     /// Forgets that a thread waits: `/proc` shows that it does not.
@@ -129,8 +123,8 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be changed.
-    pub fn forget(&self, tid: u32) -> Result<(), AuditError> {
-        self.map(layout::WAITING)?.delete(&tid.to_ne_bytes()).map(drop).map_err(failed(layout::WAITING))
+    pub fn forget(&self, tid: u32) -> Result<(), SchedError> {
+        self.map(layout::WAITING)?.delete(&tid)
     }
 
     /// The work items that are queued and not begun, by their address.
@@ -138,8 +132,8 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, AuditError> {
-        let mut queued: Vec<(u64, Queued)> = self.pairs(layout::QUEUED)?;
+    pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
+        let mut queued: Vec<(u64, Queued)> = self.map(layout::QUEUED)?.pairs()?;
         queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)
     }
@@ -149,7 +143,7 @@ impl Audit {
     /// # Errors
     ///
     /// What came is none: a mistake of ours.
-    pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, AuditError> {
+    pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, SchedError> {
         let Some(reader) = &self.reader else {
             std::thread::sleep(at_most);
             return Ok(Vec::new());
@@ -170,7 +164,7 @@ impl Audit {
     /// # Errors
     ///
     /// What came is none: a mistake of ours.
-    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, AuditError> {
+    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, SchedError> {
         let mut all = Vec::new();
         if let Some(reader) = self.reader.take() {
             reader.finish(|batch| all.extend(batch));
@@ -183,7 +177,7 @@ impl Audit {
     /// # Errors
     ///
     /// The map can't be read.
-    pub fn states(&self) -> Result<Vec<(u32, State)>, AuditError> {
+    pub fn states(&self) -> Result<Vec<(u32, State)>, SchedError> {
         self.cpus.iter().map(|&cpu| Ok((cpu, self.state(cpu)?))).collect()
     }
 
@@ -193,18 +187,16 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be read.
-    pub fn stop(&self) -> Result<Sums, AuditError> {
+    pub fn stop(&self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 1)?;
         let mut sums = Sums {
-            tallies: self.pairs::<Key, Tally>(TALLIES)?.into_iter().collect(),
+            tallies: self.map(TALLIES)?.pairs()?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
             skipped: self.session.misses(),
             ..Sums::default()
         };
-        let numbers = self.map(STACKS)?.keys().map_err(failed(STACKS))?;
-        for number in numbers {
-            let key: u32 = read_key(STACKS, &number)?;
+        for key in self.map(STACKS)?.keys::<u32>()? {
             sums.stacks.insert(key.into(), self.stack(key)?);
         }
         for &cpu in &self.cpus {
@@ -221,11 +213,12 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be read, or a CPU is gone.
-    pub fn turn(&mut self) -> Result<Sums, AuditError> {
+    pub fn turn(&mut self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 2)?;
         let misses = self.session.misses();
         let mut sums = Sums {
-            tallies: self.take_tallies()?,
+            // An event between reading and removing is in the sums of its kind only.
+            tallies: self.map(TALLIES)?.drain()?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
             skipped: misses.saturating_sub(std::mem::replace(&mut self.turns.skipped, misses)),
@@ -250,15 +243,15 @@ impl Audit {
     /// # Errors
     ///
     /// The CPU is not there.
-    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         if self.cpus.contains(&cpu) {
             return Ok(());
         }
         // It may have been audited before.
-        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(failed(STATES))?;
+        self.map(STATES)?.put(cpu, &State::default())?;
         self.turns.states.remove(&cpu);
         if !self.session.run_on(self.start, cpu) {
-            return Err(AuditError::Unreachable { cpu });
+            return Err(SchedError::Unreachable { cpu });
         }
         self.cpus.push(cpu);
         Ok(())
@@ -269,7 +262,7 @@ impl Audit {
     /// # Errors
     ///
     /// A map can't be changed.
-    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         self.cpus.retain(|&audited| audited != cpu);
         // One that is not there any more is not audited either.
         self.session.run_on(self.start + 1, cpu);
@@ -291,27 +284,13 @@ impl Audit {
         closer.is_ok() && wait.recv_timeout(at_most).is_ok()
     }
 
-    fn run_on_all(&self, program: usize) -> Result<(), AuditError> {
+    fn run_on_all(&self, program: usize) -> Result<(), SchedError> {
         let gone = self.cpus.iter().find(|&&cpu| !self.session.run_on(program, cpu));
-        gone.map_or(Ok(()), |&cpu| Err(AuditError::Unreachable { cpu }))
-    }
-
-    /// Reads all tallies and takes them out, so that the map has room for what comes. An event in between is in the sums of its
-    /// kind only.
-    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, AuditError> {
-        let map = self.map(TALLIES)?;
-        let mut tallies = HashMap::new();
-        for key in map.keys().map_err(failed(TALLIES))? {
-            if let Some(value) = map.lookup(&key).map_err(failed(TALLIES))? {
-                map.delete(&key).map_err(failed(TALLIES))?;
-                tallies.insert(read_key(TALLIES, &key)?, read_value(TALLIES, &value)?);
-            }
-        }
-        Ok(tallies)
+        gone.map_or(Ok(()), |&cpu| Err(SchedError::Unreachable { cpu }))
     }
 
     /// The stacks of those who queued work; each is read once.
-    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, AuditError> {
+    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, SchedError> {
         let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
         let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
         for number in of_tallies.chain(of_queued).filter_map(|stack| u32::try_from(stack).ok()) {
@@ -323,43 +302,17 @@ impl Audit {
         Ok(self.turns.stacks.clone())
     }
 
-    /// The callers of a stack; none of one that is not there.
-    fn stack(&self, number: u32) -> Result<Vec<u64>, AuditError> {
-        let frames = self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(failed(STACKS))?.unwrap_or_default();
-        let frames: Vec<u64> = read_values(STACKS, &frames)?;
+    /// Returns the callers of a stack; none if it is not there.
+    fn stack(&self, number: u32) -> Result<Vec<u64>, SchedError> {
+        let frames = self.map(STACKS)?.values(number)?;
         Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())
     }
 
-    fn state(&self, cpu: u32) -> Result<State, AuditError> {
-        let bytes = self.map(STATES)?.lookup(&cpu.to_ne_bytes()).map_err(failed(STATES))?;
-        Ok(read_value(STATES, &bytes.unwrap_or_default())?)
+    fn state(&self, cpu: u32) -> Result<State, SchedError> {
+        self.map(STATES)?.require(&cpu)
     }
 
-    fn map(&self, name: &'static str) -> Result<&Map, AuditError> {
-        self.session.map(name).ok_or_else(|| failed(name)(std::io::ErrorKind::NotFound.into()))
+    fn map(&self, name: &'static str) -> Result<NamedMap<'_>, SchedError> {
+        NamedMap::find(&self.session, name)
     }
-
-    /// All that is in a map.
-    fn pairs<K: zerocopy::FromBytes, V: zerocopy::FromBytes>(
-        &self,
-        name: &'static str,
-    ) -> Result<Vec<(K, V)>, AuditError> {
-        let map = self.map(name)?;
-        let mut pairs = Vec::new();
-        for key in map.keys().map_err(failed(name))? {
-            // One may go while they are read.
-            if let Some(value) = map.lookup(&key).map_err(failed(name))? {
-                pairs.push((read_key(name, &key)?, read_value(name, &value)?));
-            }
-        }
-        Ok(pairs)
-    }
-}
-
-fn failed(name: &'static str) -> impl Fn(std::io::Error) -> AuditError {
-    move |source| AuditError::Map { name, source }
-}
-
-fn read_episode(bytes: &[u8]) -> Result<Episode, WrongSize> {
-    Episode::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<Episode>()))
 }

@@ -20,7 +20,6 @@
 //! | `run` | one audit from begin to end; `text` and `json` are its report |
 //! | `windows` | audits as windows that follow one another |
 
-mod error;
 mod facts;
 mod few_names;
 mod json;
@@ -35,11 +34,11 @@ mod sums;
 mod text;
 mod windows;
 
-pub use error::AuditError;
 pub use facts::Facts;
 pub use live::{Audit, Options, StuckThread};
 pub use model::{CpuReport, Intruder, Names, Share, ThreadFacts, Victim, name_of, report};
 pub use pollers::Pollers;
 pub use run::{Found, Plan};
+pub use sched_programs::SchedError;
 pub use sums::{CpuSums, Sums};
 pub use windows::{USUAL, Windows, is_of};

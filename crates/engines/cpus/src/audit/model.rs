@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::audit::layout::{CLASSES, Comm, Key, State, Tally, detail, kind};
+use sched_programs::Comm;
+
+use crate::audit::layout::{CLASSES, Key, State, Tally, detail, kind};
 use crate::audit::sums::Sums;
 
 /// What the machine knows of the numbers.

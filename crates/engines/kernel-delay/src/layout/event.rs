@@ -44,7 +44,7 @@ pub struct StackEvent {
     pub head: EventHead,
     /// The kernel's stack.
     pub kernel: KernelStack,
-    /// The process's registers at the call, as [`crate::programs::TaskFacts::user_registers`] names them.
+    /// The process's registers at the call, as [`crate::programs::RegisterFacts::user`] names them.
     pub registers: [u64; REGISTER_COUNT],
 }
 

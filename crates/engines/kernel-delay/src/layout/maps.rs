@@ -7,9 +7,6 @@ use super::{Counts, InterruptKey, Log, Places, PreemptorKey, Tally, ThreadValue,
 
 /// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
 pub const THREADS: &str = "threads";
-/// The processes that are measured, where that is not one: their thread groups (`u32`), with the time of the boot clock at which
-/// each began (`u64`, nanoseconds; 0 until its first event), since numbers are given again.
-pub const PROCESSES: &str = "processes";
 /// One element, a [`WindowValue`]: when time counts. Written by user space and by triggers.
 pub const WINDOW: &str = "window";
 /// One element, [`Counts`]: what the programs count for themselves.
@@ -37,14 +34,6 @@ const MOST_PREALLOCATED: u32 = 1 << 14;
 /// The size of a map's key or value.
 const fn size<T>() -> u32 {
     size_of::<T>() as u32
-}
-
-/// How many processes there is room for.
-const MAX_PROCESSES: u32 = 1 << 14;
-
-/// The map of [`PROCESSES`].
-pub(crate) fn processes() -> MapDef {
-    MapDef::new(PROCESSES, MapKind::Hash, 4, size::<u64>(), MAX_PROCESSES)
 }
 
 /// The map of [`TURNS`].

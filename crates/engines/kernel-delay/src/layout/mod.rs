@@ -20,16 +20,15 @@ use core::mem::offset_of;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub use bpf_program::wire::{WrongSize, read_key, read_value};
-pub(crate) use bpf_program::{bytes_of, offset};
 pub use bucket::{Bucket, entry_of, slot_of};
 pub use event::{
     EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
 };
-pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, UPCALLS, WINDOW};
-pub(crate) use maps::{PLACES, TURNS, maps, processes, turns};
+pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
+pub(crate) use maps::{PLACES, TURNS, maps, turns};
+pub use sched_programs::processes::PROCESSES;
 
-/// A task's name, which ends with its first 0.
-pub type Comm = [u8; 16];
+pub use sched_programs::Comm;
 
 /// A count with times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]

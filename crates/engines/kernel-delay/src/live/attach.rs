@@ -2,6 +2,7 @@
 
 use bpf_session::{Features, Scope, Session, SessionError};
 use observer::Observer;
+use sched_programs::SchedError;
 use sys::process::make_room_for_files;
 use uapi::perf::Counter;
 
@@ -63,11 +64,21 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
     let features = Features::detect()?;
     let exchange = features.exchange;
-    let cpus = host::cpus::possible().map_err(|source| DelayError::Map { name: layout::TEMPLATE, source })?;
+    let cpus = host::cpus::possible().map_err(SchedError::map(layout::TEMPLATE))?;
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
-    let (task, polls, threads) = (facts.task, poll_numbers(), max_threads);
-    let setting = Setting { processes, task, polls, threads, cpus, events, absences, exchange };
-    let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
+    let setting = Setting {
+        processes,
+        task: facts.programs.task,
+        registers: facts.registers,
+        polls: poll_numbers(),
+        threads: max_threads,
+        cpus,
+        events,
+        absences,
+        exchange,
+    };
+    let tracepoints = &facts.programs.tracepoints;
+    let mut module = programs::module(&setting, tracepoints)?;
     let own = module.programs.len();
     let turn = if exchange { Turn::Exchange } else { Turn::Key };
     if turn == Turn::Key && !triggers.is_empty() {
@@ -79,9 +90,7 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     module.programs.push(programs::peek(&setting)?);
     let mut faults = Vec::new();
     if page_faults {
-        for (program, counters) in
-            programs::page_faults(&setting, facts.tracepoints.get(programs::FAULT_TRACEPOINT).copied())?
-        {
+        for (program, counters) in programs::page_faults(&setting, tracepoints.get(FAULT_TRACEPOINT).copied())? {
             faults.push((module.programs.len(), counters));
             module.programs.push(program);
         }

@@ -52,7 +52,7 @@ impl Tracer {
     fn thread(&mut self, tid: u32) -> Result<Option<ThreadReading>, DelayError> {
         let at = monotonic_nanos();
         let map = self.map(THREADS)?;
-        let read = || Ok::<_, DelayError>(map.get::<u32, ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
+        let read = || Ok::<_, DelayError>(map.get::<ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
         let Some(mut after) = read()? else { return Ok(None) };
         for _ in 0..TRIES {
             let Some(next) = read()? else { break };
@@ -75,12 +75,7 @@ impl Tracer {
     /// Who ran and which interrupts came since the last call: they are taken out of the maps, which would fill up. What a program
     /// adds between the reading and the taking is missing among the causes, and no time of a thread is.
     fn causes(&self) -> Result<Causes, DelayError> {
-        let preemptors = self.pairs(PREEMPTORS)?;
-        let interrupts = self.pairs(INTERRUPTS)?;
-        let map = self.map(PREEMPTORS)?;
-        preemptors.iter().try_for_each(|(key, _)| map.delete(key))?;
-        let map = self.map(INTERRUPTS)?;
-        interrupts.iter().try_for_each(|(key, _)| map.delete(key))?;
+        let (preemptors, interrupts) = (self.map(PREEMPTORS)?.drain()?, self.map(INTERRUPTS)?.drain()?);
         Ok(Causes { preemptors, interrupts, hard_names: host::interrupt_names() })
     }
 }

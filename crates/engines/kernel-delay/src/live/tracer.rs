@@ -1,12 +1,12 @@
 //! The programs in the kernel, and windows made with them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io;
 use std::time::Duration;
 
 use bpf_program::Module;
-use bpf_session::{Features, Map, Session};
+use bpf_session::{Features, Session};
 use observer::Observer;
+use sched_programs::{NamedMap, hooks};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::collector::{Collector, Unwinder};
@@ -16,7 +16,6 @@ use super::window::NEVER;
 use crate::error::DelayError;
 use crate::layout::{
     COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WindowValue,
-    read_key, read_value,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
@@ -126,9 +125,7 @@ impl Tracer {
         tracer.put_templates()?;
         if tracer.several {
             let map = tracer.map(PROCESSES)?;
-            for pid in &tracer.pids {
-                map.map.update(pid.as_bytes(), 0_u64.as_bytes()).map_err(|source| map.failed(source))?;
-            }
+            tracer.pids.iter().try_for_each(|&pid| map.put(pid, &0_u64))?;
         }
         tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
         Ok(tracer)
@@ -136,9 +133,7 @@ impl Tracer {
 
     /// Attaches the first `own` programs of the module; others are triggers, which are attached by what they are.
     pub(super) fn attach(&mut self, module: &Module, own: usize) -> Result<(), DelayError> {
-        for (index, program) in module.programs.iter().enumerate().take(own) {
-            self.session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
-        }
+        hooks::attach(&mut self.session, module, own)?;
         self.seed()
     }
 
@@ -158,7 +153,7 @@ impl Tracer {
         if !self.several {
             return Ok(self.pids.clone());
         }
-        let mut processes: Vec<(u32, u64)> = self.pairs(PROCESSES)?;
+        let mut processes: Vec<(u32, u64)> = self.map(PROCESSES)?.pairs()?;
         processes.retain(|&(pid, begun)| !proc_thread::is_anothers(pid, begun));
         processes.sort_unstable();
         Ok(processes.into_iter().map(|(pid, _)| pid).collect())
@@ -170,7 +165,7 @@ impl Tracer {
             return Ok(());
         }
         let map = self.map(PROCESSES)?;
-        for (pid, begun) in self.pairs(PROCESSES)? {
+        for (pid, begun) in map.pairs()? {
             if proc_thread::threads(pid).is_empty() || proc_thread::is_anothers(pid, begun) {
                 map.delete(&pid)?;
             }
@@ -179,27 +174,23 @@ impl Tracer {
     }
 
     pub(super) fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
-        let map = self.session.map(name).ok_or_else(|| DelayError::NoMap { name: name.to_owned() })?;
-        Ok(NamedMap { name, map })
+        Ok(NamedMap::find(&self.session, name)?)
     }
 
     /// The value of a map of one element.
     pub(super) fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
-        let value = self.map(name)?.get(&FIRST)?;
-        value.ok_or_else(|| DelayError::NoMap { name: name.to_owned() })
+        Ok(self.map(name)?.require(&FIRST)?)
     }
 
     /// Sets the value of a map of one element.
     pub(super) fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
-        let map = self.map(name)?;
-        map.map.update(FIRST.as_bytes(), value.as_bytes()).map_err(|source| map.failed(source))
+        Ok(self.map(name)?.put(FIRST, value)?)
     }
 
     /// Writes each CPU's template of new threads.
     fn put_templates(&self) -> Result<(), DelayError> {
         let (map, template) = (self.map(TEMPLATE)?, programs::new_thread());
-        let put = |cpu: u32| map.map.update(cpu.as_bytes(), template.as_bytes());
-        (0..map.map.max_entries()).try_for_each(put).map_err(|source| map.failed(source))
+        Ok((0..map.max_entries()).try_for_each(|cpu| map.put(cpu, &template))?)
     }
 
     /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may
@@ -210,7 +201,7 @@ impl Tracer {
         for &pid in &self.pids {
             for tid in proc_thread::threads(pid) {
                 let name = proc_thread::raw_name(pid, tid).unwrap_or_default();
-                match map.map.insert(tid.as_bytes(), programs::found_thread(pid, &name).as_bytes()) {
+                match map.insert(tid, &programs::found_thread(pid, &name)) {
                     Ok(true) if self.read(pid, tid).has_ended() => map.delete(&tid)?,
                     Ok(_) => {}
                     Err(_) => no_room += 1,
@@ -230,8 +221,9 @@ impl Tracer {
         self.are_32_bit = self.processes()?.into_iter().filter(|&pid| proc_thread::is_32_bit(pid)).collect();
         for name in [PREEMPTORS, INTERRUPTS, UPCALLS] {
             // Upcalls have a map only where they are counted.
-            let Some(map) = self.session.map(name) else { continue };
-            NamedMap { name, map }.clear()?;
+            if self.session.map(name).is_some() {
+                self.map(name)?.clear()?;
+            }
         }
         let mut before = HashMap::new();
         for (tid, snapshot) in self.snapshots(0)? {
@@ -310,9 +302,9 @@ impl Tracer {
             let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
             threads.push(ThreadPair { tid, before, after, fallback, name, stuck_in });
         }
-        let (preemptors, interrupts) = (self.pairs(PREEMPTORS)?, self.pairs(INTERRUPTS)?);
+        let (preemptors, interrupts) = (self.map(PREEMPTORS)?.pairs()?, self.map(INTERRUPTS)?.pairs()?);
         let upcalls = match self.upcalls {
-            Some(with_errors) => Some(Upcalls::of(&self.pairs(UPCALLS)?, with_errors)),
+            Some(with_errors) => Some(Upcalls::of(&self.map(UPCALLS)?.pairs()?, with_errors)),
             None => None,
         };
         let hard_names = host::interrupt_names();
@@ -351,7 +343,7 @@ impl Tracer {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
         for tid in self.tids()? {
-            let read = || Ok::<_, DelayError>(map.get::<u32, ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
+            let read = || Ok::<_, DelayError>(map.get::<ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };
@@ -370,55 +362,6 @@ impl Tracer {
     pub(super) fn tids(&self) -> Result<BTreeSet<u32>, DelayError> {
         // A thread that is born while they are walked may come twice.
         Ok(BTreeSet::from_iter(self.map(THREADS)?.keys()?))
-    }
-
-    /// All keys of a map with their values.
-    pub(super) fn pairs<K: FromBytes + IntoBytes + Immutable, V: FromBytes>(
-        &self,
-        name: &'static str,
-    ) -> Result<Vec<(K, V)>, DelayError> {
-        let map = self.map(name)?;
-        let mut pairs = Vec::new();
-        for key in map.keys::<K>()? {
-            pairs.extend(map.get(&key)?.map(|value| (key, value)));
-        }
-        Ok(pairs)
-    }
-}
-
-/// A map whose keys and values are structures.
-#[derive(Clone, Copy)]
-pub(super) struct NamedMap<'a> {
-    name: &'static str,
-    pub(super) map: &'a Map,
-}
-
-impl NamedMap<'_> {
-    pub(super) fn failed(self, source: io::Error) -> DelayError {
-        DelayError::Map { name: self.name, source }
-    }
-
-    /// The value of a key, if it is there.
-    pub(super) fn get<K: IntoBytes + Immutable, V: FromBytes>(self, key: &K) -> Result<Option<V>, DelayError> {
-        let bytes = self.map.lookup(key.as_bytes()).map_err(|source| self.failed(source))?;
-        Ok(bytes.map(|bytes| read_value(self.name, &bytes)).transpose()?)
-    }
-
-    /// All keys.
-    fn keys<K: FromBytes>(self) -> Result<Vec<K>, DelayError> {
-        let keys = self.map.keys().map_err(|source| self.failed(source))?;
-        Ok(keys.iter().map(|key| read_key(self.name, key)).collect::<Result<_, _>>()?)
-    }
-
-    /// Takes a key out, if it is there.
-    pub(super) fn delete<K: IntoBytes + Immutable>(self, key: &K) -> Result<(), DelayError> {
-        self.map.delete(key.as_bytes()).map(drop).map_err(|source| self.failed(source))
-    }
-
-    /// Takes all keys out.
-    pub(super) fn clear(self) -> Result<(), DelayError> {
-        let delete = |key: &Vec<u8>| self.map.delete(key).map(drop);
-        self.map.keys().and_then(|keys| keys.iter().try_for_each(delete)).map_err(|source| self.failed(source))
     }
 }
 

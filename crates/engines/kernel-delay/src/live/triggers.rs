@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bpf_program::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_session::{Session, SessionError, UprobePlace, Uprobes};
 use host::PerfSource;
+use sched_programs::SchedError;
 
 use super::facts::Facts;
 use crate::error::DelayError;
@@ -70,7 +71,7 @@ impl<'a> Prepared<'a> {
             }
             Trigger::Tracepoint { system, event } => {
                 let (kind, name) = tracepoint(pid, system, event, facts)?;
-                match facts.tracepoints.get(name) {
+                match facts.programs.tracepoints.get(name) {
                     Some(&btf_id) => {
                         let target = BtfTarget { name: name.to_owned(), btf_id };
                         (kind, ProgramKind::BtfTracepoint, Some(target), Place::Loaded)
@@ -86,14 +87,7 @@ impl<'a> Prepared<'a> {
         let name = if to == TriggerUse::Stop { STOP_PROGRAM } else { START_PROGRAM };
         let code = trigger(kind, to, turn)?;
         let program = module.programs.len();
-        module.programs.push(ProgramDef {
-            name: name.into(),
-            kind: program_kind,
-            target,
-            sleepable: false,
-            code,
-            subprograms: Vec::new(),
-        });
+        module.programs.push(ProgramDef { target, ..ProgramDef::new(name, program_kind, code) });
         let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
         let at_exit = matches!(kind, TriggerKind::Call { in_registers: Some(_), .. });
         Ok(Self { trigger: wanted, place, program, whose, to, at_exit })
@@ -145,7 +139,7 @@ fn tracepoint<'t>(pid: u32, system: &str, event: &'t str, facts: &Facts) -> Resu
     };
     let number =
         call_number(call).ok_or_else(|| DelayError::NoCall { name: call.to_owned(), near: calls_near(call) })?;
-    let in_registers = (!entry).then_some(facts.task.call_number);
+    let in_registers = (!entry).then_some(facts.registers.call_number);
     let kind = TriggerKind::Call { tgid: pid, number, in_registers };
     Ok((kind, if entry { "sys_enter" } else { "sys_exit" }))
 }
@@ -164,10 +158,12 @@ fn kernel(function: &str, on_return: bool, facts: &Facts) -> (ProgramKind, Optio
 /// what this kernel may not have. Says so of an error that comes of that, and leaves others as they are.
 pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
     let error = match error {
-        DelayError::Session(SessionError::TooOld { what, since, program }) if !is_trigger(&program) => {
+        DelayError::Programs(SchedError::Session(SessionError::TooOld { what, since, program }))
+            if !is_trigger(&program) =>
+        {
             return SessionError::TooOld { what, since, program: "kernel-delay".to_owned() }.into();
         }
-        DelayError::Session(error) => error,
+        DelayError::Programs(SchedError::Session(error)) => error,
         error => return error,
     };
     let is_kernels = |trigger: &&&Trigger| matches!(trigger, Trigger::Kernel { .. });

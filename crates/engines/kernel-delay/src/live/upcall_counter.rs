@@ -24,7 +24,7 @@ pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>
     }
     let with_errors = facts.has_kprobes;
     module.maps.push(map());
-    module.programs.push(program(with_errors.then_some(facts.task.result))?);
+    module.programs.push(program(with_errors.then_some(facts.registers.result))?);
     Ok(Some(Prepared { program: module.programs.len() - 1, with_errors }))
 }
 

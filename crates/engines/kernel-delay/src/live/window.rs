@@ -1,7 +1,6 @@
 //! Windows of the programs in the kernel: announces them, gives them to triggers, cuts and closes them.
 
 use sys::clock::monotonic_nanos;
-use zerocopy::IntoBytes as _;
 
 use super::tracer::Tracer;
 use crate::error::DelayError;
@@ -88,7 +87,7 @@ impl Tracer {
         self.put(WINDOW, value)?;
         let turn = value.armed as u32;
         if [armed::FOR_START, armed::FOR_STOP].contains(&turn) {
-            turns.map.update(turn.as_bytes(), turn.as_bytes()).map_err(|source| turns.failed(source))?;
+            turns.put(turn, &turn)?;
         }
         Ok(())
     }

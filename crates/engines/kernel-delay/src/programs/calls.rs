@@ -1,243 +1,208 @@
 //! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of `include/trace/events/syscalls.h`.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9, R10};
-use bpf_insn::{Addr, Asm, AsmError, Code, Helper, JumpOp, Label, Size};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
+use bpf_program::emit::program;
+use bpf_program::event::{RING, submit};
+use bpf_program::{Emit as _, Place, argument, bytes_of, field, offset};
+use uapi::bpf::USER_STACK;
 
-use super::emit::{self, KEY, Parts, thread};
+use super::emit::{self, counts, slot, thread};
 use super::marks::Level;
 use super::{EventOptions, Setting};
 use crate::layout::{
-    CallEntry, Comm, Counts, EventHead, KernelStack, NUMBERED_SLOTS, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN,
-    SLOTS, STACK_PIECE, StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
+    CallEntry, EventHead, KernelStack, NUMBERED_SLOTS, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS,
+    STACK_PIECE, StackEvent, Thread, ThreadValue, entry_of, stack_event_size, state,
 };
-use bpf_program::event::{RING, submit};
-use uapi::bpf::USER_STACK;
 
-/// The program of a call's begin.
-pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
-    let mut asm = Asm::new();
-    let (others, known) = (asm.label("others"), asm.label("known"));
-    asm.mov(R9, R1);
-    emit::current(&mut asm, setting, others);
-    emit::find(&mut asm, others);
-    emit::now(&mut asm);
-    emit::account(&mut asm, setting, Level::Thread);
-    emit::settle_running(&mut asm, setting);
-    asm.comment("it was in its own code").load(Size::W, R1, thread!(call));
-    asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
-    asm.store(Size::W, thread!(resolved), entry_of(SLOT_NONE).cast_signed()).bind(known);
-    asm.comment("the call's slot").load(Size::DW, R9, R9.at(8));
-    slot(&mut asm, setting);
-    long_poll(&mut asm, setting);
-    asm.comment("now it is in the call")
-        .mul(R9, i32::from(bytes_of!(CallEntry)))
-        .add(R9, i32::from(offset!(ThreadValue, calls)));
-    asm.store(Size::W, thread!(call), R9).store(Size::DW, thread!(entered), R8);
-    emit::on_cpu_bucket(&mut asm);
-    if setting.has_stacks() {
-        asm.store(Size::DW, R7.at(offset!(ThreadValue, blocked_bytes)), 0);
-    }
-    asm.bind(others);
-    emit::end(&mut asm);
-    asm.finish()
+/// The greatest error (`MAX_ERRNO` of `include/linux/err.h`).
+const MAX_ERROR: i32 = 4095;
+
+/// A field of the head of an event.
+macro_rules! event {
+    ($at:expr, $field:ident) => {
+        field!($at, EventHead, $field)
+    };
 }
 
-/// r9 = the slot of the call whose number r9 is.
+/// Makes the program of a call's begin.
+pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
+    program(|asm, others| {
+        asm.mov(R9, R1);
+        emit::current_thread(asm, setting, others);
+        emit::account_running(asm, setting, Level::Thread);
+        asm.comment("it was in its own code").get(R1, thread!(call));
+        asm.if_(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN), |asm| _ = asm.put(thread!(resolved), entry_of(SLOT_NONE)));
+        asm.comment("the call's slot").get(R9, argument(R9, 1));
+        slot(asm, setting);
+        long_poll(asm, setting);
+        asm.comment("now it is in the call");
+        slot_entry(asm);
+        asm.put(thread!(call), R9).put(thread!(entered), R8);
+        emit::on_cpu_bucket(asm);
+        if setting.has_stacks() {
+            asm.put(field!(R7, ThreadValue, blocked_bytes), 0);
+        }
+    })
+}
+
+/// Sets r9, the number of a call, to its slot.
 fn slot(asm: &mut Asm, setting: &Setting) {
     let (own, numbered) = (asm.label("own"), asm.label("numbered"));
-    if let Some((at, bits)) = setting.task.compat {
-        emit::of_current(asm, setting, Size::W, R1, at);
-        asm.and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
-        asm.mov(R9, SLOT_COMPAT.cast_signed()).jump(numbered).bind(own);
+    if let Some((flags, bits)) = setting.registers.compat {
+        emit::of_current(asm, setting, R1, flags);
+        asm.and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own).mov(R9, SLOT_COMPAT).jump(numbered).bind(own);
     }
-    asm.jump_if(R9, JumpOp::Lt, NUMBERED_SLOTS.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
-    asm.bind(numbered);
+    asm.jump_if(R9, JumpOp::Lt, NUMBERED_SLOTS, numbered).mov(R9, SLOT_OTHER).bind(numbered);
 }
 
-/// If r9 is a `poll`: the time since the last one ended.
+/// Sets r9, a slot, to the offset of its entry.
+fn slot_entry(asm: &mut Asm) {
+    asm.mul(R9, bytes_of!(CallEntry)).add(R9, offset!(ThreadValue, calls));
+}
+
+/// Counts the time since the last `poll` ended, if the call r9 is one.
 fn long_poll(asm: &mut Asm, setting: &Setting) {
-    let done = asm.label("no_poll");
-    skip_unless_poll(asm, setting, done);
-    asm.comment("since the last poll").load(Size::DW, R4, thread!(poll_end)).jump_if(R4, JumpOp::Eq, 0, done);
+    let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
+    for &number in &setting.polls {
+        asm.jump_if(R9, JumpOp::Eq, number, poll);
+    }
+    asm.jump(done).bind(poll);
+    asm.comment("since the last poll").get(R4, thread!(poll_end)).jump_if(R4, JumpOp::Eq, 0, done);
     emit::inside(asm, R4, done);
     asm.mov(R1, R8).sub(R1, R4);
-    emit::count(asm, R7, offset!(Thread, polls), Parts::Both);
+    emit::count_with_min(asm, thread!(polls));
     asm.bind(done);
 }
 
-/// Goes to `other` unless r9 is the slot of a `poll`.
-fn skip_unless_poll(asm: &mut Asm, setting: &Setting, other: Label) {
-    let poll = asm.label("poll");
-    for &number in &setting.polls {
-        asm.jump_if(R9, JumpOp::Eq, number.cast_signed(), poll);
-    }
-    asm.jump(other).bind(poll);
-}
-
-/// The program of a call's end.
+/// Makes the program of a call's end.
 pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
-    let mut asm = Asm::new();
-    let (others, unseen, left) = (asm.label("others"), asm.label("unseen"), asm.label("left"));
-    asm.mov(R9, R1).comment("what it returns").load(Size::DW, R2, R1.at(8)).store(Size::DW, R10.at(RESULT), R2);
-    if setting.events.is_some() {
-        asm.store(Size::DW, R10.at(CONTEXT), R1);
-    }
-    emit::current(&mut asm, setting, others);
-    emit::find(&mut asm, others);
-    emit::now(&mut asm);
-    emit::account(&mut asm, setting, Level::Thread);
-    emit::settle_running(&mut asm, setting);
-    asm.comment("which call").load(Size::W, R1, thread!(call));
-    asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
-    asm.mov(R9, R1).load(Size::DW, R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);
-    poll_end(&mut asm, setting);
-    emit::inside(&mut asm, R4, left);
-    asm.jump_if(R9, JumpOp::Gt, entry_of(SLOTS - 1).cast_signed(), left);
-    asm.mov(R1, R8).sub(R1, R4).mov(R0, R9).add(R0, R7);
-    emit::count(&mut asm, R0, offset!(CallEntry, tally), Parts::Longest);
-    count_error(&mut asm);
-    emit::call_histogram(&mut asm);
-    if let Some(events) = &setting.events {
-        send(&mut asm, setting, events, left);
-    }
-    asm.jump(left);
-    asm.bind(unseen);
-    resolve(&mut asm, setting);
-    asm.bind(left).comment("now it is in its own code");
-    asm.store(Size::W, thread!(call), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, thread!(entered), 0);
-    asm.store(
-        Size::W,
-        thread!(bucket),
-        (entry_of(SLOT_NONE) + u32::from(offset!(CallEntry, cpu).cast_unsigned())).cast_signed(),
-    );
-    asm.store(Size::W, thread!(state), state::RUNNING.cast_signed());
-    asm.bind(others);
-    emit::end(&mut asm);
-    asm.finish()
+    program(|asm, others| {
+        let (unseen, left) = (asm.label("unseen"), asm.label("left"));
+        asm.mov(R9, R1).comment("what it returns").get(R2, argument(R1, 1)).put(slot!(result), R2);
+        if setting.events.is_some() {
+            asm.put(slot!(context), R1);
+        }
+        emit::current_thread(asm, setting, others);
+        emit::account_running(asm, setting, Level::Thread);
+        asm.comment("which call").get(R1, thread!(call)).jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN), unseen);
+        asm.mov(R9, R1).get(R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);
+        poll_end(asm, setting);
+        emit::inside(asm, R4, left);
+        asm.jump_if(R9, JumpOp::Gt, entry_of(SLOTS - 1), left);
+        asm.mov(R1, R8).sub(R1, R4).mov(R0, R9).add(R0, R7);
+        emit::count(asm, field!(R0, CallEntry, tally));
+        count_error(asm);
+        emit::call_histogram(asm);
+        if let Some(events) = &setting.events {
+            send(asm, setting, events, left);
+        }
+        asm.jump(left).bind(unseen);
+        resolve(asm, setting);
+        asm.bind(left).comment("now it is in its own code");
+        let own = entry_of(SLOT_NONE);
+        asm.put(thread!(call), own).put(thread!(entered), 0);
+        asm.put(thread!(bucket), own + u32::from(offset!(CallEntry, cpu).cast_unsigned()));
+        asm.put(thread!(state), state::RUNNING);
+    })
 }
 
-/// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
+/// Finds which call ends that had begun before the thread was seen: its registers have the number. r9 is the context.
 fn resolve(asm: &mut Asm, setting: &Setting) {
-    let known = asm.label("known");
-    asm.comment("a call from before").load(Size::W, R1, thread!(resolved)).jump_if(R1, JumpOp::Ne, 0, known);
-    asm.load(Size::DW, R9, R9.at(0)).load(Size::W, R9, R9.at(setting.task.call_number));
-    slot(asm, setting);
-    asm.mul(R9, i32::from(bytes_of!(CallEntry))).add(R9, i32::from(offset!(ThreadValue, calls)));
-    asm.store(Size::W, thread!(resolved), R9).bind(known);
+    asm.comment("a call from before").get(R1, thread!(resolved)).if_(R1, JumpOp::Eq, 0, |asm| {
+        asm.get(R9, argument(R9, 0)).get(R9, setting.registers.call_number.of(R9));
+        slot(asm, setting);
+        slot_entry(asm);
+        asm.put(thread!(resolved), R9);
+    });
 }
 
-/// If r9 is the entry of a `poll`: it ends now.
+/// Goes to `poll` if r9 is the entry of a `poll`.
+fn if_poll(asm: &mut Asm, setting: &Setting, poll: Label) {
+    for &number in setting.polls.iter().filter(|&&number| number < NUMBERED_SLOTS) {
+        asm.jump_if(R9, JumpOp::Eq, entry_of(number), poll);
+    }
+}
+
+/// Notes that a `poll` ends now, if r9 is its entry.
 fn poll_end(asm: &mut Asm, setting: &Setting) {
     let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
-    for &number in setting.polls.iter().filter(|&&number| number < NUMBERED_SLOTS) {
-        asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), poll);
-    }
-    asm.jump(done).bind(poll).store(Size::DW, thread!(poll_end), R8).bind(done);
+    if_poll(asm, setting, poll);
+    asm.jump(done).bind(poll).put(thread!(poll_end), R8).bind(done);
 }
 
-/// Counts an error of the call whose entry r0 is: what it returns is one if it is none of the last 4095 numbers
+/// Counts an error of the call whose entry r0 is: its result is an error if it is one of the last 4095 numbers
 /// (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
 fn count_error(asm: &mut Asm) {
-    let fine = asm.label("fine");
-    asm.comment("an error?").load(Size::DW, R3, R10.at(RESULT)).jump_if(R3, JumpOp::Lt, -MAX_ERROR, fine);
-    let errors = R0.at(offset!(CallEntry, errors));
-    asm.load(Size::W, R3, errors).add(R3, 1).store(Size::W, errors, R3).bind(fine);
+    asm.comment("an error?").get(R3, slot!(result)).if_(R3, JumpOp::Ge, -MAX_ERROR, |asm| {
+        asm.increase(field!(R0, CallEntry, errors), R3, 1);
+    });
 }
 
-/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time goes to a
-/// bucket of its own.
+/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time
+/// goes to a bucket of its own.
 fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.at_least > 0 {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
     }
     if events.skip_polls {
-        for &number in setting.polls.iter().filter(|&&number| number < NUMBERED_SLOTS) {
-            asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), done);
-        }
+        if_poll(asm, setting, done);
     }
     let full = asm.label("full");
-    asm.comment("what follows is our own").store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
+    asm.comment("what follows is our own").put(thread!(bucket), offset!(Thread, traced));
     let size = if events.stacks { stack_event_size(events.copied) } else { size_of::<EventHead>() as u32 };
-    asm.comment("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
-    asm.jump_if(R0, JumpOp::Eq, 0, full);
-    asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R0.at(offset!(EventHead, entry)), R1);
-    asm.store(Size::DW, R0.at(offset!(EventHead, exit)), R8).store(Size::W, R0.at(offset!(EventHead, call)), R9);
-    asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(offset!(EventHead, tid)), R1);
-    asm.load(Size::W, R1, thread!(tgid)).store(Size::DW, R0.at(offset!(EventHead, tgid)), R1);
-    asm.store(Size::DW, R0.at(offset!(EventHead, kernel_bytes)), 0);
-    asm.store(Size::DW, R0.at(offset!(EventHead, user_bytes)), 0);
+    asm.comment("an event").load_map(R1, RING).mov(R2, size).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
+    asm.jump_if(R0, JumpOp::Eq, 0, full).copy(thread!(entered), event!(R0, entry)).put(event!(R0, exit), R8);
+    asm.put(event!(R0, call), R9).copy(slot!(key), event!(R0, tid)).get(R1, thread!(tgid)).put(event!(R0, tgid), R1);
+    asm.put(event!(R0, kernel_bytes), 0).put(event!(R0, user_bytes), 0);
     // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
-    asm.mov(R9, R0).mov(R1, R9).add(R1, i32::from(offset!(EventHead, comm)));
-    asm.mov(R2, i32::from(bytes_of!(Comm))).call(Helper::GET_CURRENT_COMM);
+    asm.mov(R9, R0).current_name(event!(R9, comm));
     if events.stacks {
         kernel_stack(asm);
         if events.copied == 0 {
-            stack(asm, bytes_of!(StackEvent), offset!(EventHead, user_bytes), USER_STACK.cast_signed());
+            let behind = Place::<StackEvent>::from(R9).plus(bytes_of!(StackEvent));
+            stack(asm, behind, event!(R9, user_bytes), USER_STACK);
         } else {
             copy_stack(asm, setting, events.copied);
         }
     }
     submit(asm, R9, events.ring_bytes);
-    asm.load(Size::DW, R1, thread!(events)).add(R1, 1).store(Size::DW, thread!(events), R1);
-    emit::now(asm);
+    asm.increase(thread!(events), R1, 1).now(R8);
     emit::account(asm, setting, Level::Thread);
-    asm.jump(done);
-    asm.bind(full);
-    emit::add_to(asm, offset!(Counts, no_event), 1);
+    asm.jump(done).bind(full);
+    emit::add_to(asm, counts!(no_event), 1);
 }
 
-/// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
+/// Copies the kernel's stack into the event r9: from where the call last blocked, which says more than where it ends.
 fn kernel_stack(asm: &mut Asm) {
     let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
-    asm.comment("where it blocked").load(Size::DW, R1, R7.at(offset!(ThreadValue, blocked_bytes)));
-    asm.jump_if(R1, JumpOp::SLe, 0, here);
-    asm.store(Size::DW, R9.at(offset!(EventHead, kernel_bytes)), R1)
-        .mov(R1, R9)
-        .add(R1, i32::from(offset!(StackEvent, kernel)));
-    asm.mov(R2, i32::from(bytes_of!(KernelStack))).mov(R3, R7).add(R3, i32::from(offset!(ThreadValue, blocked_stack)));
-    asm.call(Helper::PROBE_READ_KERNEL).jump(done);
-    asm.bind(here);
-    stack(asm, offset!(StackEvent, kernel), offset!(EventHead, kernel_bytes), 0);
+    let (bytes, kernel) = (event!(R9, kernel_bytes), field!(R9, StackEvent, kernel));
+    asm.comment("where it blocked").get(R1, field!(R7, ThreadValue, blocked_bytes)).jump_if(R1, JumpOp::SLe, 0, here);
+    asm.put(bytes, R1).address(R1, kernel).mov(R2, bytes_of!(KernelStack));
+    asm.address(R3, field!(R7, ThreadValue, blocked_stack)).call(Helper::PROBE_READ_KERNEL).jump(done).bind(here);
+    stack(asm, kernel, bytes, 0);
     asm.bind(done);
 }
 
-/// A stack of the current task into the event r9.
-fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
-    asm.load(Size::DW, R1, R10.at(CONTEXT)).mov(R2, R9).add(R2, i32::from(at));
-    asm.mov(R3, i32::from(bytes_of!(KernelStack))).mov(R4, flags).call(Helper::GET_STACK);
-    asm.store(Size::DW, R9.at(length), R0);
+/// Writes a stack of the current task, and its bytes.
+fn stack(asm: &mut Asm, at: Place<KernelStack>, bytes: Place<i64>, flags: u32) {
+    asm.get(R1, slot!(context)).address(R2, at).mov(R3, bytes_of!(KernelStack)).mov(R4, flags);
+    asm.call(Helper::GET_STACK).put(bytes, R0);
 }
 
-/// The user's registers and the upper part of its stack into the event r9.
+/// Copies the user's registers and the upper part of its stack into the event r9.
 fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
     let done = asm.label("copied");
-    asm.comment("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
-    for (at, from) in (offset!(StackEvent, registers)..).step_by(8).zip(setting.task.user_registers) {
-        asm.load(Size::DW, R2, R1.at(from)).store(Size::DW, R9.at(at), R2);
+    let registers = field!(R9, StackEvent, registers);
+    asm.comment("the user's registers").get(R1, slot!(context)).get(R1, argument(R1, 0));
+    for (index, from) in setting.registers.user.iter().enumerate() {
+        asm.get(R2, from.of(R1)).put(registers.element(index), R2);
     }
     asm.comment("and stack");
     for piece in (0..copied).step_by(STACK_PIECE as usize) {
-        asm.mov(R1, R9)
-            .add(R1, i32::from(bytes_of!(StackEvent)) + piece.cast_signed())
-            .mov(R2, STACK_PIECE.cast_signed());
-        asm.load(Size::DW, R3, R9.at(offset!(StackEvent, registers) + 8)).add(R3, piece.cast_signed());
-        asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, done);
-        asm.store(Size::DW, R9.at(offset!(EventHead, user_bytes)), (piece + STACK_PIECE).cast_signed());
+        asm.mov(R1, R9).add(R1, size_of::<StackEvent>() as u32 + piece).mov(R2, STACK_PIECE);
+        asm.get(R3, registers.element(1)).add(R3, piece).call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, done);
+        asm.put(event!(R9, user_bytes), piece + STACK_PIECE);
     }
     asm.bind(done);
-}
-
-/// The stack's place of the context, in programs that send events.
-const CONTEXT: i16 = -16;
-/// The stack's place of what a call returns.
-const RESULT: i16 = -24;
-/// The greatest error (`MAX_ERRNO` of `include/linux/err.h`).
-const MAX_ERROR: i32 = 4095;
-
-/// Copies a task's name.
-pub(super) fn copy_comm(asm: &mut Asm, from: Addr, to: Addr) {
-    for half in [0, 8] {
-        let at = |addr: Addr| addr.base.at(addr.off + half);
-        asm.load(Size::DW, R1, at(from)).store(Size::DW, at(to), R1);
-    }
 }

@@ -1,11 +1,11 @@
 //! Until when a thread's time is accounted for: its marks, of which the latest holds.
 //!
-//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft interrupts interrupt
-//! the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with interrupts off, as those of hard ones
-//! do. Each moment must be counted once nevertheless.
+//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft
+//! interrupts interrupt the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with
+//! interrupts off, as those of hard ones do. Each moment must be counted once nevertheless.
 //!
-//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each level has a
-//! mark of its own, which only programs of that level write, and:
+//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each
+//! level has a mark of its own, which only programs of that level write, and:
 //!
 //! ```text
 //! note[level] = 0
@@ -19,13 +19,14 @@
 //!
 //! A note is what the first one that interrupted us counted from: if that is our time, it came after our mark.
 
-use bpf_insn::Reg::{R1, R3, R4, R8};
-use bpf_insn::{Asm, AtomicOp, JumpOp, Label, Size, Width};
+use bpf_insn::Reg::{R1, R3, R4, R7, R8};
+use bpf_insn::{Asm, JumpOp, Label};
+use bpf_program::{Emit as _, Member, member};
 
 use super::emit::thread;
-use crate::layout::{Thread, offset};
+use crate::layout::Thread;
 
-/// Which programs may come between a program's instructions: those of later levels.
+/// Level of a program. Programs of later levels may come between its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// The thread's own: system calls, exec.
@@ -36,40 +37,35 @@ pub(super) enum Level {
     Hard,
 }
 
-/// What the levels have, the first one first.
-const MARKS: [i16; 3] = [offset!(Thread, mark), offset!(Thread, soft_mark), offset!(Thread, hard_mark)];
-/// What those have that can be interrupted.
-const NOTES: [i16; 2] = [offset!(Thread, note), offset!(Thread, soft_note)];
+/// Marks of the levels, the first one first.
+const MARKS: [Member<u64>; 3] = [member!(Thread, mark), member!(Thread, soft_mark), member!(Thread, hard_mark)];
+/// Notes of the levels that can be interrupted.
+const NOTES: [Member<u64>; 2] = [member!(Thread, note), member!(Thread, soft_note)];
 
-/// The mark is now, and r1 what it was; goes to `done` if that was later, and leaves it.
+/// Sets the mark to now, and r1 to the mark before; goes to `done` if that is later, and leaves it.
 pub(super) fn exchange(asm: &mut Asm, done: Label) {
-    let forward = asm.label("forward");
-    asm.mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
-    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, thread!(mark), R1).jump(done);
-    asm.bind(forward);
+    asm.mov(R1, R8).exchange(R1, thread!(mark), true);
+    asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(thread!(mark), R1).jump(done));
 }
 
-/// The same without an atomic operation; goes to `done` also if another one accounts for the time. r3 and r4 are lost.
+/// Does the same without an atomic operation; goes to `done` also if another program accounts for the time. r3 and r4
+/// are lost.
 pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
-    use bpf_insn::Reg::R7;
     let (own, index) = (asm.label("own_time"), level as usize);
-    if let Some(&note) = NOTES.get(index) {
-        asm.store(Size::DW, R7.at(note), 0);
+    if let Some(note) = NOTES.get(index) {
+        asm.put(note.of(R7), 0);
     }
-    asm.load(Size::DW, R1, R7.at(MARKS[0]));
+    asm.get(R1, MARKS[0].of(R7));
     for mark in &MARKS[1..] {
-        let earlier = asm.label("earlier");
-        asm.load(Size::DW, R3, R7.at(*mark)).jump_if(R3, JumpOp::Le, R1, earlier).mov(R1, R3).bind(earlier);
+        asm.get(R3, mark.of(R7)).at_least(R1, R3);
     }
     asm.jump_if(R1, JumpOp::Ge, R8, done).mov(R3, R1).add(R3, 1);
     for note in NOTES.iter().take(index) {
-        let noted = asm.label("noted");
-        asm.load(Size::DW, R4, R7.at(*note)).jump_if(R4, JumpOp::Ne, 0, noted).store(Size::DW, R7.at(*note), R3);
-        asm.bind(noted);
+        asm.get(R4, note.of(R7)).if_(R4, JumpOp::Eq, 0, |asm| _ = asm.put(note.of(R7), R3));
     }
-    asm.store(Size::DW, R7.at(MARKS[index]), R8);
-    if let Some(&note) = NOTES.get(index) {
-        asm.load(Size::DW, R3, R7.at(note)).jump_if(R3, JumpOp::Eq, 0, own).sub(R3, 1);
+    asm.put(MARKS[index].of(R7), R8);
+    if let Some(note) = NOTES.get(index) {
+        asm.get(R3, note.of(R7)).jump_if(R3, JumpOp::Eq, 0, own).sub(R3, 1);
         asm.jump_if(R3, JumpOp::Ne, R8, done).bind(own);
     }
 }

@@ -1,14 +1,14 @@
 //! The programs that account for the time of a process's threads.
 //!
 //! Each thread has one value, found by one lookup an event. It holds a mark (until when time is accounted for) and a
-//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the bucket,
-//! cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is somewhere, once.
-//! Nothing is reset when a window starts: sums only grow, and user space takes the difference.
+//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the
+//! bucket, cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is
+//! somewhere, once. Nothing is reset when a window starts: sums only grow, and user space takes the difference.
 //!
 //! What lies where in the maps is in [`layout`].
 //!
-//! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given without a helper, and leave at
-//! the first comparison if the task is none of the process's.
+//! All programs are made of the parts of [`sched_programs`], and leave at the first comparison if the task is none of
+//! the process's.
 //!
 //! | module | holds |
 //! |---|---|
@@ -31,77 +31,61 @@ mod memory;
 mod places;
 mod preemptors;
 mod sched;
+#[cfg(test)]
+mod tests;
 mod trigger;
 pub mod upcalls;
 
-use bpf_insn::{AsmError, Code, MapDef};
-use bpf_program::{Module, ProgramDef, ProgramKind};
+use bpf_insn::{AsmError, MapDef};
+use bpf_program::{Member, Module, ProgramDef, ProgramKind, offset};
+use sched_programs::{Hook, SchedError, TaskFacts, Tracepoints, hooks, processes};
 use uapi::perf::{Counter, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use zerocopy::FromZeros as _;
 
-use crate::layout::{self, Comm, Thread, ThreadValue, offset};
+use crate::layout::{self, Comm, Thread, ThreadValue};
+pub use sched_programs::Processes;
 pub use trigger::{TriggerKind, TriggerUse, Turn, trigger};
 
-/// Where things are in the kernel's structures: bytes from their beginning.
+/// Members of `pt_regs`, and of what the kernel keeps of a task's system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TaskFacts {
-    /// `task_struct.tgid`.
-    pub tgid: i16,
-    /// `task_struct.pid`.
-    pub pid: i16,
-    /// `task_struct.comm`.
-    pub comm: i16,
-    /// `task_struct.real_parent`.
-    pub parent: i16,
-    /// `task_struct.group_leader`.
-    pub leader: i16,
-    /// `task_struct.start_boottime`: of a leader, when its process began. Whoever else has a process's number has another one.
-    pub started: i16,
-    /// `task_struct.on_cpu`, which kernels for one CPU lack.
-    pub on_cpu: Option<i16>,
-    /// `task_struct.thread_info.cpu`, or `task_struct.cpu` before Linux 5.16: the CPU in whose queue it is; kernels for one CPU lack it.
-    pub cpu: Option<i16>,
-    /// `task_struct.frozen`: its byte, and its bit in that; it is set while a task is frozen with its control group.
-    pub frozen: Option<(i16, i32)>,
-    /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
-    pub state: Option<i16>,
-    /// `work_struct.func`: what a worker of the kernel does.
-    pub work_function: i16,
-    /// Where, and in which bits, it is marked that a task makes a 32-bit system call.
-    pub compat: Option<(i16, i32)>,
-    /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
-    pub call_number: i16,
-    /// What a function returns, in `pt_regs`: `ax`, or `regs[0]` on aarch64.
-    pub result: i16,
-    /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
+pub struct RegisterFacts {
+    /// The member of a task, and its bits, in which it is marked that it makes a 32-bit system call.
+    pub compat: Option<(Member<u32>, i32)>,
+    /// The system call's number: `orig_ax`, or `syscallno` on aarch64.
+    pub call_number: Member<u32>,
+    /// A function's result: `ax`, or `regs[0]` on aarch64.
+    pub result: Member<u32>,
+    /// The registers that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
-    pub user_registers: [i16; layout::REGISTER_COUNT],
+    pub user: [Member<u64>; layout::REGISTER_COUNT],
 }
 
-/// What is wanted of the programs.
+/// Setting for which the programs are made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Whose threads are accounted for.
+    /// Processes whose threads are accounted for.
     pub processes: Processes,
-    /// Where things are.
+    /// Members of tasks.
     pub task: TaskFacts,
-    /// The numbers of `poll` and what stands for it.
+    /// Members of their registers.
+    pub registers: RegisterFacts,
+    /// Numbers of `poll` and its kind.
     pub polls: Vec<u32>,
-    /// How many threads there is room for.
+    /// Number of threads for which there is room.
     pub threads: u32,
     /// Maximum number of CPUs of the machine.
     pub cpus: u32,
-    /// Whether and which calls are sent as events.
+    /// Calls that are sent as events, if any.
     pub events: Option<EventOptions>,
-    /// Which absences are counted, if any.
+    /// Absences that are counted, if any.
     pub absences: Option<Absences>,
-    /// Whether the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task with its type
-    /// (5.11).
+    /// True if the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task
+    /// with its type (5.11).
     pub exchange: bool,
 }
 
-/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it waits for one, to
-/// the next such event.
+/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it
+/// waits for one, to the next such event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absences {
     /// Length of the shortest, in nanoseconds: less than 2^31.
@@ -110,76 +94,59 @@ pub struct Absences {
     pub calls: Vec<u32>,
 }
 
-/// Whose threads are accounted for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Processes {
-    /// One process, by its thread group: a comparison finds it.
-    One(u32),
-    /// Those of the map [`PROCESSES`](layout::PROCESSES): a look-up at each event of any process finds them.
-    Several {
-        /// Whether the processes that they start are accounted for, too.
-        children: bool,
-    },
-}
-
 impl Setting {
-    /// Whether events come with stacks.
+    /// Returns true if events come with stacks.
     fn has_stacks(&self) -> bool {
         self.events.as_ref().is_some_and(|events| events.stacks)
     }
 }
 
-/// Which system calls are sent as events.
+/// System calls that are sent as events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventOptions {
-    /// Those that took at least this many nanoseconds.
+    /// Nanoseconds of the shortest.
     pub at_least: u64,
-    /// Whether `poll` and what stands for it are left out.
+    /// True if `poll` and its kind are left out.
     pub skip_polls: bool,
-    /// Whether stacks come with them.
+    /// True if stacks come with them.
     pub stacks: bool,
-    /// How many bytes of the user's stack are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
+    /// Bytes of the user's stack that are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
     /// in the kernel.
     pub copied: u32,
     /// The bytes of the ring.
     pub ring_bytes: u32,
 }
 
-/// A tracepoint and its program.
-struct Hook {
-    tracepoint: &'static str,
-    code: fn(&Setting) -> Result<Code, AsmError>,
-}
-
-/// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 24] = [
-    Hook { tracepoint: "sched_process_fork", code: sched::fork },
-    Hook { tracepoint: "sched_switch", code: sched::switch },
-    Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
-    Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
-    Hook { tracepoint: "sched_migrate_task", code: sched::migrate },
-    Hook { tracepoint: "sched_process_exec", code: sched::exec },
-    Hook { tracepoint: "workqueue_execute_start", code: preemptors::work_begins },
-    Hook { tracepoint: "workqueue_execute_end", code: preemptors::work_ends },
-    Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
-    Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
-    Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },
-    Hook { tracepoint: "softirq_exit", code: |setting| interrupts::exit(setting, &interrupts::SOFT) },
-    Hook { tracepoint: "local_timer_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "local_timer_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_single_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "call_function_single_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
-    Hook { tracepoint: "mm_vmscan_direct_reclaim_begin", code: memory::reclaim_begins },
-    Hook { tracepoint: "mm_vmscan_direct_reclaim_end", code: memory::reclaim_ends },
-    Hook { tracepoint: "mm_vmscan_memcg_reclaim_begin", code: memory::reclaim_begins },
-    Hook { tracepoint: "mm_vmscan_memcg_reclaim_end", code: memory::reclaim_ends },
-    Hook { tracepoint: "sys_enter", code: calls::enter },
-    Hook { tracepoint: "sys_exit", code: calls::exit },
+/// Hooks that are attached. Order matters: programs that set a thread's state are attached before programs that read
+/// it.
+const HOOKS: [Hook<Setting>; 24] = [
+    Hook::typed("sched_process_fork", sched::fork),
+    Hook::typed("sched_switch", sched::switch),
+    Hook::typed("sched_wakeup", |setting| sched::wakeup(setting, false)),
+    Hook::typed("sched_wakeup_new", |setting| sched::wakeup(setting, true)),
+    Hook::typed("sched_migrate_task", sched::migrate),
+    Hook::typed("sched_process_exec", sched::exec),
+    Hook::typed("workqueue_execute_start", preemptors::work_begins),
+    Hook::typed("workqueue_execute_end", preemptors::work_ends),
+    Hook::typed("irq_handler_entry", |setting| interrupts::entry(setting, &interrupts::HARD)),
+    Hook::typed("irq_handler_exit", |setting| interrupts::exit(setting, &interrupts::HARD)),
+    Hook::typed("softirq_entry", |setting| interrupts::entry(setting, &interrupts::SOFT)),
+    Hook::typed("softirq_exit", |setting| interrupts::exit(setting, &interrupts::SOFT)),
+    Hook::typed("local_timer_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("local_timer_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_single_entry", |setting| interrupts::entry(setting, &interrupts::VECTOR)),
+    Hook::typed("call_function_single_exit", |setting| interrupts::exit(setting, &interrupts::VECTOR)),
+    Hook::typed("mm_vmscan_direct_reclaim_begin", memory::reclaim_begins),
+    Hook::typed("mm_vmscan_direct_reclaim_end", memory::reclaim_ends),
+    Hook::typed("mm_vmscan_memcg_reclaim_begin", memory::reclaim_begins),
+    Hook::typed("mm_vmscan_memcg_reclaim_end", memory::reclaim_ends),
+    Hook::typed("sys_enter", calls::enter),
+    Hook::typed("sys_exit", calls::exit),
 ];
 
-/// The tracepoints that programs are attached to.
+/// Returns the tracepoints to which programs are attached.
 pub fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint).chain([FAULT_TRACEPOINT])
 }
@@ -187,12 +154,14 @@ pub fn tracepoints() -> impl Iterator<Item = &'static str> {
 /// The tracepoint at which x86-64 begins a page fault of user code (`arch/x86/include/asm/trace/exceptions.h`).
 pub const FAULT_TRACEPOINT: &str = "page_fault_user";
 
-/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a target.
+/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a
+/// target.
 pub type CountedProgram = (ProgramDef, &'static [Counter]);
 
-/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with this id in the
-/// kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
+/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with
+/// this id in the kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
 pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
+    let counted = |name, code| ProgramDef::new(name, ProgramKind::PerfEvent, code);
     let code = memory::fault_begins(setting)?;
     let begin = match tracepoint {
         Some(btf_id) => (ProgramDef::of_tracepoint(FAULT_TRACEPOINT, btf_id, code), &[][..]),
@@ -201,51 +170,31 @@ pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[Counte
     Ok([(counted("page_fault_ends", memory::fault_ends(setting)?), &[MINOR_FAULTS, MAJOR_FAULTS]), begin])
 }
 
-fn counted(name: &str, code: Code) -> ProgramDef {
-    ProgramDef {
-        name: name.to_owned(),
-        kind: ProgramKind::PerfEvent,
-        target: None,
-        sleepable: false,
-        code,
-        subprograms: Vec::new(),
-    }
-}
-
 /// The name of [`peek`].
 pub const PEEK: &str = "peek";
 
-/// The program that is attached to nothing: run on a CPU, it looks at who runs there.
+/// Makes the program that is attached to nothing: run on a CPU, it looks at who runs there.
 pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
-    Ok(ProgramDef {
-        name: PEEK.to_owned(),
-        kind: ProgramKind::RawTracepoint,
-        target: None,
-        sleepable: false,
-        code: sched::peek(setting)?,
-        subprograms: Vec::new(),
-    })
+    Ok(ProgramDef::new(PEEK, ProgramKind::RawTracepoint, sched::peek(setting)?))
 }
 
-/// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
-pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
-    let mut module = Module { maps: layout::maps(setting.threads, setting.cpus), ..Module::default() };
+/// Makes the programs of the tracepoints that this kernel has.
+pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, SchedError> {
+    let mut maps = layout::maps(setting.threads, setting.cpus);
     if let Some(events) = &setting.events {
-        module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
+        maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }
     if let Processes::Several { .. } = setting.processes {
-        module.maps.push(layout::processes());
+        maps.push(processes::map());
     }
     let follows = setting.processes == Processes::Several { children: true };
-    for Hook { tracepoint, code } in HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork") {
-        let Some(btf_id) = btf_id(tracepoint) else { continue };
-        module.programs.push(ProgramDef::of_tracepoint(tracepoint, btf_id, code(setting)?));
-    }
-    Ok(module)
+    let hooks = HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork");
+    let programs = hooks::programs(hooks, &[], setting, tracepoints)?;
+    Ok(Module { maps, programs, ..Module::default() })
 }
 
-/// The value of a thread that was found in a process's list: its first event shows what it was doing. Its name is cut
-/// where it is longer than the kernel's are.
+/// Returns the value of a thread that was found in a process's list: its first event shows what it was doing. Its
+/// name is cut where it is longer than the kernel's are.
 pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     let mut value = thread(layout::state::UNSURE, offset!(Thread, unsure));
     value.thread.tgid = tgid;
@@ -255,7 +204,7 @@ pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     value
 }
 
-/// The value that a new thread starts with.
+/// Returns the value with which a new thread starts.
 pub fn new_thread() -> ThreadValue {
     thread(layout::state::READY, offset!(Thread, ready))
 }

@@ -1,24 +1,33 @@
 //! Programs that start or stop a window, at the trigger and in the kernel.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R8, R10};
-use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R8};
+use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Width};
+use bpf_program::emit::program;
+use bpf_program::{Emit as _, Member, Place, argument};
 
-use super::emit::{self, KEY};
-use crate::layout::{Counts, TURNS, WINDOW, WindowValue, armed, offset};
+use super::emit::{self, counts, slot};
+use crate::layout::{TURNS, WINDOW, armed};
 
-/// What a trigger does.
+/// A field of the window, which r6 is.
+macro_rules! window {
+    ($field:ident) => {
+        bpf_program::field!(R6, crate::layout::WindowValue, $field)
+    };
+}
+
+/// Use of a trigger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TriggerUse {
     /// It starts a window. One that comes while none can start is counted as missed.
     Start,
     /// It stops a window.
     Stop,
-    /// One hit starts a window, the next one stops it.
+    /// It starts a window at one hit, and stops it at the next one.
     Both,
 }
 
 /// For whom a trigger fires.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TriggerKind {
     /// For this process: its thread group.
     Process(u32),
@@ -30,12 +39,12 @@ pub enum TriggerKind {
         tgid: u32,
         /// The call's number.
         number: u32,
-        /// Where `pt_regs` has the number, for `sys_exit`, which does not get it.
-        in_registers: Option<i16>,
+        /// Member of `pt_regs` with the number, for `sys_exit`, which does not get it.
+        in_registers: Option<Member<u32>>,
     },
 }
 
-/// How it becomes a trigger's turn: for one hit only, whatever CPUs the next ones come on at the same time.
+/// Way in which it becomes a trigger's turn: for one hit only, even if others come on other CPUs at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Turn {
     /// [`WindowValue::armed`] is exchanged in one step (Linux 5.12).
@@ -44,36 +53,32 @@ pub enum Turn {
     Key,
 }
 
-/// The program of a trigger.
+/// Makes the program of a trigger.
 pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, AsmError> {
-    let mut asm = Asm::new();
-    let (end, missed) = (asm.label("end"), asm.label("missed"));
-    whose(&mut asm, kind, end);
-    asm.load_data(R6, WINDOW, 0);
-    match to {
-        TriggerUse::Start => {
-            start(&mut asm, turn, missed);
-            asm.jump(end).bind(missed);
-            // Within a window it is none of our business.
-            let late = asm.label("late");
-            asm.jump_if(R0, JumpOp::Ne, armed::FOR_STOP.cast_signed(), late);
-            emit::now(&mut asm);
-            asm.load(Size::DW, R1, R6.at(offset!(WindowValue, stop))).jump_if(R8, JumpOp::Le, R1, end).bind(late);
-            emit::add_to(&mut asm, offset!(Counts, missed), 1);
+    program(|asm, end| {
+        let missed = asm.label("missed");
+        whose(asm, kind, end);
+        asm.load_data(R6, WINDOW, 0);
+        match to {
+            TriggerUse::Start => {
+                start(asm, turn, missed);
+                asm.jump(end).bind(missed).if_(R0, JumpOp::Eq, armed::FOR_STOP, |asm| {
+                    // Within a window it is none of our business.
+                    asm.now(R8).get(R1, window!(stop)).jump_if(R8, JumpOp::Le, R1, end);
+                });
+                emit::add_to(asm, counts!(missed), 1);
+            }
+            TriggerUse::Stop => stop(asm, turn, end),
+            TriggerUse::Both => {
+                let stops = asm.label("stops");
+                start(asm, turn, stops);
+                asm.jump(end).bind(stops);
+                stop(asm, turn, missed);
+                asm.jump(end).bind(missed);
+                emit::add_to(asm, counts!(missed), 1);
+            }
         }
-        TriggerUse::Stop => stop(&mut asm, turn, end),
-        TriggerUse::Both => {
-            let stops = asm.label("stops");
-            start(&mut asm, turn, stops);
-            asm.jump(end).bind(stops);
-            stop(&mut asm, turn, missed);
-            asm.jump(end).bind(missed);
-            emit::add_to(&mut asm, offset!(Counts, missed), 1);
-        }
-    }
-    asm.bind(end);
-    emit::end(&mut asm);
-    asm.finish()
+    })
 }
 
 /// Goes to `others` unless the trigger is for the one that it happens to.
@@ -83,79 +88,58 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
         TriggerKind::Process(tgid) => tgid,
         TriggerKind::Call { tgid, number, in_registers } => {
             match in_registers {
-                None => asm.load(Size::DW, R2, R1.at(8)),
+                None => asm.get(R2, argument(R1, 1)),
                 // A word: `syscallno` of aarch64 has no more, and the verifier lets none read over its end.
-                Some(at) => asm.load(Size::DW, R2, R1.at(0)).load(Size::W, R2, R2.at(at)),
+                Some(at) => asm.get(R2, argument(R1, 0)).get(R2, at.of(R2)),
             };
-            asm.jump_if32(R2, JumpOp::Ne, number.cast_signed(), others);
+            asm.jump_if32(R2, JumpOp::Ne, number, others);
             tgid
         }
     };
-    asm.comment("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
-    asm.jump_if32(R0, JumpOp::Ne, tgid.cast_signed(), others);
+    asm.comment("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32).jump_if32(R0, JumpOp::Ne, tgid, others);
 }
 
 /// Starts a window, or goes to `not` if it is not the time for that.
 fn start(asm: &mut Asm, turn: Turn, not: Label) {
     take_turn(asm, turn, armed::FOR_START, armed::FOR_STOP, not);
     // As late as can be: what happens between this and the stores is lost to the window, for as long as an interrupt that comes there.
-    emit::now(asm);
+    asm.now(R8);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
-    asm.comment("it stops").load(Size::DW, R1, R6.at(offset!(WindowValue, duration))).add(R1, R8);
-    asm.store(Size::DW, R6.at(offset!(WindowValue, stop)), R1).comment("it starts").store(
-        Size::DW,
-        R6.at(offset!(WindowValue, start)),
-        R8,
-    );
-    took(asm, offset!(WindowValue, start_took));
+    asm.comment("it stops").get(R1, window!(duration)).add(R1, R8).put(window!(stop), R1);
+    asm.comment("it starts").put(window!(start), R8);
+    took(asm, window!(start_took));
 }
 
 /// Stores the time since r8: programs that read the window in between may have missed the change.
-fn took(asm: &mut Asm, at: i16) {
-    asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).store(Size::DW, R6.at(at), R0);
+fn took(asm: &mut Asm, place: Place<u64>) {
+    asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).put(place, R0);
 }
 
 /// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
 /// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
 fn stop(asm: &mut Asm, turn: Turn, not: Label) {
-    emit::now(asm);
-    asm.comment("has it begun?").load(Size::DW, R1, R6.at(offset!(WindowValue, start))).jump_if(
-        R1,
-        JumpOp::Gt,
-        R8,
-        not,
-    );
+    asm.now(R8).comment("has it begun?").get(R1, window!(start)).jump_if(R1, JumpOp::Gt, R8, not);
     take_turn(asm, turn, armed::FOR_STOP, armed::FIRED, not);
     // As late as can be: what happens between this and the store is counted beyond the window.
-    emit::now(asm);
-    asm.comment("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
-    took(asm, offset!(WindowValue, stop_took));
+    asm.now(R8).comment("it stops").put(window!(stop), R8);
+    took(asm, window!(stop_took));
 }
 
-/// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not, and r0 says whose it is.
+/// Takes the trigger's turn, once on all CPUs; goes to `other` if it is not its turn, and r0 says whose it is.
 fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
-    let [from, to] = [from, to].map(u32::cast_signed);
-    let whose = R6.at(offset!(WindowValue, armed));
+    let whose = window!(armed);
     asm.comment("is it our turn?");
     if turn == Turn::Exchange {
-        asm.mov(R0, from).mov(R2, to).atomic(AtomicOp::CmpXchg, Width::W64, whose, R2).jump_if(
-            R0,
-            JumpOp::Ne,
-            from,
-            other,
-        );
+        asm.mov(R0, from).mov(R2, to).atomic(AtomicOp::CmpXchg, Width::W64, whose.addr(), R2);
+        asm.jump_if(R0, JumpOp::Ne, from, other);
         return;
     }
     let taken = asm.label("taken");
-    let key = |asm: &mut Asm, key: i32| {
-        asm.store(Size::W, R10.at(KEY), key).load_map(R1, TURNS).mov(R2, R10).add(R2, i32::from(KEY));
-    };
-    key(asm, from);
-    asm.call(Helper::MAP_DELETE_ELEM).jump_if(R0, JumpOp::Eq, 0, taken).load(Size::DW, R0, whose);
+    asm.put(slot!(key), from).delete(TURNS, slot!(key)).jump_if(R0, JumpOp::Eq, 0, taken).get(R0, whose);
     // Another CPU has taken it, and does not say so yet.
-    asm.jump_if(R0, JumpOp::Ne, from, other).mov(R0, to).jump(other).bind(taken).store(Size::DW, whose, to);
-    key(asm, to);
-    asm.mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
+    asm.jump_if(R0, JumpOp::Ne, from, other).mov(R0, to).jump(other).bind(taken).put(whose, to).put(slot!(key), to);
+    // The value means nothing.
+    asm.load_map(R1, TURNS).address(R2, slot!(key)).mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
 }
 
 #[cfg(test)]
@@ -167,7 +151,7 @@ mod tests {
     /// `syscallno` is an `s32` 280 bytes in `struct pt_regs` (`arch/arm64/include/asm/ptrace.h`, Linux 6.1).
     #[test]
     fn the_number_of_a_call_is_four_bytes() {
-        let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(280) };
+        let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(Member::new(280)) };
         let code = trigger(kind, TriggerUse::Stop, Turn::Exchange).unwrap();
         let text = Listing::new(&code).to_string();
         assert!(text.contains("w2 = *(u32 *)(r2 + 0x118)"), "{text}");

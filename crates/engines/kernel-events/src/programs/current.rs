@@ -2,12 +2,15 @@
 //! `arch/x86/include/asm/trace/irq_vectors.h`) and system calls (`include/trace/events/syscalls.h`).
 
 use bpf_insn::Reg::{R0, R1, R6, R7};
-use bpf_insn::{Asm, AsmError, Code, Helper, Size};
+use bpf_insn::{AsmError, Code, Helper};
+use bpf_program::emit::program;
+use bpf_program::{Emit as _, argument};
+use sched_programs::processes::Task;
 
 use super::Setting;
 use super::emit::{self, event};
 
-/// Which argument of the tracepoint is the event's number.
+/// Argument of the tracepoint that is the event's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     /// There is none.
@@ -18,29 +21,26 @@ pub(super) enum Number {
     Second,
 }
 
+/// Makes the program:
+///
 /// ```text
 /// if the current thread is not ours: return
 /// send (kind, current thread, number)
 /// ```
-pub(super) fn program(setting: &Setting<'_>, kind: u32, number: Number) -> Result<Code, AsmError> {
-    let mut asm = Asm::new();
-    let others = asm.label("others");
-    asm.mov(R6, R1).comment("ours?").call(Helper::GET_CURRENT_PID_TGID).mov(R7, R0).mov(R1, R0).rsh(R1, 32);
-    emit::unless_ours(&mut asm, setting, others);
-    emit::begin(&mut asm, kind);
-    asm.store(Size::W, event!(tid), R7);
-    match number {
-        Number::None => {}
-        Number::First => {
+pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Result<Code, AsmError> {
+    program(|asm, others| {
+        asm.mov(R6, R1).comment("ours?").call(Helper::GET_CURRENT_PID_TGID).mov(R7, R0).mov(R1, R0).rsh(R1, 32);
+        setting.ours().unless_group(asm, Task::Address(R0), others);
+        emit::begin(asm, kind);
+        asm.put(event!(tid), R7);
+        match number {
+            Number::None => {}
             // An int, of which the upper half of a register may hold anything.
-            asm.load(Size::DW, R1, R6.at(0)).lsh(R1, 32).rsh(R1, 32).store(Size::DW, event!(detail), R1);
+            Number::First => {
+                _ = asm.get(R1, argument(R6, 0)).low_half(R1).put(event!(detail), R1);
+            }
+            Number::Second => _ = asm.get(R1, argument(R6, 1)).put(event!(detail), R1),
         }
-        Number::Second => {
-            asm.load(Size::DW, R1, R6.at(8)).store(Size::DW, event!(detail), R1);
-        }
-    }
-    emit::send(&mut asm, setting);
-    asm.bind(others);
-    emit::end(&mut asm);
-    asm.finish()
+        emit::send(asm, setting);
+    })
 }

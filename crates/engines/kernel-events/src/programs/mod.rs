@@ -13,76 +13,63 @@ mod current;
 mod emit;
 mod queues;
 mod sched;
+#[cfg(test)]
+mod tests;
 
-use bpf_insn::{AsmError, Code};
-use bpf_program::{Module, ProgramDef};
+use bpf_program::Module;
+use sched_programs::{Facts, Hook, SchedError, TaskFacts, hooks};
 
-use crate::error::EventsError;
-use crate::facts::Facts;
 use crate::layout::{self, kind};
-use current::Number;
+use current::{Number, send_current};
 
-/// What is wanted of the programs.
-pub(crate) struct Setting<'a> {
-    /// Where things are.
-    pub(crate) facts: &'a Facts,
+/// Setting for which the programs are made.
+pub(crate) struct Setting {
+    /// Members of tasks.
+    pub(crate) task: TaskFacts,
     /// The process: its thread group.
     pub(crate) tgid: u32,
-    /// The bytes of the ring.
+    /// Bytes of the ring.
     pub(crate) ring_bytes: u32,
-}
-
-/// A tracepoint and its program.
-struct Hook {
-    tracepoint: &'static str,
-    code: fn(&Setting<'_>) -> Result<Code, AsmError>,
 }
 
 /// The only ones without which nothing is known; each other one may be missing, on another machine or kernel.
 const NEEDED: [&str; 2] = ["sched_switch", "sched_wakeup"];
 
-/// What is attached.
-const HOOKS: [Hook; 16] = [
-    Hook { tracepoint: "sched_switch", code: sched::switch },
-    Hook { tracepoint: "sched_wakeup", code: sched::wake },
-    Hook { tracepoint: "sched_wakeup_new", code: sched::wake },
-    Hook { tracepoint: "sched_migrate_task", code: sched::migrate },
-    Hook { tracepoint: "irq_handler_entry", code: |setting| current::program(setting, kind::HARD, Number::First) },
-    Hook { tracepoint: "irq_handler_exit", code: |setting| current::program(setting, kind::HARD + 1, Number::First) },
-    Hook { tracepoint: "softirq_entry", code: |setting| current::program(setting, kind::SOFT, Number::First) },
-    Hook { tracepoint: "softirq_exit", code: |setting| current::program(setting, kind::SOFT + 1, Number::First) },
-    Hook { tracepoint: "local_timer_entry", code: |setting| current::program(setting, kind::TICK, Number::None) },
-    Hook { tracepoint: "local_timer_exit", code: |setting| current::program(setting, kind::TICK + 1, Number::None) },
-    Hook { tracepoint: "call_function_entry", code: |setting| current::program(setting, kind::CALL, Number::None) },
-    Hook { tracepoint: "call_function_exit", code: |setting| current::program(setting, kind::CALL + 1, Number::None) },
-    Hook {
-        tracepoint: "call_function_single_entry",
-        code: |setting| current::program(setting, kind::CALL, Number::None),
-    },
-    Hook {
-        tracepoint: "call_function_single_exit",
-        code: |setting| current::program(setting, kind::CALL + 1, Number::None),
-    },
-    Hook { tracepoint: "sys_enter", code: |setting| current::program(setting, kind::CALL_ENTER, Number::Second) },
-    Hook { tracepoint: "sys_exit", code: |setting| current::program(setting, kind::CALL_EXIT, Number::Second) },
+/// Makes the hook of a tracepoint at which something happens to the current thread.
+macro_rules! current {
+    ($tracepoint:literal, $kind:expr, $number:ident) => {
+        Hook::typed($tracepoint, |setting| send_current(setting, $kind, Number::$number))
+    };
+}
+
+/// Hooks that are attached.
+const HOOKS: [Hook<Setting>; 16] = [
+    Hook::typed("sched_switch", sched::switch),
+    Hook::typed("sched_wakeup", sched::wake),
+    Hook::typed("sched_wakeup_new", sched::wake),
+    Hook::typed("sched_migrate_task", sched::migrate),
+    current!("irq_handler_entry", kind::HARD, First),
+    current!("irq_handler_exit", kind::HARD + 1, First),
+    current!("softirq_entry", kind::SOFT, First),
+    current!("softirq_exit", kind::SOFT + 1, First),
+    current!("local_timer_entry", kind::TICK, None),
+    current!("local_timer_exit", kind::TICK + 1, None),
+    current!("call_function_entry", kind::CALL, None),
+    current!("call_function_exit", kind::CALL + 1, None),
+    current!("call_function_single_entry", kind::CALL, None),
+    current!("call_function_single_exit", kind::CALL + 1, None),
+    current!("sys_enter", kind::CALL_ENTER, Second),
+    current!("sys_exit", kind::CALL_EXIT, Second),
 ];
 
-/// The tracepoints that programs are attached to.
+/// Returns the tracepoints to which programs are attached.
 pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
 
-/// The maps for that many CPUs, and the programs of the tracepoints that this kernel has.
-pub(crate) fn module(setting: &Setting<'_>, cpus: u32) -> Result<Module, EventsError> {
-    let mut module = Module { maps: layout::maps(setting.ring_bytes, cpus), ..Module::default() };
-    for Hook { tracepoint, code } in &HOOKS {
-        let Some(&btf_id) = setting.facts.tracepoints.get(tracepoint) else {
-            if NEEDED.contains(tracepoint) {
-                return Err(EventsError::NoTracepoint { name: tracepoint });
-            }
-            continue;
-        };
-        module.programs.push(ProgramDef::of_tracepoint(tracepoint, btf_id, code(setting)?));
-    }
-    Ok(module)
+/// Makes the maps, and the programs of the tracepoints that this kernel has.
+pub(crate) fn module(facts: &Facts, tgid: u32, ring_bytes: u32, cpus: u32) -> Result<Module, SchedError> {
+    let setting = Setting { task: facts.task, tgid, ring_bytes };
+    let programs = hooks::programs(&HOOKS, &NEEDED, &setting, &facts.tracepoints)?;
+    Ok(Module { maps: layout::maps(ring_bytes, cpus), programs, ..Module::default() })
 }

@@ -1,111 +1,97 @@
-//! The scheduler: `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)`, `sched_wakeup_new(task)` and
-//! `sched_migrate_task(task, cpu)` of `include/trace/events/sched.h`.
+//! The scheduler's tracepoints: see [`sched_programs::tasks`].
 
-use bpf_insn::Reg::{R0, R1, R2, R6, R7, R10};
-use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Size};
+use bpf_insn::Reg::{R0, R1, R6, R7, R9};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp};
+use bpf_program::emit::program;
+use bpf_program::{Emit as _, argument};
+use sched_programs::{Reasons, Switch};
 
-use super::emit::{self, CPU, event};
+use super::emit::{self, event, slot};
 use super::{Setting, queues};
-use crate::facts::Facts;
-use crate::layout::{Comm, kind, leaves};
-use bpf_program::bytes_of;
-use bpf_program::sched::{Reasons, store_reason};
+use crate::layout::{WAITING, kind, leaves};
 
 const REASONS: Reasons =
     Reasons { ready: leaves::PREEMPTED, blocked: leaves::BLOCKED, stopped: leaves::STOPPED, dead: leaves::ENDED };
 
+/// Makes the program of a switch:
+///
 /// ```text
 /// if neither prev nor next is ours, and none of ours waits for this CPU: return
 /// send (SWITCH, prev, why it leaves, next, its name)
 /// if prev is ours: if it could go on, it waits for this CPU; if it has ended, forget it
 /// if next is ours: it does not wait any more
 /// ```
-pub(super) fn switch(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { tgid, pid, comm, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let (ours, in_, end) = (asm.label("ours"), asm.label("in"), asm.label("end"));
-    let ours_is = setting.tgid.cast_signed();
-    asm.mov(R6, R1).comment("ours?").load(Size::DW, R1, R6.at(8)).load(Size::W, R1, R1.at(tgid));
-    asm.jump_if32(R1, JumpOp::Eq, ours_is, ours).load(Size::DW, R1, R6.at(16)).load(Size::W, R1, R1.at(tgid));
-    asm.jump_if32(R1, JumpOp::Eq, ours_is, ours).call(Helper::GET_SMP_PROCESSOR_ID).store(Size::W, R10.at(CPU), R0);
-    queues::unless_waited_for(&mut asm, CPU, end);
-    asm.bind(ours);
-    emit::begin(&mut asm, kind::SWITCH);
-    asm.load(Size::W, R1, event!(cpu)).store(Size::W, R10.at(CPU), R1);
-    asm.load(Size::DW, R7, R6.at(8)).load(Size::W, R1, R7.at(pid)).store(Size::W, event!(tid), R1);
-    store_reason(&mut asm, R6, R7, setting.facts.state, event!(detail), REASONS);
-    asm.load(Size::DW, R7, R6.at(16)).load(Size::W, R1, R7.at(pid)).store(Size::W, event!(other), R1);
-    emit::name(&mut asm, R7, comm);
-    emit::send(&mut asm, setting);
-    asm.comment("prev").load(Size::DW, R1, R6.at(8)).load(Size::W, R1, R1.at(tgid));
-    emit::unless_ours(&mut asm, setting, in_);
-    left(&mut asm);
-    asm.bind(in_).comment("next").load(Size::W, R1, R7.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
-    queues::ends(&mut asm, event!(other).off, end);
-    asm.bind(end);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
+    let (task, ours, switch) = (&setting.task, setting.ours(), Switch(R6));
+    program(|asm, end| {
+        let (is_ours, in_) = (asm.label("ours"), asm.label("in"));
+        asm.mov(R6, R1);
+        ours.if_either(asm, switch, [R9, R7], is_ours);
+        asm.call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
+        queues::unless_waited_for(asm, end);
+        asm.bind(is_ours);
+        emit::begin(asm, kind::SWITCH);
+        asm.copy(event!(head.cpu), slot!(cpu)).get(R7, switch.prev()).copy(task.pid.of(R7), event!(tid));
+        switch.reason(asm, task, R7, event!(detail), REASONS);
+        asm.get(R7, switch.next()).copy(task.pid.of(R7), event!(other)).copy(task.comm.of(R7), event!(comm));
+        emit::send(asm, setting);
+        asm.comment("prev").get(R1, switch.prev());
+        ours.unless(asm, R1, in_);
+        left(asm);
+        asm.bind(in_).comment("next");
+        ours.unless(asm, R7, end);
+        queues::ends(asm, event!(other), end);
+    })
 }
 
-/// What follows from why the thread of the event has left its CPU.
+/// Draws the conclusion from the reason for which the thread of the event has left its CPU.
 fn left(asm: &mut Asm) {
     let (waits, done) = (asm.label("waits_now"), asm.label("left"));
-    asm.load(Size::DW, R1, event!(detail)).jump_if(R1, JumpOp::Eq, leaves::PREEMPTED.cast_signed(), waits);
-    asm.jump_if(R1, JumpOp::Ne, leaves::ENDED.cast_signed(), done);
-    queues::forget(asm, event!(tid).off);
-    asm.jump(done).bind(waits);
-    queues::starts(asm, event!(tid).off, CPU);
+    asm.get(R1, event!(detail)).jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);
+    asm.jump_if(R1, JumpOp::Ne, leaves::ENDED, done).delete(WAITING, event!(tid)).jump(done).bind(waits);
+    queues::starts(asm, event!(tid));
     asm.bind(done);
 }
 
+/// Makes the program of a wake-up:
+///
 /// ```text
 /// if the task is not ours: return
 /// send (WAKE, task, its CPU, who wakes it, whose name)
 /// if it is not on a CPU: it waits for its CPU
 /// ```
-///
-/// A thread that still runs can be woken, before it sleeps.
-pub(super) fn wake(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { tgid, pid, cpu, on_cpu, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let end = asm.label("end");
-    asm.comment("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
-    emit::begin(&mut asm, kind::WAKE);
-    asm.load(Size::W, R1, R6.at(pid)).store(Size::W, event!(tid), R1).load(Size::W, R1, R6.at(cpu));
-    asm.store(Size::DW, event!(detail), R1).store(Size::W, R10.at(CPU), R1);
-    asm.comment("by whom").call(Helper::GET_CURRENT_PID_TGID).store(Size::W, event!(other), R0);
-    asm.mov(R1, R10).add(R1, i32::from(event!(comm).off)).mov(R2, i32::from(bytes_of!(Comm)));
-    asm.call(Helper::GET_CURRENT_COMM);
-    emit::send(&mut asm, setting);
-    if let Some(on_cpu) = on_cpu {
-        asm.load(Size::W, R1, R6.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, end);
-    }
-    queues::starts(&mut asm, event!(tid).off, CPU);
-    asm.bind(end);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
+    let task = &setting.task;
+    program(|asm, end| {
+        asm.comment("ours?").get(R6, argument(R1, 0));
+        setting.ours().unless(asm, R6, end);
+        emit::begin(asm, kind::WAKE);
+        asm.copy(task.pid.of(R6), event!(tid));
+        task.queue(asm, R1, R6);
+        asm.put(event!(detail), R1).put(slot!(cpu), R1);
+        asm.comment("by whom").call(Helper::GET_CURRENT_PID_TGID).put(event!(other), R0).current_name(event!(comm));
+        emit::send(asm, setting);
+        task.if_on_cpu(asm, R6, end);
+        queues::starts(asm, event!(tid));
+    })
 }
 
+/// Makes the program of a migration:
+///
 /// ```text
 /// if the task is not ours: return
 /// send (MIGRATE, task, CPU)
 /// if it waits: it waits for that CPU now
 /// ```
-pub(super) fn migrate(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { tgid, pid, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let end = asm.label("end");
-    asm.mov(R6, R1).comment("ours?").load(Size::DW, R7, R6.at(0)).load(Size::W, R1, R7.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
-    emit::begin(&mut asm, kind::MIGRATE);
-    asm.load(Size::W, R1, R7.at(pid)).store(Size::W, event!(tid), R1).load(Size::DW, R1, R6.at(8));
-    asm.store(Size::W, R10.at(CPU), R1).load(Size::W, R1, R10.at(CPU)).store(Size::DW, event!(detail), R1);
-    emit::send(&mut asm, setting);
-    queues::ends(&mut asm, event!(tid).off, end);
-    queues::starts(&mut asm, event!(tid).off, CPU);
-    asm.bind(end);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
+    program(|asm, end| {
+        asm.mov(R6, R1).comment("ours?").get(R7, argument(R6, 0));
+        setting.ours().unless(asm, R7, end);
+        emit::begin(asm, kind::MIGRATE);
+        asm.copy(setting.task.pid.of(R7), event!(tid)).get(R1, argument(R6, 1));
+        asm.put(slot!(cpu), R1).get(R1, slot!(cpu)).put(event!(detail), R1);
+        emit::send(asm, setting);
+        queues::ends(asm, event!(tid), end);
+        queues::starts(asm, event!(tid));
+    })
 }

@@ -1,25 +1,25 @@
-//! The scheduler: `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)`, `sched_wakeup_new(task)` and
-//! `sched_migrate_task(task, cpu)` of `include/trace/events/sched.h`.
+//! The scheduler's tracepoints: see [`sched_programs::tasks`].
 
-use bpf_insn::Reg::{R0, R1, R2, R6, R7, R8, R9, R10};
-use bpf_insn::{Addr, Asm, AsmError, Code, JumpOp, Label, Reg, Size};
-use bpf_program::offset;
-use bpf_program::sched::{Reasons, store_reason};
+use bpf_insn::Reg::{R0, R1, R2, R6, R7, R8, R9};
+use bpf_insn::{Asm, AsmError, Code, JumpOp, Label, Reg};
+use bpf_program::emit::program;
+use bpf_program::{Emit as _, Place, argument, field};
+use sched_programs::{Reasons, Switch};
+use uapi::bpf::NOEXIST;
 
-use super::emit::{self, CPU, SAVED, TID, WAITS, episode, level, state};
+use super::emit::{self, episode, level, slot, state};
 use super::{Setting, tally};
-use crate::audit::facts::Facts;
-use crate::audit::layout::{LEVELS, Level, RUNNING, Running, State, WAITING, Waiting, detail, kind};
+use crate::audit::layout::{LEVELS, RUNNING, Running, WAITING, Waiting, detail, kind};
 
 /// `PF_WQ_WORKER` of `include/linux/sched.h`.
 const WORKER: i32 = 0x20;
-/// `BPF_NOEXIST`.
-const NEW_ONLY: i32 = 1;
 /// `-EEXIST`, as a program gets it.
 const EXISTS: i32 = -17;
 const READY: u32 = 0;
 const REASONS: Reasons = Reasons { ready: READY, blocked: 1, stopped: 1, dead: 1 };
 
+/// Makes the program of a switch:
+///
 /// ```text
 /// account; end all levels (an interrupt does not switch: its end was not seen), and the thread's
 /// if prev could go on and is not the idle one: it waits for this CPU from now on
@@ -27,161 +27,132 @@ const REASONS: Reasons = Reasons { ready: READY, blocked: 1, stopped: 1, dead: 1
 /// if next is a kworker in a work function: level 1 = that, which goes on
 /// if next waited: add its wait, it does not wait any more
 /// ```
-pub(super) fn switch(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { pid, flags, switched_state, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let (out, no_work, new) = (asm.label("out"), asm.label("no_work"), asm.label("comes"));
-    emit::begin(&mut asm, out);
-    emit::now(&mut asm);
-    emit::account(&mut asm, setting);
-    end_levels(&mut asm, setting);
-    asm.comment("does prev wait?").load(Size::DW, R9, R6.at(8));
-    store_reason(&mut asm, R6, R9, switched_state, R10.at(SAVED), REASONS);
-    asm.load(Size::DW, R1, R10.at(SAVED)).jump_if(R1, JumpOp::Ne, READY.cast_signed(), new);
-    waits(&mut asm, setting, R9, new);
-    asm.bind(new).load(Size::DW, R2, R6.at(16));
-    base(&mut asm, setting, R2);
-    asm.load(Size::W, R1, R2.at(flags)).and(R1, WORKER).load(Size::W, R2, R2.at(pid)).store(Size::W, R10.at(TID), R2);
-    asm.jump_if(R1, JumpOp::Eq, 0, no_work);
-    emit::lookup(&mut asm, RUNNING, TID);
-    asm.jump_if(R0, JumpOp::Eq, 0, no_work).store(Size::DW, R10.at(SAVED), R0);
-    work(&mut asm, no_work, true);
-    asm.bind(no_work).comment("did next wait?");
-    ended_wait(&mut asm, setting, out);
-    asm.bind(out);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
+    let (task, switch) = (&setting.task, Switch(R6));
+    program(|asm, out| {
+        let (no_work, new) = (asm.label("no_work"), asm.label("comes"));
+        emit::begin_accounted(asm, setting, out);
+        end_levels(asm, setting);
+        asm.comment("does prev wait?").get(R9, switch.prev());
+        switch.reason(asm, task, R9, slot!(saved), REASONS);
+        asm.get(R1, slot!(saved)).jump_if(R1, JumpOp::Ne, READY, new);
+        waits(asm, setting, R9, new);
+        asm.bind(new).get(R2, switch.next());
+        base(asm, setting, R2);
+        asm.get(R1, task.flags.of(R2)).and(R1, WORKER).get(R2, task.pid.of(R2)).put(slot!(tid), R2);
+        asm.jump_if(R1, JumpOp::Eq, 0, no_work).lookup_or(RUNNING, slot!(tid), no_work).put(slot!(saved), R0);
+        work(asm, no_work, true);
+        asm.bind(no_work).comment("did next wait?");
+        ended_wait(asm, setting, out);
+    })
 }
 
 /// Ends the levels from the one that the CPU is at down to the thread's. It is at level 0 then.
-fn end_levels(asm: &mut Asm, setting: &Setting<'_>) {
+fn end_levels(asm: &mut Asm, setting: &Setting) {
     let (each, done) = (asm.label("each_level"), asm.label("ended"));
     // The verifier follows a constant in a register that is stored, and not one that is stored as such (before 6.3).
-    asm.mov(R1, (LEVELS as u32).cast_signed()).store(Size::DW, R10.at(SAVED), R1);
-    asm.bind(each);
+    asm.mov(R1, LEVELS as u32).put(slot!(saved), R1).bind(each);
     emit::top(asm);
     emit::take_level(asm, setting);
     tally::add(asm, setting);
-    asm.load(Size::W, R1, state!(depth)).jump_if(R1, JumpOp::Eq, 0, done).sub(R1, 1).store(Size::W, state!(depth), R1);
-    asm.load(Size::DW, R1, R10.at(SAVED)).sub(R1, 1).store(Size::DW, R10.at(SAVED), R1);
-    asm.jump_if(R1, JumpOp::Ne, 0, each);
-    asm.bind(done);
+    asm.get(R1, state!(depth)).jump_if(R1, JumpOp::Eq, 0, done).sub(R1, 1).put(state!(depth), R1);
+    asm.get(R1, slot!(saved)).sub(R1, 1).put(slot!(saved), R1).jump_if(R1, JumpOp::Ne, 0, each).bind(done);
 }
 
-/// Level 0 is the task from now on. r1 is lost.
-fn base(asm: &mut Asm, setting: &Setting<'_>, task: Reg) {
-    let Facts { pid, tgid, comm, prio, policy, .. } = *setting.facts;
-    let at = |field: i16| R7.at(offset!(State, levels) + field);
-    asm.comment("who comes").store(Size::W, at(offset!(Level, kind)), kind::THREAD.cast_signed());
-    asm.store(Size::W, at(offset!(Level, by_kind)), 0).store(Size::DW, at(offset!(Level, by)), 0);
-    asm.load(Size::W, R1, task.at(pid)).store(Size::DW, at(offset!(Level, id)), R1);
-    asm.load(Size::W, R1, task.at(tgid)).store(Size::W, at(offset!(Level, tgid)), R1);
-    asm.store(Size::DW, at(offset!(Level, began)), R8);
-    asm.load(Size::W, R1, task.at(prio)).and(R1, 0xff).lsh(R1, detail::PRIORITY.cast_signed());
-    asm.load(Size::W, R0, task.at(policy)).and(R0, 0xff).or(R1, R0).store(Size::W, at(offset!(Level, detail)), R1);
-    emit::copy_name(asm, task.at(comm), at(offset!(Level, name)));
+/// Makes the task level 0 from now on. r1 is lost.
+fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
+    let of = &setting.task;
+    asm.comment("who comes").put(level!(R7, kind), kind::THREAD).put(level!(R7, by_kind), 0).put(level!(R7, by), 0);
+    asm.get(R1, of.pid.of(task)).put(level!(R7, id), R1).copy(of.tgid.of(task), level!(R7, tgid));
+    asm.put(level!(R7, began), R8).get(R1, of.prio.of(task)).and(R1, 0xff).lsh(R1, detail::PRIORITY);
+    asm.get(R0, of.policy.of(task)).and(R0, 0xff).or(R1, R0).put(level!(R7, detail), R1);
+    asm.copy(of.comm.of(task), level!(R7, name));
 }
 
-/// A level up for the work function of the [`Running`] at [`SAVED`]; goes to `out` if there is no level. r8 is now.
+/// Goes a level up for the work function of the [`Running`] whose address is in the slot `saved`; goes to `out` if
+/// there is no level. r8 is now.
 pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     emit::push(asm, kind::WORK, out, |asm| {
-        asm.load(Size::DW, R2, R10.at(SAVED)).load(Size::DW, R1, R2.at(offset!(Running, function)));
+        asm.get(R2, slot!(saved)).get(R1, field!(R2, Running, function));
     });
-    asm.load(Size::DW, R2, R10.at(SAVED)).load(Size::DW, R1, R2.at(offset!(Running, stack)));
-    asm.store(Size::DW, level!(by), R1).store(Size::W, level!(by_kind), kind::STACK.cast_signed());
-    emit::copy_name(asm, R2.at(offset!(Running, queue)), level!(name));
+    asm.get(R2, slot!(saved)).copy(field!(R2, Running, stack), level!(by)).put(level!(by_kind), kind::STACK);
+    asm.copy(field!(R2, Running, queue), level!(name));
     if goes_on {
-        asm.store(Size::W, level!(detail), detail::RESUMED.cast_signed());
+        asm.put(level!(detail), detail::RESUMED);
     }
 }
 
-/// The task waits for the CPU whose state is r7 and whose number is at [`CPU`], from now on, unless it is the idle one or waits
-/// already. Goes on at `done`.
-fn waits(asm: &mut Asm, setting: &Setting<'_>, task: Reg, done: Label) {
-    let Facts { pid, tgid, comm, .. } = *setting.facts;
-    let at = |field: i16| R10.at(WAITS + field);
-    asm.load(Size::W, R1, task.at(pid)).jump_if(R1, JumpOp::Eq, 0, done).store(Size::W, R10.at(TID), R1);
-    asm.load(Size::W, R1, R10.at(CPU)).store(Size::W, at(offset!(Waiting, cpu)), R1);
-    asm.load(Size::W, R1, task.at(tgid)).store(Size::W, at(offset!(Waiting, tgid)), R1);
-    asm.store(Size::DW, at(offset!(Waiting, since)), R8);
-    emit::copy_name(asm, task.at(comm), at(offset!(Waiting, name)));
-    emit::update(asm, WAITING, TID, WAITS, NEW_ONLY);
+/// Notes that the task waits for the CPU whose state is r7 and whose number is in its slot, from now on, unless it is
+/// the idle one or waits already. Goes on at `done`.
+fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
+    let of = &setting.task;
+    asm.get(R1, of.pid.of(task)).jump_if(R1, JumpOp::Eq, 0, done).put(slot!(tid), R1);
+    asm.copy(slot!(cpu), slot!(waits.cpu)).copy(of.tgid.of(task), slot!(waits.tgid)).put(slot!(waits.since), R8);
+    asm.copy(of.comm.of(task), slot!(waits.name)).update(WAITING, slot!(tid), slot!(waits), NOEXIST);
     asm.jump_if(R0, JumpOp::Eq, 0, done).lsh(R0, 32).arsh(R0, 32).jump_if(R0, JumpOp::Eq, EXISTS, done);
-    emit::count(asm, offset!(State, unseen));
-    asm.jump(done);
+    asm.add_atomic(state!(unseen), R1, 1).jump(done);
 }
 
-/// The thread whose number is at [`TID`] does not wait any more for the CPU r7: adds its wait. Goes to `out` if it did not.
-fn ended_wait(asm: &mut Asm, setting: &Setting<'_>, out: Label) {
-    emit::lookup(asm, WAITING, TID);
-    asm.jump_if(R0, JumpOp::Eq, 0, out).mov(R9, R0);
+/// Adds the wait of the thread whose number is in its slot, which does not wait any more for the CPU r7. Goes to
+/// `out` if it did not.
+fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
+    asm.lookup_or(WAITING, slot!(tid), out).mov(R9, R0);
     emit::waited(asm, kind::THREAD);
-    asm.load(Size::W, R1, R10.at(TID)).store(Size::DW, episode!(key.id), R1);
-    asm.load(Size::W, R1, R9.at(offset!(Waiting, tgid))).store(Size::W, episode!(tgid), R1);
-    emit::copy_name(asm, R9.at(offset!(Waiting, name)), episode!(name));
-    since(asm, R9.at(offset!(Waiting, since)));
-    emit::delete(asm, WAITING, TID);
+    asm.get(R1, slot!(tid)).put(episode!(key.id), R1).copy(field!(R9, Waiting, tgid), episode!(tgid));
+    asm.copy(field!(R9, Waiting, name), episode!(name));
+    since(asm, field!(R9, Waiting, since));
+    asm.delete(WAITING, slot!(tid));
     tally::add(asm, setting);
 }
 
-/// The episode began at the time there, and ends now.
-pub(super) fn since(asm: &mut Asm, at: Addr) {
-    let in_order = asm.label("in_order");
-    asm.load(Size::DW, R1, at).store(Size::DW, episode!(began), R1).mov(R2, 0);
-    asm.jump_if(R1, JumpOp::Gt, R8, in_order).mov(R2, R8).sub(R2, R1).bind(in_order).store(Size::DW, episode!(own), R2);
+/// Makes the episode begin at the time there, and end now.
+pub(super) fn since(asm: &mut Asm, at: Place<u64>) {
+    asm.copy(at, episode!(began)).mov(R2, 0).if_(R1, JumpOp::Le, R8, |asm| _ = asm.mov(R2, R8).sub(R2, R1));
+    asm.put(episode!(own), R2);
 }
 
+/// Makes the program of a wake-up:
+///
 /// ```text
 /// if the task's CPU is audited and the task is not on a CPU: it waits from now on
 /// ```
-///
-/// A thread that still runs can be woken, before it sleeps.
-pub(super) fn wake(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { cpu, on_cpu, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let out = asm.label("out");
-    asm.load(Size::DW, R9, R1.at(0)).load(Size::W, R1, R9.at(cpu)).store(Size::W, R10.at(CPU), R1);
-    emit::state_of(&mut asm, out);
-    if let Some(on_cpu) = on_cpu {
-        asm.load(Size::W, R1, R9.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, out);
-    }
-    emit::now(&mut asm);
-    waits(&mut asm, setting, R9, out);
-    asm.bind(out);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn wake(setting: &Setting) -> Result<Code, AsmError> {
+    program(|asm, out| {
+        asm.get(R9, argument(R1, 0));
+        setting.task.queue(asm, R1, R9);
+        asm.put(slot!(cpu), R1);
+        emit::state_of(asm, out);
+        setting.task.if_on_cpu(asm, R9, out);
+        asm.now(R8);
+        waits(asm, setting, R9, out);
+    })
 }
 
+/// Makes the program of a migration:
+///
 /// ```text
 /// if the task waits for an audited CPU:
 ///     if the new CPU is audited, too: it waits for that now
 ///     else: add its wait, it does not wait any more
 /// else if the new CPU is audited, and the task could run and is on no CPU: it waits from now on
 /// ```
-pub(super) fn migrate(setting: &Setting<'_>) -> Result<Code, AsmError> {
-    let Facts { pid, on_cpu, state, .. } = *setting.facts;
-    let mut asm = Asm::new();
-    let (new, away, out) = (asm.label("new"), asm.label("away"), asm.label("out"));
-    asm.mov(R6, R1).load(Size::DW, R9, R6.at(0)).load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(TID), R1);
-    asm.load(Size::DW, R1, R6.at(8)).store(Size::W, R10.at(CPU), R1);
-    emit::lookup(&mut asm, WAITING, TID);
-    asm.jump_if(R0, JumpOp::Eq, 0, new).mov(R9, R0);
-    emit::state_of(&mut asm, away);
-    asm.load(Size::W, R1, R10.at(CPU)).store(Size::W, R9.at(offset!(Waiting, cpu)), R1).jump(out);
-    asm.bind(away).comment("leaves the audited CPUs").load(Size::W, R1, R9.at(offset!(Waiting, cpu)));
-    asm.store(Size::W, R10.at(CPU), R1);
-    emit::state_of(&mut asm, out);
-    emit::now(&mut asm);
-    ended_wait(&mut asm, setting, out);
-    asm.jump(out).bind(new);
-    emit::state_of(&mut asm, out);
-    asm.load(Size::W, R1, R9.at(state)).jump_if(R1, JumpOp::Ne, 0, out);
-    if let Some(on_cpu) = on_cpu {
-        asm.load(Size::W, R1, R9.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, out);
-    }
-    emit::now(&mut asm);
-    waits(&mut asm, setting, R9, out);
-    asm.bind(out);
-    emit::end(&mut asm);
-    asm.finish()
+pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
+    let task = &setting.task;
+    program(|asm, out| {
+        let (new, away) = (asm.label("new"), asm.label("away"));
+        asm.mov(R6, R1).get(R9, argument(R6, 0)).copy(task.pid.of(R9), slot!(tid));
+        asm.get(R1, argument(R6, 1)).put(slot!(cpu), R1).lookup_or(WAITING, slot!(tid), new).mov(R9, R0);
+        emit::state_of(asm, away);
+        asm.copy(slot!(cpu), field!(R9, Waiting, cpu)).jump(out);
+        asm.bind(away).comment("leaves the audited CPUs").copy(field!(R9, Waiting, cpu), slot!(cpu));
+        emit::state_of(asm, out);
+        asm.now(R8);
+        ended_wait(asm, setting, out);
+        asm.jump(out).bind(new);
+        emit::state_of(asm, out);
+        asm.get(R1, task.state.of(R9)).jump_if(R1, JumpOp::Ne, 0, out);
+        task.if_on_cpu(asm, R9, out);
+        asm.now(R8);
+        waits(asm, setting, R9, out);
+    })
 }

@@ -1,4 +1,4 @@
-//! All that can go wrong with an audit.
+//! Errors of programs on the scheduler's tracepoints, and of what they leave in maps and rings.
 
 use std::io;
 
@@ -8,19 +8,25 @@ use bpf_session::SessionError;
 use thiserror::Error;
 use typeinfo::TypeError;
 
-/// Why CPUs are not audited.
+/// Reason for which programs do not run, or what they left cannot be read.
 #[derive(Debug, Error)]
-pub enum AuditError {
+pub enum SchedError {
     /// The kernel did not take the programs.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// A map or the ring holds what it can't: a mistake of ours.
+    /// A map or the ring holds something of another size: a mistake of ours.
     #[error(transparent)]
     WrongSize(#[from] WrongSize),
-    /// A program can't be made: a mistake of ours.
+    /// An event that no program sends: a mistake of ours.
+    #[error("an event of the kind {kind} came, which no program sends: an internal error, please report it")]
+    Kind {
+        /// Number of the kind.
+        kind: u32,
+    },
+    /// A program cannot be made: a mistake of ours.
     #[error(transparent)]
     Assembly(#[from] AsmError),
-    /// The kernel's types are not what they should be.
+    /// The kernel's types are not as expected.
     #[error(transparent)]
     Types(#[from] TypeError),
     /// The kernel does not describe its types.
@@ -28,33 +34,38 @@ pub enum AuditError {
     NoTypes {
         /// The file that should have them.
         path: &'static str,
-        /// Why it can't be read.
+        /// Reason for which it cannot be read.
         source: io::Error,
     },
-    /// A tracepoint without which nothing is known is missing.
+    /// A tracepoint is missing without which nothing is known.
     #[error("this kernel has no tracepoint {name}")]
     NoTracepoint {
-        /// Its name.
+        /// Name of the tracepoint.
         name: &'static str,
     },
-    /// A map can't be read or written.
-    #[error("reading the map {name}")]
+    /// A map cannot be read or written.
+    #[error("using the map {name}")]
     Map {
-        /// Its name.
+        /// Name of the map.
         name: &'static str,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// A CPU did not take the interrupt with which its audit begins.
+    /// A CPU did not run a program in an interrupt.
     #[error("CPU {cpu} can't be audited: it is not online, or did not take an interrupt")]
     Unreachable {
-        /// Its number.
+        /// Number of the CPU.
         cpu: u32,
     },
 }
 
-impl AuditError {
-    /// Whether this kernel or these rights do not allow it.
+impl SchedError {
+    /// Makes an error of a map from its reason.
+    pub fn map(name: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Map { name, source }
+    }
+
+    /// Returns true if this kernel or the user's rights do not allow it.
     pub fn is_unsupported(&self) -> bool {
         match self {
             Self::Session(error) => error.is_unsupported(),

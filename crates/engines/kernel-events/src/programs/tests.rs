@@ -1,0 +1,58 @@
+//! The number of instructions of each program: a change must not make events dearer unnoticed.
+//!
+//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there, to be compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bpf_insn::{Code, Listing};
+use bpf_program::Member;
+use sched_programs::{Facts, TaskFacts};
+
+use super::{module, tracepoints};
+
+const EXPECTED: &str = include_str!("instructions.txt");
+
+fn facts(passes_state: bool) -> Facts {
+    let task = TaskFacts {
+        tgid: Member::new(2000),
+        pid: Member::new(1996),
+        comm: Member::new(2400),
+        parent: Member::new(2008),
+        leader: Member::new(2064),
+        started: Member::new(2200),
+        flags: Member::new(44),
+        prio: Member::new(100),
+        policy: Member::new(800),
+        cpu: Some(Member::new(20)),
+        on_cpu: Some(Member::new(52)),
+        frozen: None,
+        state: Member::new(24),
+        passes_state,
+        work_function: Member::new(24),
+    };
+    Facts { task, tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect() }
+}
+
+/// Returns all programs, each with its setting and its name.
+fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
+    [("plain", true), ("old", false)].into_iter().flat_map(|(setting, passes_state)| {
+        let programs = module(&facts(passes_state), 77, 1 << 20, 8).unwrap().programs;
+        programs.into_iter().map(move |program| (setting, program.name, program.code))
+    })
+}
+
+#[test]
+fn programs_have_as_many_instructions_as_before() {
+    let (mut table, folder) = (BTreeMap::<String, String>::new(), std::env::var("DPTRACE_LISTINGS"));
+    for (setting, program, code) in programs() {
+        write!(table.entry(program.clone()).or_default(), " {setting} {}", code.slots()).unwrap();
+        if let Ok(folder) = &folder {
+            let path = format!("{folder}/kernel-events {setting} {program}.txt");
+            std::fs::write(path, Listing::new(&code).to_string()).unwrap();
+        }
+    }
+    let lines: Vec<String> = table.iter().map(|(program, counts)| format!("{program}:{counts}")).collect();
+    let table = lines.join("\n");
+    assert!(table == EXPECTED.trim_end(), "programs/instructions.txt should be:\n{table}");
+}
