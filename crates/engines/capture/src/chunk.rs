@@ -8,9 +8,12 @@ use std::io::{self, Write};
 use std::marker::PhantomData;
 
 use spdk_trace::{FileOffset, ReadAt, StreamEnd};
+use zerocopy::{FromBytes, FromZeros as _, Immutable, IntoBytes as _, KnownLayout, Unaligned};
+
+use crate::layout::ChunkHead;
 
 /// Bytes before a chunk's payload.
-pub const CHUNK_HEAD: usize = 8;
+pub const CHUNK_HEAD: usize = size_of::<ChunkHead>();
 /// Limit on a payload, in bytes: a reader keeps one chunk at a time.
 pub const MAX_PAYLOAD: usize = 1 << 24;
 /// Number of buffered bytes that triggers a write.
@@ -75,8 +78,8 @@ impl<W: Write, S: Stream> StreamWriter<W, S> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let stated = u32::try_from(length).ok().filter(|_| length <= MAX_PAYLOAD);
         let Some(stated) = stated else { return Err(io::ErrorKind::InvalidInput.into()) };
-        self.buffer.extend_from_slice(&S::number(kind).to_le_bytes());
-        self.buffer.extend_from_slice(&stated.to_le_bytes());
+        let head = ChunkHead { kind: S::number(kind).into(), length: stated.into() };
+        self.buffer.extend_from_slice(head.as_bytes());
         for part in parts {
             self.buffer.extend_from_slice(part);
         }
@@ -122,6 +125,23 @@ impl<K> Chunk<K> {
     /// Returns an error that says what is wrong with this chunk.
     pub(crate) fn broken(&self, what: &'static str) -> StreamEnd {
         StreamEnd::Broken { at: self.at, what }
+    }
+
+    /// Splits the beginning of this layout off the chunk's payload; `what` is the error if it is
+    /// shorter.
+    pub(crate) fn split<'b, T>(&self, payload: &'b [u8], what: &'static str) -> Result<(&'b T, &'b [u8]), StreamEnd>
+    where
+        T: FromBytes + Immutable + KnownLayout + Unaligned,
+    {
+        T::ref_from_prefix(payload).map_err(|_| self.broken(what))
+    }
+
+    /// Reads a payload that has this layout; `what` is the error if it is shorter or longer.
+    pub(crate) fn whole<'b, T>(&self, payload: &'b [u8], what: &'static str) -> Result<&'b T, StreamEnd>
+    where
+        T: FromBytes + Immutable + KnownLayout + Unaligned,
+    {
+        T::ref_from_bytes(payload).map_err(|_| self.broken(what))
     }
 }
 
@@ -173,10 +193,9 @@ impl<'a, S: Stream> Chunks<'a, S> {
 
     fn head(&self) -> Result<Chunk<S::Kind>, StreamEnd> {
         let at = FileOffset(self.at);
-        let mut head = [0; CHUNK_HEAD];
-        fill(self.source, &mut head, at.0, at)?;
-        let [number, length] = [word(&head, 0), word(&head, 4)];
-        let length = length as usize;
+        let mut head = ChunkHead::new_zeroed();
+        fill(self.source, head.as_mut_bytes(), at.0, at)?;
+        let (number, length) = (head.kind.get(), head.length.get() as usize);
         if length > MAX_PAYLOAD {
             return Err(StreamEnd::Broken { at, what: "a chunk that is longer than any" });
         }
@@ -215,14 +234,4 @@ fn fill(source: &dyn ReadAt, mut buf: &mut [u8], mut offset: u64, chunk: FileOff
         offset += n as u64;
     }
     Ok(())
-}
-
-/// Returns the 4-byte number at this offset; 0 if the bytes are too short.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-/// Returns the 8-byte number at this offset; 0 if the bytes are too short.
-pub(crate) fn long(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }

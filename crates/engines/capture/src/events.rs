@@ -7,8 +7,11 @@ use std::io::{self, Write};
 
 use scene::{BootNanos, Cpu, EventKind, Inside, Interrupt, KernelEvent, Leaves, Tid};
 use spdk_trace::{ReadAt, StreamEnd};
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic, long, word};
+use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic};
+use crate::layout::{self, ENTRY};
 
 /// Stream of the kernel's events, `kernel.events`.
 #[derive(Debug)]
@@ -75,8 +78,6 @@ mod event {
 
 /// Size of an event in the stream, and of a name, in bytes.
 pub const EVENT_BYTES: u64 = ENTRY as u64;
-/// Size of an event or a name as a `usize`.
-const ENTRY: usize = 32;
 /// Number of events or names written as one chunk.
 const AT_ONCE: usize = 32_768;
 
@@ -97,7 +98,7 @@ pub type EventsWriter<W> = StreamWriter<W, Events>;
 impl<W: Write> EventsWriter<W> {
     /// Writes the time from which nothing is missing except events reported as lost.
     pub fn started(&mut self, at: BootNanos) -> io::Result<()> {
-        self.chunk(EventsKind::Started, &[&at.0.to_le_bytes()])
+        self.chunk(EventsKind::Started, &[layout::Time { nanos: at.0.into() }.as_bytes()])
     }
 
     /// Writes events, in the order of time.
@@ -115,10 +116,10 @@ impl<W: Write> EventsWriter<W> {
         self.entries(EventsKind::Roster, threads.into_iter().map(|thread| encode_name(&thread)))
     }
 
-    fn entries(&mut self, kind: EventsKind, entries: impl Iterator<Item = [u8; ENTRY]>) -> io::Result<()> {
+    fn entries(&mut self, kind: EventsKind, entries: impl Iterator<Item: IntoBytes + Immutable>) -> io::Result<()> {
         let mut bytes = Vec::new();
         for entry in entries {
-            bytes.extend_from_slice(&entry);
+            bytes.extend_from_slice(entry.as_bytes());
             if bytes.len() >= AT_ONCE * ENTRY {
                 self.chunk(kind, &[&bytes])?;
                 bytes.clear();
@@ -149,8 +150,8 @@ impl<'a> KernelEvents<'a> {
                 if chunk.kind != EventsKind::Events {
                     return Ok(Vec::new());
                 }
-                let payload = entries(&self.chunks, chunk)?;
-                let events: Option<Vec<_>> = payload.chunks_exact(ENTRY).map(decode).collect();
+                let payload = self.chunks.payload(chunk, MAX_PAYLOAD)?;
+                let events: Option<Vec<_>> = entries(chunk, &payload)?.iter().map(decode).collect();
                 events.ok_or(chunk.broken("an event of an unknown kind"))
             });
             match events {
@@ -221,20 +222,25 @@ impl Roll {
         match chunk.kind {
             EventsKind::Events => {
                 // The first event of each chunk is enough to know how far it goes.
-                let first = BootNanos(long(&chunks.payload(chunk, 8)?, 0));
-                self.last = self.last.max(Some(first));
+                let payload = chunks.payload(chunk, ENTRY)?;
+                if !payload.is_empty() {
+                    let (first, _) = chunk.split::<layout::Event>(&payload, PART_OF_ENTRY)?;
+                    self.last = self.last.max(Some(BootNanos(first.at.get())));
+                }
                 self.events += (chunk.length / ENTRY) as u64;
             }
             EventsKind::Names => {
-                self.left_out += keep(&mut self.names, &entries(chunks, chunk)?, MOST_NAMES - MOST_THREADS);
+                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
+                self.left_out += keep(&mut self.names, entries(chunk, &payload)?, MOST_NAMES - MOST_THREADS);
             }
-            EventsKind::Roster => self.left_out += keep(&mut self.roster, &entries(chunks, chunk)?, MOST_THREADS),
+            EventsKind::Roster => {
+                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
+                self.left_out += keep(&mut self.roster, entries(chunk, &payload)?, MOST_THREADS);
+            }
             EventsKind::Started => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                if payload.len() != 8 {
-                    return Err(chunk.broken("a time that is too short or too long"));
-                }
-                self.started = Some(BootNanos(long(&payload, 0)));
+                let time: &layout::Time = chunk.whole(&payload, "a time that is too short or too long")?;
+                self.started = Some(BootNanos(time.nanos.get()));
             }
         }
         Ok(())
@@ -242,20 +248,24 @@ impl Roll {
 }
 
 /// Keeps names up to the limit; returns the number left out.
-fn keep(names: &mut Vec<NamedThread>, entries: &[u8], most: usize) -> u64 {
-    let all = entries.len() / ENTRY;
-    let room = most.saturating_sub(names.len()).min(all);
-    names.extend(entries.chunks_exact(ENTRY).take(room).map(decode_name));
-    (all - room) as u64
+fn keep(names: &mut Vec<NamedThread>, entries: &[layout::ThreadName], most: usize) -> u64 {
+    let room = most.saturating_sub(names.len()).min(entries.len());
+    names.extend(entries[..room].iter().map(decode_name));
+    (entries.len() - room) as u64
 }
 
-fn entries(chunks: &Chunks<'_, Events>, chunk: Chunk<EventsKind>) -> Result<Vec<u8>, StreamEnd> {
-    let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-    let is_whole = payload.len().is_multiple_of(ENTRY);
-    if is_whole { Ok(payload) } else { Err(chunk.broken("a chunk that ends within an entry")) }
+/// Description of a chunk that is not made of whole entries.
+const PART_OF_ENTRY: &str = "a chunk that ends within an entry";
+
+/// Splits a payload into entries of this layout.
+fn entries<T>(chunk: Chunk<EventsKind>, payload: &[u8]) -> Result<&[T], StreamEnd>
+where
+    T: FromBytes + Immutable + KnownLayout + Unaligned,
+{
+    <[T]>::ref_from_bytes(payload).map_err(|_| chunk.broken(PART_OF_ENTRY))
 }
 
-fn encode(event: &KernelEvent) -> [u8; ENTRY] {
+fn encode(event: &KernelEvent) -> layout::Event {
     let KernelEvent { at, cpu, kind } = *event;
     let (kind, detail, tid, other) = match kind {
         EventKind::Switch { prev, leaves, next } => (event::SWITCH, leaves_number(Some(leaves)), prev.0, next.0),
@@ -272,18 +282,19 @@ fn encode(event: &KernelEvent) -> [u8; ENTRY] {
         EventKind::Inside { tid, what: Inside::Call } => (event::INSIDE, event::IN_CALL, tid.0, 0),
         EventKind::Inside { tid, what: Inside::Interrupt } => (event::INSIDE, event::IN_INTERRUPT, tid.0, 0),
     };
-    let mut bytes = [0; ENTRY];
-    bytes[..8].copy_from_slice(&at.0.to_le_bytes());
-    bytes[8..16].copy_from_slice(&detail.to_le_bytes());
-    for (place, number) in bytes[16..].chunks_exact_mut(4).zip([cpu.0, kind, tid, other]) {
-        place.copy_from_slice(&number.to_le_bytes());
+    layout::Event {
+        at: at.0.into(),
+        detail: detail.into(),
+        cpu: cpu.0.into(),
+        kind: kind.into(),
+        tid: tid.into(),
+        other: other.into(),
     }
-    bytes
 }
 
-fn decode(bytes: &[u8]) -> Option<KernelEvent> {
-    let (at, detail) = (BootNanos(long(bytes, 0)), long(bytes, 8));
-    let [cpu, kind, tid, other] = [16, 20, 24, 28].map(|at| word(bytes, at));
+fn decode(event: &layout::Event) -> Option<KernelEvent> {
+    let (at, detail) = (BootNanos(event.at.get()), event.detail.get());
+    let [cpu, kind, tid, other] = [event.cpu, event.kind, event.tid, event.other].map(U32::get);
     let (cpu, tid, number) = (Cpu(cpu), Tid(tid), u32::try_from(detail).ok());
     let kind = match kind {
         event::SWITCH => EventKind::Switch { prev: tid, leaves: leaves(detail)??, next: Tid(other) },
@@ -356,16 +367,11 @@ fn interrupt(detail: u64) -> Option<Interrupt> {
     }
 }
 
-fn encode_name(thread: &NamedThread) -> [u8; ENTRY] {
-    let mut bytes = [0; ENTRY];
-    bytes[..8].copy_from_slice(&thread.since.0.to_le_bytes());
-    bytes[8..12].copy_from_slice(&thread.tid.0.to_le_bytes());
-    bytes[16..].copy_from_slice(&thread.name);
-    bytes
+fn encode_name(thread: &NamedThread) -> layout::ThreadName {
+    let NamedThread { since, tid, name } = *thread;
+    layout::ThreadName { since: since.0.into(), tid: tid.0.into(), unused: 0.into(), name }
 }
 
-fn decode_name(bytes: &[u8]) -> NamedThread {
-    let mut name = [0; 16];
-    name.copy_from_slice(&bytes[16..ENTRY]);
-    NamedThread { since: BootNanos(long(bytes, 0)), tid: Tid(word(bytes, 8)), name }
+fn decode_name(entry: &layout::ThreadName) -> NamedThread {
+    NamedThread { since: BootNanos(entry.since.get()), tid: Tid(entry.tid.get()), name: entry.name }
 }

@@ -26,6 +26,7 @@ mod around;
 mod chunk;
 mod error;
 mod events;
+mod layout;
 mod meta;
 mod past;
 mod polls;

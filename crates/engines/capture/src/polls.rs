@@ -7,10 +7,15 @@ use std::time::Duration;
 
 use scene::{Anchor, BootNanos};
 use spdk_trace::{CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, ReadAt, StreamEnd, Tables, Ticks};
+use zerocopy::FromBytes as _;
+use zerocopy::little_endian::U64;
 
-use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, long, word};
-use crate::rings::{HEAD_HEAD, RUN_HEAD, Rings, RingsKind, SECTION_HEAD, SLOT};
+use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD};
+use crate::layout;
+use crate::rings::{RUN_HEAD, Rings, RingsKind, SLOT};
 
+/// Description of a run that is shorter than its beginning.
+const NO_PLACE_OF_RUN: &str = "a run without a place";
 /// Limit on the bytes of the polls between two marks, which the reader keeps at once. The first
 /// poll has all rings.
 const MAX_POLL: usize = 1 << 30;
@@ -67,8 +72,12 @@ impl Scan {
             RingsKind::Section => self.change(section(&chunks.payload(chunk, MAX_PAYLOAD)?, chunk)?),
             RingsKind::Run if self.last.is_none() => {
                 let payload = chunks.payload(chunk, RUN_HEAD + SLOT)?;
-                if long(&payload, 8) > 0 {
-                    self.common_start = self.common_start.max(Ticks(long(&payload, RUN_HEAD)));
+                let (run, slots) = chunk.split::<layout::Run>(&payload, NO_PLACE_OF_RUN)?;
+                // A run that only counts losses has no slot, and so no time.
+                if run.seq.get() > 0
+                    && let Ok((tsc, _)) = U64::ref_from_prefix(slots)
+                {
+                    self.common_start = self.common_start.max(Ticks(tsc.get()));
                 }
             }
             // The records of a stream are read in a pass of their own.
@@ -80,15 +89,15 @@ impl Scan {
     }
 
     fn head(&mut self, chunk: Chunk<RingsKind>, payload: &[u8]) -> Result<(), StreamEnd> {
-        let bytes = payload.get(HEAD_HEAD..).ok_or(chunk.broken("a head without a place"))?;
+        let (head, bytes) = chunk.split::<layout::HeadPart>(payload, "a head without a place")?;
         self.head_bytes += bytes.len();
         if self.head_bytes > MAX_HEAD {
             return Err(chunk.broken("more of a header than a trace has"));
         }
         if self.tables.has_nothing() {
-            self.tables = Tables::new(long(payload, 0));
+            self.tables = Tables::new(head.file_len.get());
         }
-        let fits = self.tables.push(FileOffset(long(payload, 8)), bytes);
+        let fits = self.tables.push(FileOffset(head.at.get()), bytes);
         if fits {
             Ok(())
         } else {
@@ -106,9 +115,8 @@ impl Scan {
     }
 
     fn anchor(&mut self, chunk: Chunk<RingsKind>, payload: &[u8]) -> Result<(), StreamEnd> {
-        if payload.len() != 24 {
-            return Err(chunk.broken("a reading of both clocks that is too short or too long"));
-        }
+        let what = "a reading of both clocks that is too short or too long";
+        let reading: &layout::Reading = chunk.whole(payload, what)?;
         let is_kept = self.all_anchors.is_multiple_of(1 << self.anchor_step);
         self.all_anchors += 1;
         if !is_kept {
@@ -122,7 +130,7 @@ impl Scan {
             });
             self.anchor_step += 1;
         }
-        let [ticks, nanos, bracket] = [0, 8, 16].map(|at| long(payload, at));
+        let [ticks, nanos, bracket] = [reading.ticks, reading.nanos, reading.bracket].map(U64::get);
         self.anchors.push(Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) });
         Ok(())
     }
@@ -134,14 +142,14 @@ impl Scan {
 }
 
 fn section(payload: &[u8], chunk: Chunk<RingsKind>) -> Result<(FileOffset, Vec<u8>), StreamEnd> {
-    let bytes = payload.get(SECTION_HEAD..).ok_or(chunk.broken("a changed part without a place"))?;
-    Ok((FileOffset(long(payload, 0)), bytes.to_vec()))
+    let (section, bytes) = chunk.split::<layout::Section>(payload, "a changed part without a place")?;
+    Ok((FileOffset(section.at.get()), bytes.to_vec()))
 }
 
 fn poll(chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<BootNanos, StreamEnd> {
     let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-    let broken = chunk.broken("a poll whose time is too short or too long");
-    if payload.len() == 8 { Ok(BootNanos(long(&payload, 0))) } else { Err(broken) }
+    let time: &layout::Time = chunk.whole(&payload, "a poll whose time is too short or too long")?;
+    Ok(BootNanos(time.nanos.get()))
 }
 
 /// Polls of a stream, read again for each pass.
@@ -248,14 +256,14 @@ impl PollIter<'_> {
             return Err(chunk.broken("more slots than a poll can have"));
         }
         let payload = self.chunks.payload(chunk, MAX_PAYLOAD)?;
-        let slots = payload.get(RUN_HEAD..).ok_or(chunk.broken("a run without a place"))?;
+        let (run, slots) = chunk.split::<layout::Run>(&payload, NO_PLACE_OF_RUN)?;
         if !slots.len().is_multiple_of(SLOT) {
             return Err(chunk.broken("a run that ends within a slot"));
         }
-        let lcore = u16::try_from(word(&payload, 0)).map(Lcore).ok();
+        let lcore = u16::try_from(run.lcore.get()).map(Lcore).ok();
         let ring = lcore.and_then(|lcore| self.rings.get(&lcore));
         let ring = *ring.ok_or(chunk.broken("a run of an lcore that has no ring"))?;
-        poll.copied.push(&CopiedRun { ring, seq: long(&payload, 8), lost: long(&payload, 16), slots });
+        poll.copied.push(&CopiedRun { ring, seq: run.seq.get(), lost: run.lost.get(), slots });
         Ok(())
     }
 }

@@ -5,8 +5,11 @@ use std::io::{self, Write};
 
 use scene::{Anchor, BootNanos};
 use spdk_trace::{Copied, FileOffset, Lcore};
+use zerocopy::IntoBytes as _;
+use zerocopy::little_endian::U64;
 
 use crate::chunk::{MAX_PAYLOAD, Stream, StreamWriter};
+use crate::layout;
 
 /// Stream of a trace, `trace.rings`.
 #[derive(Debug)]
@@ -43,11 +46,7 @@ impl Stream for Rings {
 }
 
 /// Size of a run's payload before its slots, in bytes.
-pub(crate) const RUN_HEAD: usize = 24;
-/// Size of a head's payload before the file's bytes.
-pub(crate) const HEAD_HEAD: usize = 16;
-/// Size of a section's payload before the file's bytes.
-pub(crate) const SECTION_HEAD: usize = 8;
+pub(crate) const RUN_HEAD: usize = size_of::<layout::Run>();
 /// Size of a slot, in bytes.
 pub(crate) const SLOT: usize = 32;
 /// Limit on the piece written as one chunk, in bytes: a multiple of a slot's size, so that readers
@@ -85,7 +84,8 @@ impl<W: Write> RingsWriter<W> {
     pub fn head(&mut self, file_len: u64, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            self.chunk(RingsKind::Head, &[&file_len.to_le_bytes(), &at.to_le_bytes(), piece])?;
+            let head = layout::HeadPart { file_len: file_len.into(), at: at.into() };
+            self.chunk(RingsKind::Head, &[head.as_bytes(), piece])?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl<W: Write> RingsWriter<W> {
     pub fn section(&mut self, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            self.chunk(RingsKind::Section, &[&at.to_le_bytes(), piece])?;
+            self.chunk(RingsKind::Section, &[layout::Section { at: at.into() }.as_bytes(), piece])?;
         }
         Ok(())
     }
@@ -107,21 +107,21 @@ impl<W: Write> RingsWriter<W> {
             let (mut seq, mut lost, mut rest) = (run.seq, run.lost, run.slots);
             loop {
                 let (piece, behind) = rest.split_at(rest.len().min(PIECE));
-                let lcore = u64::from(lcore.0).to_le_bytes();
-                self.chunk(RingsKind::Run, &[&lcore, &seq.to_le_bytes(), &lost.to_le_bytes(), piece])?;
+                let head = layout::Run { lcore: u64::from(lcore.0).into(), seq: seq.into(), lost: lost.into() };
+                self.chunk(RingsKind::Run, &[head.as_bytes(), piece])?;
                 (seq, lost, rest) = (seq + (piece.len() / SLOT) as u64, 0, behind);
                 if rest.is_empty() {
                     break;
                 }
             }
         }
-        self.chunk(RingsKind::Poll, &[&at.0.to_le_bytes()])
+        self.chunk(RingsKind::Poll, &[layout::Time { nanos: at.0.into() }.as_bytes()])
     }
 
     /// Writes a reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
         let Anchor { ticks, nanos, bracket } = anchor;
-        let numbers = [ticks.0, nanos.0, bracket.0].map(u64::to_le_bytes);
-        self.chunk(RingsKind::Anchor, &[numbers.as_flattened()])
+        let [ticks, nanos, bracket] = [ticks.0, nanos.0, bracket.0].map(U64::from);
+        self.chunk(RingsKind::Anchor, &[layout::Reading { ticks, nanos, bracket }.as_bytes()])
     }
 }

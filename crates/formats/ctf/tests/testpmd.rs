@@ -110,7 +110,9 @@ fn every_type_is_read_and_threads_are_merged() {
     assert_eq!(text, expected);
     let (json, _) = written(&metadata, &[one, two], Form::Json);
     let fields = r#""fields":{"down":-2,"f":0.5,"d":1e300,"s":"a\"","blob":[1,255]}}"#;
-    let last = format!(r#"{{"time_ns":101500000000,"event":"a.b","cpu":1,"thread":"worker\u001b[31m",{fields}"#);
+    let last = format!(
+        r#"{{"version":1,"type":"trace.event","time_ns":101500000000,"event":"a.b","cpu":1,"thread":"worker\u001b[31m",{fields}"#
+    );
     assert_eq!(json.lines().nth(2), Some(last.as_str()));
 }
 

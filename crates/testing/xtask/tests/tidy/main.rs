@@ -1,6 +1,7 @@
 //! What must be so in the sources, and no compiler checks.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod english;
 mod house;
 mod rooms;
 mod words;
