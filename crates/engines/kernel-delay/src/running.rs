@@ -114,7 +114,7 @@ pub(crate) struct Causes {
 /// Maximum number of successive readings that may be left to the next one because they do not add
 /// up.
 const PATIENCE: u32 = 3;
-/// Nanoseconds that a reading may be off, beside a hundredth.
+/// Nanoseconds that a reading may be off, in addition to a hundredth of its length.
 const TOLERANCE: u64 = 50_000;
 
 /// All threads, with the time up to which they are accounted for.

@@ -28,7 +28,7 @@ pub enum StackEnd {
     /// The stack is complete: its last function is where the thread began.
     #[default]
     Whole,
-    /// The stack goes on beyond the copied bytes, whose number this is.
+    /// The stack goes on beyond this number of copied bytes.
     NotCopied(u32),
     /// The stack has more functions than are kept.
     TooDeep,

@@ -376,8 +376,8 @@ fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Optio
     Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
 }
 
-/// Returns the size of a stack in bytes; `None` if it could not be read, in which case the length
-/// is an error.
+/// Returns the size of a stack in bytes; `None` if the length is 0 or an error: the stack could
+/// not be read.
 fn walked(length: i64) -> Option<usize> {
     usize::try_from(length).ok().filter(|length| *length > 0)
 }

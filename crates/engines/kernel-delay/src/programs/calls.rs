@@ -1,4 +1,5 @@
-//! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of `include/trace/events/syscalls.h`.
+//! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of
+//! `include/trace/events/syscalls.h`.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};

@@ -52,8 +52,8 @@ pub(super) fn exchange(asm: &mut Asm, done: Label) {
     asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(thread!(mark), R1).jump(done));
 }
 
-/// Does the same without an atomic operation; goes to `done` also if another program accounts for the time. r3 and r4
-/// are lost.
+/// Does the same without an atomic operation; also goes to `done` if another program accounts for
+/// the time. r3 and r4 are lost.
 pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
     let (own, index) = (asm.label("own_time"), level as usize);
     if let Some(note) = NOTES.get(index) {

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! a thread begins to wait:  it takes a free place of the CPU whose queue it is in (from = now)
-//! a task leaves the CPU:    each thread with a place is given the time since `from`, and from = now
+//! a task leaves the CPU:    each thread with a place is given the time since `from`; from = now
 //! the thread gets the CPU:  the place is free
 //! it is moved to another CPU: until = now, so that the running task is known when it leaves;
 //!                             the thread takes a place of the other CPU

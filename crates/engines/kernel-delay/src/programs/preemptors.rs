@@ -143,7 +143,8 @@ fn entry(asm: &mut Asm, dst: Reg, back: i32) {
     asm.get(dst, slot!(head)).sub(dst, back).and(dst, LAST).lsh(dst, ENTRY_SHIFT).add(dst, R6);
 }
 
-/// Copies the task of an entry of the log, to which `log` was moved, to the slot `preemptor`. Register r1 is lost.
+/// Copies the task of an entry of the log, to which `log` was moved, to the slot `preemptor`.
+/// Register r1 is lost.
 pub(super) fn copy_task(asm: &mut Asm, log: Reg) {
     asm.copy(entry!(log, tgid), slot!(preemptor.tgid)).copy(entry!(log, parent), slot!(preemptor.parent));
     asm.copy(entry!(log, comm), slot!(preemptor.comm)).copy(entry!(log, function), slot!(preemptor.function));

@@ -77,7 +77,7 @@ fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     });
 }
 
-/// Sets the bucket of the thread r7, whose task is r9, for the state r1 that it goes to off the CPU.
+/// Sets the bucket of the thread r7, whose task is r9, for its next state r1 off the CPU.
 fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     let [blocked, stopped, frozen, dead] = ["blocked", "stopped", "frozen", "dead"].map(|name| asm.label(name));
     asm.jump_if(R1, JumpOp::Eq, state::BLOCKED, blocked).jump_if(R1, JumpOp::Eq, state::STOPPED, stopped);

@@ -153,7 +153,8 @@ mod tests {
 
     use super::*;
 
-    /// `syscallno` is an `s32` 280 bytes in `struct pt_regs` (`arch/arm64/include/asm/ptrace.h`, Linux 6.1).
+    /// `syscallno` is an `s32` 280 bytes in `struct pt_regs` (`arch/arm64/include/asm/ptrace.h`,
+    /// Linux 6.1).
     #[test]
     fn the_number_of_a_call_is_four_bytes() {
         let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(Member::new(280)) };
