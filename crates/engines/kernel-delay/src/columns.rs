@@ -108,8 +108,8 @@ impl Columns {
         }
     }
 
-    /// Returns a bar for a share in percent, in eighths of a block, after places of this width; empty
-    /// without a terminal that shows blocks.
+    /// Returns a bar for a share in percent, in eighths of a block, after places of this width;
+    /// empty without a terminal that shows blocks.
     pub(crate) fn bar(self, percent: f64, places: usize) -> String {
         const EIGHTHS: [char; 8] =
             ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];

@@ -1,5 +1,5 @@
-//! Time that a hypervisor took of the CPUs for others. A thread's budget has it in the part in
-//! which it came, since no event shows it.
+//! CPU time that a hypervisor took for others. A thread's budget has it in the part that ran at the
+//! time, since no event shows it.
 
 use std::collections::HashMap;
 

@@ -218,8 +218,8 @@ impl Tracer {
         Ok(())
     }
 
-    /// Prepares a window: clears the maps of the last window, and takes a snapshot
-    /// of the threads.
+    /// Prepares a window: clears the maps of the last window, and takes a snapshot of the
+    /// threads.
     pub fn prepare(&mut self) -> Result<(), DelayError> {
         // After the last number the first one comes again; 0 is never a window's number.
         self.number = self.number.checked_add(1).unwrap_or(1);

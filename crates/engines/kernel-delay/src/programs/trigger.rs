@@ -48,7 +48,8 @@ pub enum TriggerKind {
 /// the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Turn {
-    /// Exchange of [`WindowValue::armed`] in one step (Linux 5.12).
+    /// Exchange of [`WindowValue::armed`](crate::layout::WindowValue::armed) in one step (Linux
+    /// 5.12).
     Exchange,
     /// Removal of a key from the map `TURNS`.
     Key,
