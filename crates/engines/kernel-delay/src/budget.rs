@@ -1,4 +1,4 @@
-//! Where a thread's time went.
+//! Division of a thread's time.
 
 use crate::layout::{Bucket, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN, SLOTS, first, slot_of};
 
@@ -8,7 +8,7 @@ use crate::snapshot::Snapshot;
 /// Time in a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CallTime {
-    /// Its number, or one of the slots that stand for others.
+    /// Number of the call, or one of the slots that stand for others.
     pub slot: u32,
     /// Nanoseconds on the CPU.
     pub cpu: u64,
@@ -16,62 +16,68 @@ pub struct CallTime {
     pub blocked: u64,
 }
 
-/// Where a thread's time went, in nanoseconds.
+/// Division of a thread's time, in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Budget {
-    /// The part of the window in which the thread lived.
+    /// Part of the window in which the thread lived.
     pub window: u64,
-    /// Nanoseconds of its own code; with its page faults, if these are not seen ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
+    /// Nanoseconds in its own code; with its page faults, if these are not seen
+    /// ([`Attached::unseen_faults`](crate::live::Attached::unseen_faults)).
     pub user: u64,
-    /// System calls that took time, the one with the most first.
+    /// System calls that took time, longest first.
     pub calls: Vec<CallTime>,
     /// Nanoseconds on the CPU in page faults of its own code.
     pub fault_cpu: u64,
-    /// Blocked in these: they wait for a device, or for memory of others.
+    /// Nanoseconds blocked in these faults, waiting for a device or for memory of others.
     pub fault_blocked: u64,
-    /// Nanoseconds on the CPU in reclaim of memory, in a call or in a page fault: there was too little, or the control group's limit was reached.
+    /// Nanoseconds on the CPU in reclaim of memory, in a call or in a page fault: memory was short,
+    /// or the control group's limit was reached.
     pub reclaim_cpu: u64,
-    /// Blocked in that.
+    /// Nanoseconds blocked in reclaim.
     pub reclaim_blocked: u64,
-    /// Blocked in none of these: on the way back from a call, an interrupt or a signal to its own code.
+    /// Nanoseconds blocked elsewhere: on the way back from a call, an interrupt or a signal to its
+    /// own code.
     pub blocked_elsewhere: u64,
-    /// Frozen with its control group.
+    /// Nanoseconds frozen with its control group.
     pub frozen: u64,
-    /// Waiting for a CPU.
+    /// Nanoseconds waiting for a CPU.
     pub ready: u64,
-    /// Hard interrupts.
+    /// Nanoseconds in hard interrupts.
     pub hard: u64,
-    /// Soft interrupts.
+    /// Nanoseconds in soft interrupts.
     pub soft: u64,
-    /// Stopped by a signal or a debugger.
+    /// Nanoseconds stopped by a signal or a debugger.
     pub stopped: u64,
-    /// Taken by our own programs, where events are sent: reading stacks and writing events.
+    /// Nanoseconds in our own programs, if events are sent: reading stacks and writing events.
     pub traced: u64,
 }
 
 impl Budget {
-    /// On the CPU in system calls.
+    /// Returns the time on the CPU in system calls.
     pub fn in_calls(&self) -> u64 {
         self.calls.iter().map(|call| call.cpu).sum()
     }
 
-    /// Returns the time on the CPU for itself: in its own code, in calls, in page faults, in reclaim.
+    /// Returns the time on the CPU for itself: in its own code, in calls, in page faults, in
+    /// reclaim.
     pub fn on_cpu(&self) -> u64 {
         self.user + self.in_calls() + self.fault_cpu + self.reclaim_cpu
     }
 
-    /// Waiting for something other than a CPU.
+    /// Returns the time spent waiting for something other than a CPU.
     pub fn blocked(&self) -> u64 {
         let calls: u64 = self.calls.iter().map(|call| call.blocked).sum();
         calls + self.fault_blocked + self.reclaim_blocked + self.blocked_elsewhere
     }
 
-    /// All of it: the window, but for what two CPUs' clocks and an event at the very edge can make of it.
+    /// Returns the sum of all parts. It equals the window, except for the difference of two CPUs'
+    /// clocks and an event at the very edge.
     pub fn sum(&self) -> u64 {
         self.on_cpu() + self.blocked() + self.ready + self.hard + self.soft + self.stopped + self.frozen + self.traced
     }
 
-    /// From two snapshots of a thread's value, with what `/proc` says for a thread that had no event.
+    /// Compares two snapshots of a thread's value; `fallback` has the data from `/proc` for a
+    /// thread without an event.
     pub(crate) fn of(before: &Snapshot, after: &Snapshot, fallback: &ProcFallback, window: &Window) -> Self {
         let mut raw = Raw::of(before, after);
         raw.close(after, window);
@@ -81,16 +87,16 @@ impl Budget {
     }
 }
 
-/// The part of the window in which the thread lived.
+/// Returns the part of the window in which the thread lived.
 fn lifetime(after: &Snapshot, window: &Window) -> u64 {
     let ended = after.thread.end_time;
     let stop = if ended == 0 { window.stop } else { window.stop.min(ended) };
     stop.saturating_sub(window.start.max(after.thread.start_time))
 }
 
-/// Sums before it is known what some of them mean.
+/// Sums before the nature of some of them is known.
 pub(crate) struct Raw {
-    /// By slot: on the CPU, blocked.
+    /// Time on the CPU and time blocked, by slot.
     calls: Vec<(u64, u64)>,
     unsure: u64,
     ready: u64,
@@ -120,20 +126,21 @@ impl Raw {
         }
     }
 
-    /// Gives the time from the last event to the window's end to the bucket of that time.
+    /// Adds the time from the last event to the window's end to the bucket of that time.
     pub(crate) fn close(&mut self, after: &Snapshot, window: &Window) {
         if after.is_dead() {
             return;
         }
         let open = window.stop.saturating_sub(after.mark().max(window.start));
-        // Time that is nobody's, or lost: then the budget lacks it, which its sum shows.
+        // If time belongs to nobody, or is lost, the budget lacks it, which its sum shows.
         if let Some(sum) = self.sum_of(after) {
             *sum += open;
         }
     }
 
-    /// Takes back what [`Self::close`] gave when the first of the two snapshots was the second one, with the window's end of that
-    /// time. None if there is less than that: the snapshots do not belong together.
+    /// Takes back the time that [`Self::close`] added when the first of the two snapshots was the
+    /// second one, with the window's end at that time. `None` if the sum is smaller: the snapshots
+    /// do not belong together.
     pub(crate) fn take_back(&mut self, before: &Snapshot, window: &Window) -> Option<()> {
         if before.is_dead() {
             return Some(());
@@ -144,9 +151,9 @@ impl Raw {
         Some(())
     }
 
-    /// The sum to which a thread's time goes at present.
+    /// Returns the sum to which a thread's time goes at present; `None` if time belongs to nobody.
     fn sum_of(&mut self, thread: &Snapshot) -> Option<&mut u64> {
-        // A bucket's slot is one of ours: `Bucket::at` looked.
+        // A bucket's slot is one of ours: `Bucket::at` has checked that.
         Some(match Bucket::at(thread.thread.bucket)? {
             Bucket::OnCpu(slot) => &mut self.calls[slot as usize].0,
             Bucket::Blocked(slot) => &mut self.calls[slot as usize].1,
@@ -160,7 +167,7 @@ impl Raw {
         })
     }
 
-    /// Says what the time before the first event was, and which call the first one was.
+    /// Assigns the time before the first event, and the time of the unknown first call.
     pub(crate) fn settle(&mut self, after: &Snapshot, fallback: &ProcFallback, window: &Window) {
         let unsure = std::mem::take(&mut self.unsure);
         let unknown = SLOT_UNKNOWN as usize;
@@ -221,7 +228,7 @@ mod tests {
 
     const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1, edge: 0 };
 
-    /// The value of a thread that was found, changed.
+    /// Makes a changed value of a thread found in the process's list.
     fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
         let mut value = found_thread(7, b"");
         change(&mut value);
@@ -238,7 +245,7 @@ mod tests {
         budget
     }
 
-    /// Nothing happened in the whole window: it is what `/proc` says.
+    /// No event in the whole window: the state comes from `/proc`.
     #[test]
     fn a_thread_without_events_has_a_whole_budget() {
         let silent = value(|_| {});
@@ -257,7 +264,7 @@ mod tests {
         assert_eq!(budget(&silent, frozen).frozen, 1000);
     }
 
-    /// What no window can be has no time, and is no mistake of ours.
+    /// An impossible window has no time, and must not panic.
     #[test]
     fn a_window_that_ends_before_it_begins_is_empty() {
         let window = Window { start: 2000, stop: 1000, ..WINDOW };
@@ -266,7 +273,7 @@ mod tests {
         assert_eq!((budget.window, budget.sum()), (0, 0));
     }
 
-    /// The first event shows what the time before it was, and the first call's event which call it was.
+    /// The first event shows the state before it, and the first call's event which call it was.
     #[test]
     fn the_first_event_shows_what_the_time_before_it_was() {
         let seen = |first, resolved| {
@@ -287,7 +294,8 @@ mod tests {
         assert_eq!(budget(&seen(first::ASLEEP, 0), ProcFallback { state: 'T', ..fallback }).stopped, 400);
     }
 
-    /// Sums only grow: a second window is the difference. A thread that ended or was started has a window of its own.
+    /// Sums only grow: a second window is the difference. A thread that ended or started has a
+    /// window of its own.
     #[test]
     fn a_window_is_the_difference_of_two_snapshots() {
         let ran = |user, change: fn(&mut ThreadValue)| {

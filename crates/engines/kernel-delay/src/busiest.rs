@@ -1,4 +1,4 @@
-//! The busiest processes of the machine.
+//! Table of the busiest processes of the machine.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use host::Pid;
 use host::proc::{self, Stat, TICK_NANOS, shown_command_line};
 
-/// How long they are watched.
+/// Time over which CPU use is measured.
 const WATCHED: Duration = Duration::from_millis(500);
-/// How many are listed.
+/// Maximum number of processes listed.
 const LISTED: usize = 10;
-/// How many characters of a command line are shown, so that a line fits 80 columns.
+/// Maximum number of characters of a command line, so that a line fits 80 columns.
 const COMMAND: usize = 50;
 
-/// A process, and how long it had a CPU.
+/// Process and its CPU use.
 struct Busy {
     pid: u32,
     percent: f64,
     threads: u64,
 }
 
-/// Returns a table of the processes that had a CPU longest in half a second.
+/// Returns a table of the processes that used the most CPU time in half a second.
 pub fn busiest_table() -> String {
     let mut text = String::from("       PID   CPU %  THREADS  COMMAND\n");
     for Busy { pid, percent, threads } in busiest() {
@@ -32,7 +32,7 @@ pub fn busiest_table() -> String {
     text
 }
 
-/// The busiest first.
+/// Measures the processes; returns the busiest first.
 fn busiest() -> Vec<Busy> {
     let (begun, before) = (Instant::now(), ticks());
     std::thread::sleep(WATCHED);
@@ -43,13 +43,14 @@ fn busiest() -> Vec<Busy> {
     });
     let mut busy: Vec<Busy> = busy.collect();
     busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));
-    // Threads of the kernel have no command line, and nothing to be measured.
+    // Threads of the kernel have no command line, and can't be measured.
     busy.retain(|busy| proc::command_line(Pid(busy.pid)).iter().any(|word| !word.is_empty()));
     busy.truncate(LISTED);
     busy
 }
 
-/// The time on a CPU and the threads (proc_pid_stat(5), field 20) of all processes but this one.
+/// Returns the CPU time in ticks and the number of threads (proc_pid_stat(5), field 20) of all
+/// processes but this one.
 fn ticks() -> HashMap<u32, (u64, u64)> {
     let own = std::process::id();
     let others = proc::processes().into_iter().filter(|&pid| pid != own);

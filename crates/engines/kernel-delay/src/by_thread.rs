@@ -1,17 +1,17 @@
-//! Index of preemptors and interrupts by thread. A window of thousands of threads has tens of thousands of entries: a scan for each
-//! thread takes seconds.
+//! Index of preemptors and interrupts by thread. A window of thousands of threads has tens of
+//! thousands of entries: a scan for each thread takes seconds.
 
 use std::collections::HashMap;
 
 use crate::layout::{InterruptKey, PreemptorKey, Tally};
 use crate::sample::WindowSnapshot;
 
-/// A snapshot with its entries indexed by thread.
+/// Snapshot with its entries indexed by thread.
 #[derive(Debug)]
 pub(crate) struct ByThread<'s> {
-    /// The snapshot.
+    /// Indexed snapshot.
     pub(crate) snapshot: &'s WindowSnapshot,
-    /// The parents of the processes that ran instead of a thread.
+    /// Parents of the processes that ran instead of a thread.
     pub(crate) parents: HashMap<u32, u32>,
     preemptors: HashMap<u64, Vec<&'s (PreemptorKey, u64)>>,
     interrupts: HashMap<u32, Vec<&'s (InterruptKey, Tally)>>,

@@ -1,5 +1,6 @@
-//! What the processes that the measured ones have started did meanwhile. A parent whose children do the work (PostgreSQL, nginx,
-//! uwsgi) is idle itself, and who measures only it has to be shown where to look.
+//! CPU time of unmeasured processes that the measured ones have started. A parent whose children do
+//! the work (PostgreSQL, nginx, uwsgi) is idle itself; users who measure only it need a hint where
+//! to look.
 
 use std::collections::HashMap;
 
@@ -11,47 +12,48 @@ use sys::clock::monotonic_nanos;
 
 use crate::Sample;
 
-/// Children that used less than this part of a CPU are not worth a word.
+/// Minimum share of a CPU that children must use to be reported.
 const WORTH_A_WORD: f64 = 0.05;
-/// Nor are those that used less than this many times what the measured processes did.
+/// Minimum multiple of the measured processes' CPU time that children must use to be reported.
 const MORE: u64 = 2;
 
-/// The times of a process on a CPU (proc_pid_stat(5), fields 14 to 17), in ticks.
+/// CPU times of a process (proc_pid_stat(5), fields 14 to 17), in ticks.
 #[derive(Clone, Copy, Default, Debug)]
 struct Ticks {
-    /// Its own.
+    /// Ticks of the process itself.
     own: u64,
-    /// Those of its children that have ended and been waited for, with what such children of theirs had.
+    /// Ticks of its children that have ended and been waited for, with those of their own such
+    /// children.
     ended: u64,
-    /// Whether it has ended itself, and nobody has waited for it yet.
+    /// True if it has ended itself, and no process has waited for it yet.
     is_over: bool,
 }
 
-/// The measured processes and those that they have started, before a sample.
+/// Measured processes and their descendants, before a sample.
 pub struct Children {
     pids: Vec<u32>,
     before: HashMap<u32, Ticks>,
     begun: u64,
 }
 
-/// What the children did in a sample.
+/// CPU time of the children in a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Used {
-    /// How many there are.
+    /// Number of children that have not ended.
     count: usize,
-    /// Their time on a CPU, in nanoseconds, with that of those that have ended.
+    /// CPU time of the children in nanoseconds, with that of children that have ended.
     nanos: u64,
-    /// From when they were first read until they were read again, in nanoseconds.
+    /// Time from the first reading to the second, in nanoseconds.
     elapsed: u64,
 }
 
 impl Children {
-    /// Reads those of these processes.
+    /// Reads the CPU times of these processes and their descendants.
     pub fn read(pids: &[u32]) -> Self {
         Self { pids: pids.to_vec(), before: family(pids), begun: monotonic_nanos() }
     }
 
-    /// Returns what they did since then.
+    /// Returns the children's CPU time since the first reading.
     pub fn since(&self) -> Used {
         let after = family(&self.pids);
         let is_child = |pid: &u32| !self.pids.contains(pid);
@@ -61,7 +63,7 @@ impl Children {
     }
 }
 
-/// These processes, and those that they have started.
+/// Reads the CPU times of these processes and of their descendants.
 fn family(pids: &[u32]) -> HashMap<u32, Ticks> {
     let read = |&pid: &u32| {
         let stat = Stat::read(&folder(Pid(pid))).ok()?;
@@ -73,8 +75,8 @@ fn family(pids: &[u32]) -> HashMap<u32, Ticks> {
     pids.iter().chain(&descendants(pids)).filter_map(read).collect()
 }
 
-/// The ticks that children used. One that is gone was waited for: its parent got all that it ever used, of which what it had used
-/// before is none of ours.
+/// Returns the ticks that children used. A child that is gone was waited for: its parent got all
+/// its ticks, and those from before are subtracted.
 fn used(pids: &[u32], before: &HashMap<u32, Ticks>, after: &HashMap<u32, Ticks>) -> u64 {
     let grown = |(pid, now): (&u32, &Ticks)| {
         let was = before.get(pid).copied().unwrap_or_default();
@@ -87,8 +89,8 @@ fn used(pids: &[u32], before: &HashMap<u32, Ticks>, after: &HashMap<u32, Ticks>)
 }
 
 impl Used {
-    /// Returns `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if that is where the work is done. Without
-    /// processes to name, only the option is.
+    /// Returns `its 12 children used 3.2 CPUs: dptrace kernel-delay -p 1234 --children`, if the
+    /// children do most of the work. Without `pids` the hint names only the option.
     pub fn hint(&self, sample: &Sample, pids: Option<&[u32]>) -> Option<String> {
         let Self { count, nanos, elapsed } = *self;
         let own: u64 = sample.threads.iter().map(|thread| thread.budget.on_cpu()).sum();
@@ -114,7 +116,7 @@ impl Used {
         Some(format!("{whose} {who} used {much}: {how}"))
     }
 
-    /// Returns the same for programs.
+    /// Returns the number of children and their CPU time as JSON.
     pub fn json(&self) -> Value {
         json!({ "count": self.count, "cpu_ns": self.nanos })
     }
@@ -132,10 +134,12 @@ mod tests {
     #[test]
     fn what_children_used_is_theirs_alone() {
         let before = family(&[(1, 100, 500), (2, 50, 0), (3, 70, 7)]);
-        // The second goes on, the third (with what it had waited for) has ended after two more ticks, the fourth is new.
+        // The second goes on, the third (with its own waited-for children) has ended after two more
+        // ticks, the fourth is new.
         let after = family(&[(1, 900, 500 + 70 + 7 + 2), (2, 60, 0), (4, 5, 0)]);
         assert_eq!(used(&[1], &before, &after), 10 + 2 + 5);
-        // One that nobody has waited for, or that the parent ignores, takes nothing from the others.
+        // A child that was not waited for, or that the parent ignores, subtracts nothing from the
+        // others.
         assert_eq!(used(&[1], &before, &family(&[(1, 100, 500)])), 0);
     }
 

@@ -1,59 +1,59 @@
-//! Columns of the report: exact nanoseconds where there is room for them, or where a program may read them; short times with
-//! their units on a terminal of 80 columns.
+//! Columns of the report: exact nanoseconds if there is room for them, or if a program may read
+//! them; short times with units on a terminal of 80 columns.
 
 use std::fmt::Write as _;
 
 use screen::{Screen, grouped, time};
 
-/// Where a section's columns begin in the wide form.
+/// Indent of a section in the wide form.
 const INDENT: usize = 28;
-/// How many columns the widest section has in the wide form.
+/// Columns of the widest section in the wide form.
 const WIDE: usize = 157;
-/// How many columns are always counted on.
+/// Minimum number of columns assumed.
 const LEAST: usize = 80;
-/// How wide a short time is.
+/// Width of a short time.
 const SHORT: usize = 8;
-/// How wide nanoseconds are.
+/// Width of a time in nanoseconds.
 const NANOS: usize = 16;
-/// The longest bar.
+/// Maximum length of a bar.
 const LONGEST_BAR: usize = 40;
 
-/// The form of a report's columns.
+/// Form of a report's columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Columns {
-    /// Whether times are nanoseconds.
+    /// True if times are in nanoseconds.
     pub(crate) exact: bool,
-    /// The terminal's columns.
+    /// Columns of the terminal; `None` without one.
     width: Option<usize>,
-    /// Whether it shows blocks.
+    /// True if it shows blocks.
     has_blocks: bool,
 }
 
-/// What stands in a column.
+/// Cell of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell<'a> {
-    /// A text of this width, cut to it; 0 for one that is the last, and not cut.
+    /// Left-aligned text, cut to this width; 0 for the last text, which is not cut.
     Left(&'a str, usize),
-    /// The same to the right.
+    /// Right-aligned text, cut to this width.
     Right(&'a str, usize),
-    /// The same, which belongs to the column before it.
+    /// Right-aligned text that belongs to the column before it.
     Near(&'a str, usize),
-    /// A number of this width.
+    /// Number of this width.
     Count(u64, usize),
-    /// The head of a column of times.
+    /// Head of a column of times.
     TimeHead(&'a str),
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     Time(u64),
 }
 
 impl Columns {
-    /// For a terminal, or for none.
+    /// Chooses the form for a terminal, or for output without one.
     pub(crate) fn of(screen: Screen) -> Self {
         let width = screen.width();
         Self { exact: width.is_none_or(|width| width >= WIDE), width, has_blocks: screen.has_unicode() }
     }
 
-    /// How long the bar below the head of the sections is.
+    /// Returns the length of the rule below the head of the sections.
     pub(crate) fn rule(self) -> usize {
         if self.exact { 76 } else { LEAST - 1 - INDENT }
     }
@@ -62,22 +62,23 @@ impl Columns {
         if self.exact { INDENT } else { 2 }
     }
 
-    /// What a terminal has beyond 80 columns, in the short form.
+    /// Returns the terminal's columns beyond 80, in the short form.
     fn more(self) -> usize {
         self.width.filter(|_| !self.exact).map_or(0, |width| width.saturating_sub(LEAST))
     }
 
-    /// How wide the names of system calls are.
+    /// Returns the width of the names of system calls.
     pub(crate) fn name_width(self) -> usize {
         if self.exact { 20 } else { 16 + self.more().min(8) }
     }
 
-    /// How wide the places of a budget are, of which the longest has this many characters.
+    /// Returns the width of the places of a budget; `longest` is the number of characters of the
+    /// longest one.
     pub(crate) fn budget_width(self, longest: Option<usize>) -> usize {
         if self.exact { longest.unwrap_or_default().max(34) } else { 34 + self.more().min(20) }
     }
 
-    /// A row without its end.
+    /// Formats a row without a line end.
     pub(crate) fn row(self, cells: &[Cell<'_>]) -> String {
         let mut text = " ".repeat(self.indent());
         for (index, cell) in cells.iter().enumerate() {
@@ -107,7 +108,8 @@ impl Columns {
         }
     }
 
-    /// A bar for this part in percent, in eighths of a block, behind places of this width; empty where there is no terminal.
+    /// Returns a bar for a share in percent, in eighths of a block, after places of this width;
+    /// empty without a terminal that shows blocks.
     pub(crate) fn bar(self, percent: f64, places: usize) -> String {
         const EIGHTHS: [char; 8] =
             ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];

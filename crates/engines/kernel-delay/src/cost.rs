@@ -1,4 +1,4 @@
-//! What events cost the threads that they are of.
+//! Cost of events for the threads that they trace.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,26 @@ use crate::events::Events;
 use crate::sample::Sample;
 use screen::{grouped, percent, share, time};
 
-/// Share of their time on a CPU from which a shorter list is proposed.
+/// Minimum share of the threads' CPU time for which a shorter list is proposed.
 const WORTH_A_PROPOSAL: f64 = 0.01;
 
-/// What events cost.
+/// Cost of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventCost {
-    /// How many events were sent.
+    /// Number of events sent.
     events: u64,
-    /// What that took of the threads' time, in nanoseconds, stacks included.
+    /// Time of the threads that this took in nanoseconds, including stacks.
     nanos: u64,
-    /// How long the threads had a CPU in all.
+    /// CPU time of the threads in all.
     on_cpu: u64,
-    /// A length of calls that leaves few events, and about how many it leaves.
+    /// Minimum length of calls that leaves few events, and about how many it leaves.
     proposed: Option<(u64, u64)>,
 }
 
 impl EventCost {
-    /// Of a window in which this many events were lost. It is what our programs measured of themselves in the threads: it does not contain what walking the stacks
-    /// takes later, in our own process, nor what is slower since our programs used the CPU's caches.
+    /// Sums the cost in a window in which `lost` events were lost. Our programs measured it
+    /// themselves in the threads. It excludes the later walking of stacks in our own process, and
+    /// the slowdown because our programs used the CPU's caches.
     pub fn of(sample: &Sample, events: &Events, lost: u64) -> Self {
         let sum = |of: fn(&crate::ThreadSample) -> u64| sample.threads.iter().map(of).sum();
         let nanos = sum(|thread| thread.budget.traced);
@@ -39,7 +40,7 @@ impl EventCost {
         }
     }
 
-    /// In a line.
+    /// Returns the cost as a line.
     pub fn line(&self) -> String {
         let Self { events, nanos, on_cpu, proposed } = *self;
         let share = share(nanos, on_cpu);
@@ -60,7 +61,7 @@ impl EventCost {
         text
     }
 
-    /// The same for programs.
+    /// Returns the cost as JSON.
     pub fn json(&self) -> Value {
         let (least, left) = self.proposed.unzip();
         json!({

@@ -1,4 +1,4 @@
-//! All that can go wrong on the way to a sample.
+//! Errors on the way to a sample.
 
 use std::io;
 
@@ -11,66 +11,66 @@ use typeinfo::TypeError;
 
 use crate::trigger::Trigger;
 
-/// Reason for which there is no sample of a process's threads.
+/// Reason that there is no sample of a process's threads.
 #[derive(Debug, Error)]
 pub enum DelayError {
-    /// The programs do not run, or what they left can't be read.
+    /// The programs do not run, or their results can't be read.
     #[error(transparent)]
     Programs(#[from] SchedError),
     /// The kernel's symbols can't be read.
     #[error("reading the kernel's symbols")]
     Symbols {
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// A trigger names a tracepoint that the kernel does not have.
     #[error("the kernel has no tracepoint {name}{}", hint(near))]
     NoTracepoint {
-        /// The name.
+        /// Name of the tracepoint.
         name: String,
-        /// Names near to it.
+        /// Similar names.
         near: Vec<String>,
     },
     /// A trigger names a function that the kernel does not have.
     #[error("the kernel has no function {name}{}", hint(near))]
     NoFunction {
-        /// The name.
+        /// Name of the function.
         name: String,
-        /// Names near to it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// A trigger names a tracepoint of system calls that is none.
+    /// A trigger names a nonexistent tracepoint of system calls.
     #[error("no tracepoint is called syscalls:{event}: sys_enter_NAME, sys_exit_NAME")]
     NoCallEvent {
-        /// The name.
+        /// Name of the tracepoint.
         event: String,
     },
     /// A trigger names a system call that does not exist.
     #[error("no system call is called {name}{}", hint(near))]
     NoCall {
-        /// The name.
+        /// Name of the system call.
         name: String,
-        /// Names near to it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// A function that the kernel has and that nothing here can be attached to.
+    /// The kernel has the function, but no program of ours can be attached to it.
     #[error(
         "the kernel's BTF leaves the function {function} out, so that only a kprobe could be put on it, and this kernel has \
          no kprobes (CONFIG_KPROBES){}",
         begin_of_call(function)
     )]
     Untyped {
-        /// The name.
+        /// Name of the function.
         function: String,
     },
-    /// A trigger at a kernel function, where none can be attached to.
+    /// A trigger is at a kernel function, but this kernel can't attach to one.
     #[error(
         "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take fentry \
          either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint (t:) or a probe \
          of the process (u:, up:) needs neither"
     )]
     NoKprobes {
-        /// The trigger.
+        /// Trigger at the function.
         trigger: Trigger,
     },
 }
@@ -87,7 +87,7 @@ macro_rules! through_programs {
 through_programs!(SessionError, WrongSize, AsmError, TypeError);
 
 impl DelayError {
-    /// Returns true if the user asked for something that makes no sense.
+    /// Returns true if the request itself is wrong.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -109,7 +109,8 @@ fn hint(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Returns a hint where a system call begins whose function the kernel's types leave out, since it has no arguments.
+/// Returns a hint where a system call begins whose function the kernel's types leave out because it
+/// has no arguments.
 fn begin_of_call(function: &str) -> String {
     let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__"));
     call.map_or_else(String::new, |(_, call)| format!("; t:syscalls:sys_enter_{call} is where that call begins"))

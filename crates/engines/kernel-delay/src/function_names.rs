@@ -1,4 +1,4 @@
-//! The names of the addresses of stacks, as the report has them.
+//! Names of the addresses of stacks, as the report shows them.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -12,25 +12,25 @@ use text::printable;
 
 use crate::Symbols;
 
-/// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
-/// second and more, and what is read of it stays in memory.
+/// Time limit for finding inlined functions and source lines in a report: a large program's debug
+/// information takes a second and more, and stays in memory once read.
 const LINES: Duration = Duration::from_secs(5);
 
-/// Names of the kernel's functions and of processes'.
+/// Names of functions of the kernel and of processes.
 pub struct FunctionNames {
-    /// Read when it is first asked for; without addresses for those who may not see them.
+    /// Symbols of the kernel, read on first use; without addresses for users who may not see them.
     kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
-    /// What is known already, by process: the outer functions of most stacks are the same.
+    /// Cache of lines: the outer functions of most stacks are the same.
     known: RefCell<HashMap<(u32, u64, bool), Lines>>,
     observer: Observer,
 }
 
-/// The lines for an address; none where there is no code.
+/// Lines for an address; `None` if there is no code.
 type Lines = Option<Vec<String>>;
 
 impl FunctionNames {
-    /// Reads what the processes have mapped now, and nothing else before it is asked for.
+    /// Reads the processes' current mappings; symbols are read on first use.
     pub fn of(pids: &[u32], warn: Warn, observer: Observer) -> Self {
         let options = SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() };
         let user = UserSymbols::new(options, warn);
@@ -40,21 +40,23 @@ impl FunctionNames {
         Self { kernel: OnceCell::new(), user, known: RefCell::default(), observer }
     }
 
-    /// Reads it again, and of those that came meanwhile; what is known of a process that is gone stays.
+    /// Reads the processes' mappings again, and those of new processes; keeps the data of processes
+    /// that have exited.
     pub fn renew(&self, pids: &[u32]) {
         for &pid in pids {
             self.user.remember(pid);
         }
     }
 
-    /// Keeps what processes had mapped meanwhile: of some it is all that is known of their libraries.
+    /// Keeps mappings that processes had meanwhile: for some processes this is the only record of
+    /// their libraries.
     pub fn adopt(&self, seen: Vec<(u32, Process)>) {
         for (pid, process) in seen {
             self.user.adopt(pid, process);
         }
     }
 
-    /// Returns true if some of the process's functions lack what was inlined into them.
+    /// Returns true if some of the process's functions lack the functions inlined into them.
     pub fn are_short(&self) -> bool {
         self.user.is_time_up()
     }
@@ -68,7 +70,7 @@ impl FunctionNames {
         self.observer.step();
         Some(match self.user.known_code(pid, address, caller) {
             CodeAt::Functions(symbols) => {
-                // What was inlined is in the file of the function that it was inlined into.
+                // An inlined function is in the file of the function that contains it.
                 let module = symbols.last().and_then(|outer| outer.module.as_deref()).map_or("[unknown]", file_name);
                 symbols.iter().map(|symbol| line(symbol, &printable::text(module.as_bytes()))).collect()
             }
@@ -79,13 +81,13 @@ impl FunctionNames {
     }
 }
 
-/// A path's last part; the kernel's library has no path.
+/// Returns a path's last part; the kernel's library has no path.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']'])
 }
 
-/// The name without the version that the linker wants to know, as in `memcpy@@GLIBC_2.14`. Names of JIT code may have an `@`,
-/// too: `JS:~f /app/node_modules/@scope/index.js:1`.
+/// Returns the name without the version that only the linker needs, as in `memcpy@@GLIBC_2.14`.
+/// Names of JIT code may have an `@`, too: `JS:~f /app/node_modules/@scope/index.js:1`.
 fn without_version(name: &str) -> &str {
     let is_version = |text: &str| {
         let text = text.trim_start_matches('@');
@@ -97,7 +99,7 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// `function+0x1d [module] file:line`.
+/// Formats a symbol: `function+0x1d [module] file:line`.
 fn line(symbol: &Symbol, module: &str) -> String {
     let Symbol { name, offset, place, inlined, .. } = symbol;
     let name = without_version(name);
@@ -110,7 +112,8 @@ fn line(symbol: &Symbol, module: &str) -> String {
     text
 }
 
-/// How the functions begin that stand between a tracepoint and us in a stack: they are not the thread's.
+/// Prefixes of the functions between a tracepoint and our programs in a stack: they are not the
+/// thread's.
 const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
 impl Symbols for FunctionNames {

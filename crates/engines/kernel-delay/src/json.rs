@@ -1,4 +1,4 @@
-//! A sample for programs: one object. Times are nanoseconds.
+//! Sample as one JSON object, with times in nanoseconds.
 
 use crate::layout::NUMBERED_SLOTS;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::processes::{ProcessSum, process_sums};
 use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
 use crate::upcalls::Upcalls;
 
-/// A sample as one JSON object.
+/// Returns a sample as one JSON object.
 pub fn json(sample: &Sample) -> Value {
     json!({
         "start_ns": sample.window.start,
@@ -79,7 +79,7 @@ fn thread(thread: &ThreadSample) -> Value {
     })
 }
 
-/// A call's number; none for a slot that stands for several.
+/// Returns a call's number; `None` for a slot that stands for several.
 fn number(slot: u32) -> Option<u32> {
     Some(slot).filter(|slot| *slot < NUMBERED_SLOTS)
 }
@@ -97,7 +97,7 @@ fn interrupt(interrupt: &Interrupt) -> Value {
     json!({ "name": name, "number": number, "count": stat.count, "total_ns": stat.total, "max_ns": stat.max })
 }
 
-/// The counts that are not zero, each with the least time that belongs to it.
+/// Returns the counts that are not zero, each with its lower bound.
 fn histogram(counts: &[u32]) -> Value {
     let filled = (0_u32..).zip(counts).filter(|&(_, &count)| count > 0);
     let from = |power: u32| if power == 0 { 0_u64 } else { 1 << power };

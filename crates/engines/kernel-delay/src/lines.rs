@@ -1,4 +1,4 @@
-//! Lines as wide as the terminal, if it is one.
+//! Lines as wide as the terminal, if the output is one.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use screen::{HEAD, NAME, Screen, wrap};
 
 use crate::ProcessSum;
 
-/// How far the further lines of a verdict are indented.
+/// Indent of the further lines of a verdict.
 const FURTHER: &str = "    ";
 
-/// Writes a line of the verdict: on a terminal it is broken at blanks.
+/// Writes a line of the verdict; on a terminal it is wrapped at blanks.
 pub fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
     let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
     // The first line has no indent, so that all of them fit.
@@ -23,10 +23,10 @@ pub fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> i
     Ok(())
 }
 
-/// How many processes have a line, unless all are asked for.
+/// Maximum number of processes with a line by default.
 const PROCESSES: usize = 10;
 
-/// Writes the sums of several processes, of which the last one is that of all.
+/// Writes the sums of several processes, the last of which is the total.
 pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
     let Some((sum, processes)) = sums.split_last().filter(|(_, processes)| !processes.is_empty()) else {
         return Ok(());
@@ -42,7 +42,7 @@ pub fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool)
     writeln!(to, "{}", screen.cut(&sum.line()))
 }
 
-/// Writes lines of a report: on a terminal they are cut.
+/// Writes lines of a report; on a terminal they are cut.
 pub fn cut(to: &mut impl Write, screen: Screen, text: &str) -> io::Result<()> {
     if !screen.is_terminal() {
         return to.write_all(text.as_bytes());

@@ -1,13 +1,13 @@
-//! What system calls and soft interrupts are called.
+//! Names of system calls and soft interrupts.
 
 use crate::layout::{SLOT_COMPAT, SLOT_FAULT, SLOT_NONE, SLOT_OTHER, SLOT_RECLAIM, SLOT_UNKNOWN};
 use syscalls::Sysno;
 use text::patterns::nearest;
 
-/// How many names that are near are listed.
+/// Maximum number of near names listed.
 pub(crate) const NEAR: usize = 3;
 
-/// The name of a call's slot; a number that has no name is shown as it is.
+/// Returns the name of a call's slot; a call without a name is shown by its number.
 pub fn call_name(slot: u32) -> String {
     match slot {
         SLOT_COMPAT => "32-bit calls".to_owned(),
@@ -22,18 +22,19 @@ pub fn call_name(slot: u32) -> String {
     }
 }
 
-/// The number of the system call of this name.
+/// Returns the number of the system call with this name.
 pub fn call_number(name: &str) -> Option<u32> {
     name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned())
 }
 
-/// The names of system calls that are near to this one.
+/// Returns the names of system calls that are near to this one.
 pub(crate) fn calls_near(name: &str) -> Vec<String> {
     let known: Vec<&str> = Sysno::iter().map(|call| call.name()).collect();
     nearest(name, known, NEAR).into_iter().map(str::to_owned).collect()
 }
 
-/// The numbers of the call that programs make for `poll(2)`: on machines without `poll` the C library makes `ppoll` of it.
+/// Returns the number of the call that programs make for `poll(2)`: the C library uses `ppoll` on
+/// machines without `poll`.
 pub fn poll_numbers() -> Vec<u32> {
     poll_of(call_number).into_iter().collect()
 }
@@ -42,33 +43,35 @@ fn poll_of(number: impl Fn(&str) -> Option<u32>) -> Option<u32> {
     number("poll").or_else(|| number("ppoll"))
 }
 
-/// The calls that only wait for events, and do no work: poll(2), select(2) and epoll_wait(2), with their variants.
+/// Calls that only wait for events, and do no work: poll(2), select(2) and epoll_wait(2), with
+/// their variants.
 const EVENT_WAITS: [&str; 7] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
 
-/// Whether a call only waits for events.
+/// Returns whether a call only waits for events.
 pub(crate) fn waits_for_events(slot: u32) -> bool {
     EVENT_WAITS.contains(&call_name(slot).as_str())
 }
 
-/// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.
+/// Soft interrupts in order (`enum` of `include/linux/interrupt.h`), named as in `/proc/softirqs`,
+/// in lower case.
 const SOFT: [&str; 10] = ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
 
-/// The name of a soft interrupt.
+/// Returns the name of a soft interrupt.
 pub fn soft_name(vector: u32) -> String {
     SOFT.get(vector as usize).map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
 }
 
-/// The processor's own interrupts that are counted, by their vectors (`arch/x86/include/asm/irq_vectors.h`). `/proc/interrupts`
-/// has them as `LOC` and `CAL`.
+/// Processor's own interrupts that are counted, by their vectors
+/// (`arch/x86/include/asm/irq_vectors.h`). `/proc/interrupts` has them as `LOC` and `CAL`.
 const VECTORS: [(u32, &str); 3] = [(0xec, "local timer"), (0xfb, "function call, one"), (0xfc, "function call, many")];
 
-/// The name of one of the processor's own interrupts.
+/// Returns the name of one of the processor's own interrupts.
 pub(crate) fn vector_name(vector: u32) -> String {
     let known = VECTORS.iter().find(|(number, _)| *number == vector);
     known.map_or_else(|| format!("vector:{vector}"), |(_, name)| (*name).to_owned())
 }
 
-/// The errors that sending a packet to user space comes to, by their numbers (`asm-generic/errno-base.h`,
+/// Possible errors of sending a packet to user space, by number (`asm-generic/errno-base.h`,
 /// `asm-generic/errno.h`).
 const ERRORS: [(u32, &str); 15] = [
     (1, "EPERM"),
@@ -88,7 +91,7 @@ const ERRORS: [(u32, &str); 15] = [
     (111, "ECONNREFUSED"),
 ];
 
-/// The name of an error; a number that has none here is shown as it is.
+/// Returns the name of an error; an error without a name here is shown by its number.
 pub(crate) fn error_name(error: u32) -> String {
     let known = ERRORS.iter().find(|(number, _)| *number == error);
     known.map_or_else(|| format!("error {error}"), |(_, name)| (*name).to_owned())
@@ -113,7 +116,7 @@ mod tests {
         assert_eq!(poll_numbers().len(), 1);
     }
 
-    /// Each architecture has a part of them.
+    /// Each architecture has some of them.
     #[test]
     fn calls_that_wait_for_events_are_known() {
         let known: Vec<u32> = EVENT_WAITS.iter().filter_map(|name| call_number(name)).collect();

@@ -1,4 +1,4 @@
-//! Where in the process's files a trigger is: probes and functions.
+//! Places of triggers in the process's files: probes and functions.
 
 use bpf_session::UprobePlace;
 use elf::symbols::Functions;
@@ -14,7 +14,7 @@ use crate::Subject;
 use crate::live::UserPlaces;
 use crate::trigger::Trigger;
 
-/// Returns the places of a trigger in the process's files; none for one of the kernel's.
+/// Returns the places of a trigger in the process's files; empty for a trigger in the kernel.
 pub fn trigger_places(subject: &Subject, trigger: &Trigger, observer: &Observer) -> anyhow::Result<UserPlaces> {
     match trigger {
         Trigger::Usdt { provider, probe } => usdt(subject, provider, probe, observer),
@@ -23,7 +23,7 @@ pub fn trigger_places(subject: &Subject, trigger: &Trigger, observer: &Observer)
     }
 }
 
-/// A probe's places in all files of the process that have it.
+/// Returns a probe's places in all files of the process that have it.
 fn usdt(subject: &Subject, provider: &str, probe: &str, observer: &Observer) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
     let left_out = |error| note_left_out(error, observer);
@@ -57,7 +57,7 @@ fn usdt(subject: &Subject, provider: &str, probe: &str, observer: &Observer) -> 
     Ok(found)
 }
 
-/// A function's places in the files of the process: the first file that has it.
+/// Returns a function's places in the first file of the process that has it.
 fn function(subject: &Subject, name: &str, on_return: bool, observer: &Observer) -> anyhow::Result<UserPlaces> {
     let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
     let left_out = |error| note_left_out(error, observer);
@@ -91,7 +91,7 @@ fn function(subject: &Subject, name: &str, on_return: bool, observer: &Observer)
     })?;
     if found.is_empty() {
         let near = hint(&nearest(name, known.iter().map(String::as_str), NEAR));
-        // The program comes first.
+        // The program comes first, so it is the file to name.
         let stripped = without.first().map_or_else(String::new, |file| format!("; {}", stripped(file)));
         return Err(usage(format!("the process has no function {name}{near}{stripped}")));
     }
@@ -103,7 +103,7 @@ fn note_left_out(error: HostError, observer: &Observer) {
     observer.note(&format!("left out: {:#}", anyhow::Error::new(error)));
 }
 
-/// How many names that are near are listed.
+/// Maximum number of near names listed.
 const NEAR: usize = 3;
 
 fn hint(near: &[impl AsRef<str>]) -> String {

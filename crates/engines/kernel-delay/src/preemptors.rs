@@ -1,27 +1,28 @@
-//! Who ran while a thread waited for a CPU: which processes, and what they are to the thread's own.
+//! Preemptors: the processes that ran while a thread waited for a CPU, and their relations to the
+//! thread's own.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::by_thread::ByThread;
 use crate::snapshot::name;
 
-/// What a process that ran instead is to the one that waited.
+/// Relation of a process that ran instead to the one that waited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Relation {
-    /// It is the same process: another thread.
+    /// The same process: another thread.
     Own,
-    /// It was started by it, or by one of those.
+    /// A process started by that process or by its descendants.
     Child,
-    /// Nobody ran: the wait is the time that the CPU took to wake up.
+    /// No process: the CPU was idle, and the wait is the time that it took to wake up.
     Idle,
-    /// A thread of the kernel.
+    /// Thread of the kernel.
     Kernel,
-    /// None of these.
+    /// Any other process.
     Other,
 }
 
 impl Relation {
-    /// In JSON.
+    /// Returns the word for JSON.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -33,23 +34,24 @@ impl Relation {
     }
 }
 
-/// Who ran while a thread waited.
+/// Task that ran while a thread waited.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Preemptor {
-    /// The task's name.
+    /// Name of the task.
     pub name: String,
-    /// What its process is to that of the thread.
+    /// Relation of its process to that of the thread.
     pub relation: Relation,
-    /// The function of the work that it did, if it is a worker of the kernel and the function's name is known.
+    /// Function of its work, if it is a kernel worker and the function's name is known.
     pub work: Option<String>,
-    /// The processes of that name and relation.
+    /// Processes with this name and relation.
     pub pids: Vec<u32>,
-    /// For how long.
+    /// Time that it ran, in nanoseconds.
     pub nanos: u64,
 }
 
 impl Preemptor {
-    /// `kworker/1:0 (vmstat_update)`, `yes [4711]`, `sh [4712, its child]`, `cc1 [8 of its children]`, `postgres [its own thread]`.
+    /// Returns a label: `kworker/1:0 (vmstat_update)`, `yes [4711]`, `sh [4712, its child]`, `cc1
+    /// [8 of its children]`, `postgres [its own thread]`.
     pub fn label(&self) -> String {
         let Self { name, relation, pids, work, .. } = self;
         let label = match (relation, pids.as_slice()) {
@@ -67,20 +69,20 @@ impl Preemptor {
     }
 }
 
-/// The parent of the kernel's threads (`kthreadd` of `init/main.c`).
+/// Parent of the kernel's threads (`kthreadd` of `init/main.c`).
 const KERNEL_PARENT: u32 = 2;
-/// How far up a process's parents are followed.
+/// Maximum number of ancestors that are followed.
 const GENERATIONS: usize = 64;
 
-/// Those that are added up: a name, what it is to the thread, and a worker's function.
+/// Key of the sums: a name, its relation to the thread, and a worker's function.
 type Who = (String, Relation, Option<String>);
 
-/// Who ran while the thread `tid` of the process `own` waited, the longest first.
+/// Returns the tasks that ran while the thread `tid` of the process `own` waited, longest first.
 pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preemptor> {
     let mut found: BTreeMap<Who, (Vec<u32>, u64)> = BTreeMap::new();
     for (key, nanos) in causes.preemptors(tid) {
         let relation = relation(key.tgid, own, &causes.parents);
-        // One name for all CPUs' tasks that have nothing to do.
+        // One name for the idle tasks of all CPUs.
         let name = if relation == Relation::Idle { "(idle CPU)".to_owned() } else { name(&key.comm) };
         let work = causes.snapshot.functions.get(&key.function).cloned();
         let (pids, sum) = found.entry((name, relation, work)).or_default();
@@ -100,7 +102,7 @@ pub(crate) fn preemptors(tid: u32, own: u32, causes: &ByThread<'_>) -> Vec<Preem
     all
 }
 
-/// What a process is to another one, by the parents that were seen.
+/// Returns the relation of a process to another, by the parents that were seen.
 fn relation(pid: u32, own: u32, parents: &HashMap<u32, u32>) -> Relation {
     if pid == own {
         return Relation::Own;

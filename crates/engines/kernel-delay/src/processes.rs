@@ -1,4 +1,4 @@
-//! Sums over the threads of each process, and over all.
+//! Sums over the threads of each process, and over all processes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,24 +10,25 @@ use crate::sample::{Sample, ThreadSample};
 use crate::selection::taken;
 use screen::time;
 
-/// Where the time of a process's threads went.
+/// Sum of the time of a process's threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessSum {
-    /// Its number; none for the sum of all processes.
+    /// Number of the process; `None` for the sum of all processes.
     pub pid: Option<u32>,
-    /// The name of its first thread, or of another one where that has ended.
+    /// Name of its first thread, or of another one if that has ended.
     pub name: String,
-    /// How many threads it had.
+    /// Number of its threads.
     pub threads: usize,
-    /// The sum of their budgets, without the single calls.
+    /// Sum of their budgets, without the single calls.
     pub budget: Budget,
-    /// Blocked, which a budget has by call.
+    /// Nanoseconds blocked, which a budget has by call.
     pub blocked: u64,
-    /// On a CPU in system calls, likewise.
+    /// Nanoseconds on a CPU in system calls, likewise.
     pub in_calls: u64,
 }
 
-/// A sum for each process, the one that most was taken from first; and one for all where they are several.
+/// Returns a sum for each process, those with the most time taken first, and one for all if there
+/// are several.
 pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
     let mut sums: BTreeMap<u32, ProcessSum> = BTreeMap::new();
     for thread in &sample.threads {
@@ -70,7 +71,7 @@ impl ProcessSum {
         }
     }
 
-    /// The head of the table of these, in 80 columns.
+    /// Returns the head of the table of these sums, in 80 columns.
     pub fn head() -> String {
         format!(
             "{:>8} {:15} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
@@ -78,7 +79,7 @@ impl ProcessSum {
         )
     }
 
-    /// A line of that table.
+    /// Returns the process's line of that table.
     pub fn line(&self) -> String {
         let Self { pid, name, threads, budget, blocked, in_calls } = self;
         let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
@@ -91,7 +92,7 @@ impl ProcessSum {
         )
     }
 
-    /// For programs.
+    /// Returns the sum as JSON.
     pub(crate) fn json(&self) -> Value {
         let Self { pid, name, threads, budget, blocked, in_calls } = self;
         json!({

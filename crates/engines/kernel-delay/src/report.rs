@@ -1,5 +1,5 @@
-//! The text. Sections are those that users of Open vSwitch's `kernel_delay.py` know, in its widths where there is room; the
-//! time budget is ours.
+//! Text of the report. Its sections are those of Open vSwitch's `kernel_delay.py`, in its widths if
+//! there is room; the time budget is ours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,19 +13,19 @@ use crate::names::{call_name, waits_for_events};
 use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
 
-/// What stands before the threads.
+/// Header before the threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// Whether a trigger made the sample.
+    /// True if a trigger made the sample.
     pub triggered: bool,
-    /// When the report is made, as the lines before it say the time.
+    /// Time of the report, in the form of the lines before it.
     pub stamp: String,
 }
 
-/// How many threads have a section, and a line in the verdict before it, unless all are asked for.
+/// Maximum number of threads with a section, and with a line in the verdict before it, by default.
 pub(crate) const SECTIONS: usize = 10;
 
-/// A sample in text: a section for each thread that is shown, worst first.
+/// Returns a sample as text: a section for each thread shown, worst first.
 pub fn report(sample: &Sample, header: &Header, view: View) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -66,13 +66,13 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     sample.upcalls.as_ref().map_or(Ok(()), |upcalls| upcalls.write(text))
 }
 
-/// The sections of a thread.
+/// Writer of the sections of a thread.
 struct Section<'a> {
     text: &'a mut String,
     thread: &'a ThreadSample,
     columns: Columns,
     screen: Screen,
-    /// Whether the thread's name is still to be printed.
+    /// True until the thread's name is printed.
     first: bool,
 }
 
@@ -123,7 +123,7 @@ impl Section<'_> {
         writeln!(self.text, "{row}")
     }
 
-    /// A section of one row: how many there were, and their times.
+    /// Writes a section of one row: a count and times.
     fn times(&mut self, section: &str, counted: &str, count: u64, times: &[(&str, u64)]) -> std::fmt::Result {
         self.head(section)?;
         let heads = times.iter().map(|(head, _)| Cell::TimeHead(head));
@@ -155,7 +155,8 @@ impl Section<'_> {
         self.row(&[Cell::Left("SUM, of the thread's window:", width), Cell::Time(budget.sum()), Cell::Right(&part, 7)])
     }
 
-    /// Where there is room, the script's columns and then ours; else all that can be had of 80.
+    /// Writes the script's columns and then ours if there is room; otherwise those that fit 80
+    /// columns.
     fn calls(&mut self) -> std::fmt::Result {
         let thread = self.thread;
         if thread.calls.is_empty() {
@@ -177,7 +178,7 @@ impl Section<'_> {
         self.sum_of_calls()
     }
 
-    /// The sum of all calls but those that only wait for events, and which those were.
+    /// Writes the sum of all calls except those that only wait for events, and names those.
     fn sum_of_calls(&mut self) -> std::fmt::Result {
         let calls = self.thread.calls.iter();
         let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) = calls.partition(|call| waits_for_events(call.slot));
@@ -254,10 +255,10 @@ impl Section<'_> {
     }
 }
 
-/// How many calls, and how many of the tasks that ran instead, a budget lists.
+/// Maximum number of calls, and of tasks that ran instead, listed in a budget.
 const NAMED: usize = 5;
 
-/// The greatest of the details of these nanoseconds, and what is left beside them.
+/// Returns the largest details of these nanoseconds, the sum of the others, and the unknown rest.
 fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let mut details: Vec<(String, u64)> = details.into_iter().filter(|(_, nanos)| *nanos > 0).collect();
     let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
@@ -271,7 +272,7 @@ fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
     details
 }
 
-/// A place of the budget, shortened to this many characters. What stands in brackets at its end stays whole: a part of a
+/// Shortens a place of the budget to `width` characters. Brackets at its end stay whole: a cut
 /// number would be another process's.
 fn fitted(what: &str, width: usize) -> Cow<'_, str> {
     if what.chars().count() <= width {
@@ -285,8 +286,8 @@ fn fitted(what: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(name.chars().take(left).chain(bracket.chars()).collect())
 }
 
-/// Shortens the words before the names of those that ran instead, if one of the lines is too long: two letters of a name say
-/// nothing.
+/// Shortens the words before the names of tasks that ran instead, if one of the lines is too long:
+/// two letters of a name are useless.
 fn make_room(lines: &mut [(String, u64)], width: usize) {
     if lines.iter().any(|(what, _)| what.chars().count() > width) {
         for (what, _) in lines {
@@ -295,14 +296,16 @@ fn make_room(lines: &mut [(String, u64)], width: usize) {
     }
 }
 
-/// What stands before who ran instead, and where there is little room.
+/// Words before the name of a task that ran instead.
 const RAN_INSTEAD: &str = "ran instead: ";
+/// Same words for narrow columns.
 const RAN_INSTEAD_SHORT: &str = "ran: ";
 
 /// Line of the time in which the thread waited for a CPU.
 const WAITING: &str = "waiting for a CPU";
 
-/// The lines of a budget: what takes no time is left out, but for the thread's own code.
+/// Returns the lines of a budget, without parts that take no time, except for the thread's own
+/// code.
 fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let mut lines = vec![("user code".to_owned(), budget.user)];
     let mut part = |what: &str, nanos: u64, details: Vec<(String, u64)>| {
@@ -336,7 +339,7 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     part("dptrace, stacks and events", budget.traced, Vec::new());
     let waits = lines.iter().position(|(what, _)| what == WAITING);
     if let (Some(waits), 1..) = (waits, thread.throttled_at_most) {
-        // Not one of those who ran instead: they may have run because of the limit.
+        // Not one of the tasks that ran instead: they may have run because of the limit.
         lines.insert(waits + 1, ("  for the CPU limit, at most".to_owned(), thread.throttled_at_most));
     }
     lines
@@ -359,7 +362,7 @@ mod tests {
         assert_eq!([long[0].0.as_str(), &long[1].0], ["  ran: yes [12]", "  ran: left [its own thread]"]);
     }
 
-    /// Sleeping until something happens is no time of system calls, by whichever call.
+    /// Sleeping until something happens does not count as time of system calls, by any call.
     #[test]
     fn the_sum_of_calls_is_without_those_that_wait_for_events() {
         let call = |name, count, total| CallStat {

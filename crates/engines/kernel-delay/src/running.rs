@@ -1,8 +1,10 @@
-//! Budgets that go on for as long as the programs are attached: what each thread's time went to since it was read last.
+//! Budgets without end, for as long as the programs are attached: the parts of each thread's time
+//! since its last reading.
 //!
-//! A window's budget is cut at the window's edges. Here there is one window that does not end, and each reading closes the books of
-//! a thread at a moment of its own: the time of the reading, or that of its last event, if that came later. The next one goes on
-//! from there. So there is no gap between two readings, and a thread's parts add up to its wall clock, whenever it is read.
+//! A window's budget is cut at the window's edges. Here one window does not end, and each reading
+//! closes the accounts of a thread at a time of its own: that of the reading, or that of the
+//! thread's last event, if that came later. The next reading goes on from there. So there is no gap
+//! between two readings, and a thread's parts add up to its wall clock, whenever it is read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +16,16 @@ use crate::preemptors::{Relation, preemptors};
 use crate::sample::{Interrupt, ProcFallback, Window, WindowSnapshot, interrupts_of};
 use crate::snapshot::Snapshot;
 
-/// Where time went.
+/// State that time was spent in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Place {
-    /// In the thread's own code.
+    /// Running the thread's own code.
     User,
     /// On the CPU in a system call, in reclaim of memory, or in a page fault.
     Syscall,
-    /// Waiting in one of these for something other than a CPU.
+    /// Blocked in one of these, waiting for something other than a CPU.
     Blocked,
-    /// Waiting for something other than a CPU elsewhere: in no call.
+    /// Blocked outside any call, waiting for something other than a CPU.
     Elsewhere,
     /// Waiting for a CPU.
     Ready,
@@ -33,12 +35,12 @@ pub enum Place {
     Soft,
     /// Stopped by a signal or a debugger, or frozen with its control group.
     Stopped,
-    /// It can't be known.
+    /// Not known.
     Unknown,
 }
 
 impl Place {
-    /// In labels.
+    /// Returns the word for labels.
     pub fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -54,52 +56,54 @@ impl Place {
     }
 }
 
-/// Name of what stops a thread that is frozen with its control group.
+/// Name for the cause that stops a frozen thread.
 const FROZEN: &str = "frozen cgroup";
 
-/// A part of a thread's time.
+/// Part of a thread's time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// Where it went.
+    /// State that the time was spent in.
     pub place: Place,
-    /// By whom: the system call, who ran instead, the interrupt. Empty if there is nobody to name.
+    /// Cause: the system call, the task that ran instead, the interrupt. Empty if no cause is
+    /// known.
     pub by: String,
-    /// Nanoseconds.
+    /// Length in nanoseconds.
     pub nanos: u64,
 }
 
-/// What a thread's time went to since it was read last. The parts add up to the time that has passed.
+/// Parts of a thread's time since its last reading. They add up to the time that has passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advance {
-    /// Its number.
+    /// Number of the thread.
     pub tid: u32,
-    /// Its process's number.
+    /// Number of its process.
     pub pid: u32,
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// How much time has passed, in nanoseconds.
+    /// Time that has passed, in nanoseconds.
     pub nanos: u64,
-    /// The parts.
+    /// Parts of that time.
     pub parts: Vec<Part>,
-    /// Number of absences that were counted, and their sum in nanoseconds: of those that are over, wherever they began.
+    /// Number of counted absences, and their sum in nanoseconds: all that are over, even if they
+    /// began before.
     pub absences: (u64, u64),
-    /// Whether it has ended.
+    /// True if the thread has ended.
     pub has_ended: bool,
 }
 
-/// A thread, as it was read now.
+/// Reading of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadReading {
     pub(crate) tid: u32,
     pub(crate) after: Snapshot,
-    /// When it was read, before its value was.
+    /// Time of the reading, before its value was read.
     pub(crate) at: u64,
-    /// What `/proc` says of the time since it was read last.
+    /// Data from `/proc` for the time since the last reading.
     pub(crate) fallback: ProcFallback,
     pub(crate) name: Option<String>,
 }
 
-/// Who ran and which interrupts came since the last reading.
+/// Preemptors and interrupts since the last reading.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     pub(crate) preemptors: Vec<(PreemptorKey, u64)>,
@@ -107,15 +111,16 @@ pub(crate) struct Causes {
     pub(crate) hard_names: HashMap<u32, String>,
 }
 
-/// How often a reading that does not add up is left to the next one.
+/// Maximum number of successive readings that may be left to the next one because they do not add
+/// up.
 const PATIENCE: u32 = 3;
-/// How much a reading may lack, in nanoseconds, beside a hundredth.
+/// Nanoseconds that a reading may be off, in addition to a hundredth of its length.
 const TOLERANCE: u64 = 50_000;
 
-/// All threads, as far as they are accounted for.
+/// All threads, with the time up to which they are accounted for.
 #[derive(Debug, Default)]
 pub struct Running {
-    /// When the window began.
+    /// Start of the window.
     start: u64,
     threads: HashMap<u32, Known>,
 }
@@ -123,20 +128,20 @@ pub struct Running {
 #[derive(Debug)]
 struct Known {
     before: Snapshot,
-    /// Until when its time is accounted for.
+    /// Time until which the thread is accounted for.
     until: u64,
-    /// How often it did not add up, one time after the other.
+    /// Number of successive readings that did not add up.
     failed: u32,
 }
 
 impl Running {
-    /// From this time on, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Starts at this time, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn new(start: u64) -> Self {
         Self { start, threads: HashMap::new() }
     }
 
-    /// Goes on with the threads that were read. One that does not add up, since a program is in the middle of its work on it, is
-    /// left out, and has all its time next time.
+    /// Advances the threads that were read. A thread whose reading does not add up, because a
+    /// program is changing its value, is left out, and gets all its time at the next reading.
     pub(crate) fn advance(&mut self, readings: Vec<ThreadReading>, causes: Causes) -> Vec<Advance> {
         let Causes { preemptors, interrupts, hard_names } = causes;
         let causes = WindowSnapshot { preemptors, interrupts, hard_names, ..WindowSnapshot::default() };
@@ -147,12 +152,12 @@ impl Running {
         all
     }
 
-    /// Whether a thread's reading adds up, so that it need not be read once more.
+    /// Returns whether a thread's reading adds up, so that it need not be read again.
     pub(crate) fn adds_up(&self, reading: &ThreadReading) -> bool {
         self.budget(reading).is_some_and(|found| found.adds_up())
     }
 
-    /// Returns what is known of a thread from before; none if another one had its number.
+    /// Returns the record of a thread from before; `None` if another thread had its number.
     fn known(&self, tid: u32, after: &Snapshot) -> Option<&Known> {
         self.threads.get(&tid).filter(|known| known.before.start_time() == after.start_time())
     }
@@ -196,7 +201,7 @@ impl Running {
             let parts = vec![Part { place: Place::Unknown, by: String::new(), nanos }];
             return Some(Advance { tid, pid, name, nanos, parts, absences, has_ended });
         };
-        // What an event at the very edge gives too much is taken from the time after it.
+        // Excess time from an event at the very edge is taken from the time after it.
         let over = budget.sum().saturating_sub(budget.window);
         let nanos = budget.window + over;
         let parts = parts(tid, pid, &budget, causes);
@@ -205,7 +210,7 @@ impl Running {
     }
 }
 
-/// A budget since the last reading, and until when.
+/// Budget since the last reading, and its end.
 struct Found {
     budget: Budget,
     until: u64,
@@ -218,7 +223,7 @@ impl Found {
     }
 }
 
-/// A budget's parts, with what lacks of its window.
+/// Splits a budget into parts, with the part that its window lacks as unknown.
 fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |place, by: String, nanos| {
@@ -252,7 +257,7 @@ fn parts(tid: u32, pid: u32, budget: &Budget, causes: &ByThread<'_>) -> Vec<Part
     parts
 }
 
-/// Gives a time to those who took it, as far as it goes; the rest is nobody's.
+/// Splits a time among the takers, as far as it goes; the rest has no name.
 fn split(nanos: u64, takers: impl Iterator<Item = (String, u64)>, mut give: impl FnMut(String, u64)) {
     let mut left = nanos;
     for (by, took) in takers {
@@ -263,7 +268,8 @@ fn split(nanos: u64, takers: impl Iterator<Item = (String, u64)>, mut give: impl
     give(String::new(), left);
 }
 
-/// Who ran instead, without what makes each CPU's thread of the kernel another one: `kworker/3:1-events` is `kworker`.
+/// Names the task that ran instead, without the suffix that differs between the kernel's per-CPU
+/// threads: `kworker/3:1-events` becomes `kworker`.
 fn who(name: &str, relation: Relation) -> String {
     match relation {
         Relation::Kernel => name.split(['/', ':']).next().unwrap_or(name).to_owned(),
@@ -295,13 +301,14 @@ mod tests {
         advance.parts.into_iter().map(|part| (part.place, part.by, part.nanos)).collect()
     }
 
-    /// An event between two readings, and one after the time of the reading: each nanosecond is given once.
+    /// An event between two readings, and one after the time of the reading: each nanosecond is
+    /// attributed once.
     #[test]
     fn readings_go_on_where_the_last_one_ended() {
         let (user, none) = (|nanos| (Place::User, String::new(), nanos), Causes::default);
         let mut running = Running::new(1_000);
         let mut value = found_thread(7, b"");
-        // No event yet: what /proc says.
+        // No event yet: the state from /proc.
         assert_eq!(next(&mut running, 101_000, &value, none()), [user(100_000)]);
         // It was on the CPU until it blocked at 150,000.
         let thread = &mut value.thread;
@@ -309,7 +316,7 @@ mod tests {
         (thread.unsure, thread.mark, thread.bucket) = (149_000, 150_000, entry_of(202) + BLOCKED);
         let blocked = |nanos| (Place::Blocked, "futex".to_owned(), nanos);
         assert_eq!(next(&mut running, 201_000, &value, none()), [user(49_000), blocked(51_000)]);
-        // It is woken at 300,500: after the reading began, which is of 300,000.
+        // It is woken at 300,500: after the start of the reading at 300,000.
         value.calls[202].blocked = 150_500;
         (value.thread.mark, value.thread.bucket) = (300_500, entry_of(SLOT_NONE) + CPU);
         assert_eq!(next(&mut running, 300_000, &value, none()), [blocked(99_500)]);
@@ -340,7 +347,8 @@ mod tests {
         assert_eq!(parts, [ready("yes", 60_000), ready("kworker", 30_000), ready("", 10_000)]);
     }
 
-    /// A value in the middle of a change is left to the next reading; one that never adds up is not left for ever.
+    /// A value that is being changed is left to the next reading; one that never adds up is not
+    /// left for ever.
     #[test]
     fn what_does_not_add_up_waits() {
         let mut running = Running::new(0);

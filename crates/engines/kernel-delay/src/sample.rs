@@ -1,4 +1,4 @@
-//! A window's threads, from two snapshots of the maps.
+//! Threads of a window, from two snapshots of the maps.
 
 use std::collections::HashMap;
 
@@ -15,82 +15,84 @@ use crate::preemptors::{Preemptor, preemptors};
 use crate::snapshot::Snapshot;
 use crate::upcalls::Upcalls;
 
-/// When time counted, in nanoseconds of `CLOCK_MONOTONIC`.
+/// Bounds of a window, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Window {
-    /// From when on.
+    /// Start of the window.
     pub start: u64,
-    /// Until when.
+    /// End of the window.
     pub stop: u64,
-    /// Its number, from 1.
+    /// Number of the window, from 1.
     pub number: u16,
-    /// Bound on the error of a budget in nanoseconds: the time until all programs see the start and the stop by triggers; 0 for
-    /// windows by the clock.
+    /// Bound on the error of a budget in nanoseconds: the time until all programs see the start and
+    /// the stop by triggers; 0 for windows by the clock.
     pub edge: u64,
 }
 
 impl Window {
-    /// How long it was.
+    /// Returns the length in nanoseconds.
     pub fn length(&self) -> u64 {
         self.stop.saturating_sub(self.start)
     }
 }
 
-/// What `/proc` says of a thread, for what no event showed.
+/// Data from `/proc` about a thread, for states that no event showed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProcFallback {
-    /// The state's letter (proc_pid_stat(5), field 3).
+    /// Letter of the state (proc_pid_stat(5), field 3).
     pub state: char,
-    /// The call that it was blocked in (proc_pid_syscall(5)), as a slot.
+    /// Call that it was blocked in (proc_pid_syscall(5)), as a slot.
     pub call: Option<u32>,
-    /// Whether it was frozen with its control group.
+    /// True if it was frozen with its control group.
     pub is_frozen: bool,
-    /// How much longer it had run in user code at the window's end than at its begin, in ticks.
+    /// Increase of its time in user code from the window's start to its end, in ticks.
     pub user: u64,
-    /// The same for system calls.
+    /// Increase of its time in the kernel, in ticks.
     pub system: u64,
-    /// How much longer it had been on a CPU, in nanoseconds.
+    /// Increase of its time on a CPU, in nanoseconds.
     pub ran: u64,
 }
 
-/// A thread's value before and after a window.
+/// Values of a thread before and after a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadPair {
-    /// Its number.
+    /// Number of the thread.
     pub tid: u32,
-    /// Before the window; nothing where it was not there.
+    /// Value before the window; zeros if the thread did not exist.
     pub before: Snapshot,
-    /// After it.
+    /// Value after the window.
     pub after: Snapshot,
-    /// What `/proc` says of it.
+    /// Data from `/proc`.
     pub fallback: ProcFallback,
-    /// Its name where no event showed it.
+    /// Name from `/proc`, if the thread still exists.
     pub name: Option<String>,
-    /// The kernel's functions that it is blocked in, the innermost first, if it was for the whole window and that is worth a look.
+    /// Kernel functions that it was blocked in, innermost first, if it may be stuck: it was silent
+    /// for the second half of the window, and its call does not explain the wait.
     pub stuck_in: Vec<String>,
 }
 
-/// What the maps had.
+/// Contents of the maps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WindowSnapshot {
-    /// The window.
+    /// Window of the snapshot.
     pub window: Window,
-    /// The threads.
+    /// Values of the threads.
     pub threads: Vec<ThreadPair>,
-    /// Who ran while a thread waited, and for how many nanoseconds.
+    /// Tasks that ran while a thread waited, with their nanoseconds.
     pub preemptors: Vec<(PreemptorKey, u64)>,
-    /// The interrupts.
+    /// Interrupts by thread.
     pub interrupts: Vec<(InterruptKey, Tally)>,
-    /// What hard interrupts are called.
+    /// Names of hard interrupts.
     pub hard_names: HashMap<u32, String>,
-    /// What functions of the kernel's workers are called, by their address.
+    /// Names of the functions of the kernel's workers, by address.
     pub functions: HashMap<u64, String>,
-    /// Open vSwitch's upcalls, where they are counted.
+    /// Upcalls of Open vSwitch, if they are counted.
     pub upcalls: Option<Upcalls>,
 }
 
 impl WindowSnapshot {
-    /// Whether a thread that the window's end does not settle was read in the middle of a change.
+    /// Returns whether a thread was read in the middle of a change that comes before the window's
+    /// end.
     pub(crate) fn is_changing(&self) -> bool {
         self.threads.iter().any(|thread| thread.after.is_changing() && thread.after.mark() < self.window.stop)
     }
@@ -99,98 +101,100 @@ impl WindowSnapshot {
 /// Counted times, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
-    /// How many.
+    /// Number of times.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the times.
     pub total: u64,
-    /// The shortest, where that is kept.
+    /// Shortest time, if it is kept; otherwise 0.
     pub min: u64,
-    /// The longest.
+    /// Longest time.
     pub max: u64,
 }
 
-/// A system call's completed calls.
+/// Completed calls of one system call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallStat {
-    /// Its number, or a slot that stands for others.
+    /// Number of the call, or a slot that stands for others.
     pub slot: u32,
-    /// The calls that began and ended in the window.
+    /// Calls that began and ended in the window.
     pub stat: Stat,
-    /// How many of them returned an error.
+    /// Number of these calls that returned an error.
     pub errors: u64,
-    /// How long they took: see [`CallHistogram`](crate::layout::CallHistogram). All zeros where the thread made too many different calls.
+    /// Histogram of the durations: see [`CallHistogram`](crate::layout::CallHistogram). All zeros
+    /// if the thread made too many different calls.
     pub histogram: Vec<u32>,
 }
 
 impl CallStat {
-    /// The time in nanoseconds that this share of the calls, in percent, did not exceed, right within a factor of 1.4 (half a
-    /// power of two) up to 1.5 s.
+    /// Returns the time in nanoseconds that `percent` of the calls did not exceed, right within a
+    /// factor of 1.4 (half a power of two) up to 1.5 s.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         percentile(&self.histogram, percent, self.stat.max)
     }
 
-    /// The mean in nanoseconds.
+    /// Returns the mean in nanoseconds.
     pub fn mean(&self) -> u64 {
         self.stat.total.checked_div(self.stat.count).unwrap_or(0)
     }
 }
 
-/// An interrupt.
+/// Interrupt with its times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interrupt {
-    /// Its number.
+    /// Number of the interrupt.
     pub number: u32,
-    /// What it is called.
+    /// Name of the interrupt.
     pub name: String,
-    /// Its times.
+    /// Times of the interrupt.
     pub stat: Stat,
 }
 
-/// A thread in a window.
+/// Thread in a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadSample {
-    /// Its number.
+    /// Number of the thread.
     pub tid: u32,
-    /// Its process's number.
+    /// Number of its process.
     pub pid: u32,
-    /// Its name, as it was last seen.
+    /// Last known name of the thread.
     pub name: String,
-    /// Where its time went.
+    /// Division of its time.
     pub budget: Budget,
-    /// Whether it was started in the window.
+    /// True if it was started in the window.
     pub started_in_window: bool,
-    /// Whether it ended in the window.
+    /// True if it ended in the window.
     pub ended_in_window: bool,
     /// Page faults of its own code that began and ended in the window.
     pub faults: Stat,
     /// Reclaims of memory, likewise.
     pub reclaims: Stat,
-    /// The kernel's functions that it was blocked in for the whole window, the innermost first; empty if it was not, or in a call that only
-    /// waits.
+    /// Kernel functions that it was blocked in, innermost first, if it may be stuck; otherwise
+    /// empty (see [`ThreadPair::stuck_in`]).
     pub stuck_in: Vec<String>,
-    /// Completed calls, the one with the greatest sum first.
+    /// Completed calls, greatest sum first.
     pub calls: Vec<CallStat>,
     /// Times between two `poll` calls.
     pub polls: Stat,
-    /// Runs.
+    /// Runs on a CPU.
     pub runs: Stat,
     /// Waits for a CPU.
     pub waits: Stat,
     /// Stops.
     pub stops: Stat,
-    /// How many events of it were sent.
+    /// Number of its events sent.
     pub events: u64,
-    /// Part of its waiting for a CPU in which at most it could not run because a CPU limit of its process was used up, in nanoseconds.
+    /// Upper bound on the part of its wait for a CPU that was due to a used-up CPU limit of its
+    /// process, in nanoseconds.
     pub throttled_at_most: u64,
-    /// The longest wait for a CPU, also of those that the window cuts.
+    /// Longest wait for a CPU, including waits that the window cuts.
     pub longest_wait: u64,
-    /// Devices' hard interrupts, the greatest sum first.
+    /// Hard interrupts of devices, greatest sum first.
     pub hard: Vec<Interrupt>,
-    /// The processor's own interrupts, likewise.
+    /// Processor's own interrupts, likewise.
     pub vectors: Vec<Interrupt>,
     /// Soft interrupts, likewise.
     pub soft: Vec<Interrupt>,
-    /// Who ran instead, the longest first.
+    /// Tasks that ran instead, longest first.
     pub preemptors: Vec<Preemptor>,
     /// Waits for a CPU by the logarithm to base 2 of their nanoseconds.
     pub wait_histogram: Vec<u32>,
@@ -198,19 +202,19 @@ pub struct ThreadSample {
     pub blocked_histogram: Vec<u32>,
 }
 
-/// A window's threads.
+/// Threads of a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sample {
-    /// The window.
+    /// Window of the sample.
     pub window: Window,
-    /// By name, then by number.
+    /// Threads by name, then by number.
     pub threads: Vec<ThreadSample>,
-    /// Open vSwitch's upcalls, where they are counted.
+    /// Upcalls of Open vSwitch, if they are counted.
     pub upcalls: Option<Upcalls>,
 }
 
 impl Sample {
-    /// Compares the two snapshots. Threads that were gone before the window began are left out.
+    /// Compares the two snapshots, without threads that ended before the window began.
     pub fn of(snapshot: &WindowSnapshot) -> Self {
         let window = snapshot.window;
         let lived = |pair: &&ThreadPair| {
@@ -224,7 +228,8 @@ impl Sample {
         Self { window, threads, upcalls: snapshot.upcalls.clone() }
     }
 
-    /// Returns whether no budget lacks more than a thousandth of its window and the bound of its edges.
+    /// Returns whether no budget lacks more than a thousandth of its window plus the bound of its
+    /// edges.
     pub fn adds_up(&self) -> bool {
         let lacks = |budget: &Budget| budget.window.saturating_sub(budget.sum());
         self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000 + self.window.edge)
@@ -232,7 +237,7 @@ impl Sample {
 }
 
 impl ThreadSample {
-    /// Returns for how much of its waiting it is not known who ran instead, in nanoseconds.
+    /// Returns the nanoseconds of its wait for which the running task is unknown.
     pub fn wait_without_names(&self) -> u64 {
         let known = self.preemptors.iter().map(|task| task.nanos).fold(0, u64::saturating_add);
         self.budget.ready.saturating_sub(known)
@@ -276,7 +281,8 @@ impl ThreadSample {
     }
 }
 
-/// What was counted between two snapshots. Longest times can't be subtracted: they carry their window's number.
+/// Returns the difference of two tallies. Longest times can't be subtracted: they carry their
+/// window's number.
 fn grown(before: Tally, after: Tally, number: u16) -> Stat {
     Stat {
         count: after.count.wrapping_sub(before.count),
@@ -308,7 +314,8 @@ fn histogram(before: &Histogram, after: &Histogram) -> Vec<u32> {
     after.iter().zip(before).map(|(after, before)| after.wrapping_sub(*before)).collect()
 }
 
-/// How long a thread that waits for a CPU at the window's end has done so in it.
+/// Returns the nanoseconds in the window that a thread still waiting for a CPU at its end has
+/// waited; 0 if it does not wait.
 fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u64 {
     let waits = match after.thread.state {
         state::READY => true,
@@ -319,23 +326,23 @@ fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u6
     if waits { window.stop.saturating_sub(window.start.max(after.thread.since)) } else { 0 }
 }
 
-/// A time that carries its window's number; 0 if it is another window's.
+/// Returns a time tagged with its window's number; 0 if it belongs to another window.
 fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
 }
 
-/// The interrupts of a thread: devices', the processor's own, and soft ones.
+/// Returns the interrupts of a thread: devices', the processor's own, and soft ones.
 pub(crate) fn interrupts_of(tid: u32, causes: &ByThread<'_>) -> [Vec<Interrupt>; 3] {
     [0, VECTOR_INTERRUPT, SOFT_INTERRUPT].map(|mark| interrupts(tid, causes, mark))
 }
 
-/// The interrupts of a thread whose numbers are marked with `mark`.
+/// Returns the interrupts of a thread whose numbers are marked with `mark`.
 fn interrupts(tid: u32, causes: &ByThread<'_>, mark: u32) -> Vec<Interrupt> {
     const MARKS: u32 = SOFT_INTERRUPT | VECTOR_INTERRUPT;
     let snapshot = causes.snapshot;
     let of = |(key, tally): &(InterruptKey, Tally)| {
         let number = key.number & !MARKS;
-        // The map is emptied before each window: there is nothing to subtract.
+        // The map is emptied before each window, so there is nothing to subtract.
         let stat = grown(Tally::default(), *tally, snapshot.window.number);
         let name = || match mark {
             SOFT_INTERRUPT => soft_name(number),

@@ -1,5 +1,5 @@
-//! Samples, one after the other: their windows begin and end by the clock or by triggers, and each is handed on with what is known
-//! of it.
+//! Successive samples: their windows begin and end by the clock or by triggers, and each is passed
+//! on with the facts about its window.
 
 use std::process::Child;
 use std::sync::Arc;
@@ -28,82 +28,84 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub struct SamplingOptions {
     /// Number of samples.
     pub count: u32,
-    /// Nanoseconds of a window, if no trigger stops it.
+    /// Length of a window in nanoseconds, if no trigger stops it.
     pub length: u64,
     /// Nanoseconds between two samples.
     pub interval: u64,
-    /// The event that starts a sample, instead of the clock.
+    /// Event that starts a sample, instead of the clock.
     pub start_trigger: Option<Trigger>,
-    /// The event that stops a sample, instead of the clock.
+    /// Event that stops a sample, instead of the clock.
     pub stop_trigger: Option<Trigger>,
-    /// Nanoseconds that a window has at least: shorter ones are left out.
+    /// Minimum length of a window in nanoseconds; shorter ones are left out.
     pub at_least: u64,
-    /// System calls that are shown one by one, if any.
+    /// System calls to show one by one, if any.
     pub events: Option<EventOptions>,
-    /// Number of different stacks that are kept.
+    /// Maximum number of different stacks.
     pub max_stacks: usize,
-    /// Number of threads that there is room for.
+    /// Maximum number of threads.
     pub max_threads: u32,
-    /// True if upcalls of Open vSwitch are counted.
+    /// True to count upcalls of Open vSwitch.
     pub count_upcalls: bool,
-    /// True if page faults have times of their own.
+    /// True to give page faults times of their own.
     pub page_faults: bool,
-    /// True if what happens meanwhile is reported, too.
+    /// True to report progress, too.
     pub debug: bool,
 }
 
-/// A sample, with what is known of its window.
+/// Sample with the facts about its window.
 pub struct Taken {
     /// Number of the sample, from 1 on.
     pub number: u32,
-    /// Begin and end of the sample.
+    /// Start and end of the sample.
     pub window: Window,
-    /// The threads.
+    /// Threads of the sample.
     pub sample: Sample,
     /// Limits and stolen time.
     pub around: Around,
-    /// CPU time of processes that are not measured, if it was read.
+    /// CPU time of unmeasured children, if it was read.
     pub children: Option<Used>,
-    /// The first of the processes that were asked for.
+    /// First of the requested processes.
     pub pid: u32,
     /// All processes.
     pub processes: Vec<u32>,
-    /// Single system calls, if they are wanted, and the names for them.
+    /// Single system calls, if requested, and the names for them.
     pub events: Option<(Events, FunctionNames)>,
-    /// Everything that was lost up to now.
+    /// Everything lost up to now.
     pub lost: Lost,
-    /// Number of events that were lost in this sample.
+    /// Number of events lost in this sample.
     pub lost_events: u64,
 }
 
-/// The side that shows samples as they come.
+/// Display of samples as they come.
 pub trait Show {
-    /// Shows one line about what happens: a window begins, ends, or is left out; or an empty one between two samples.
+    /// Shows one line of progress: a window begins, ends, or is left out; or an empty line between
+    /// two samples.
     fn line(&mut self, line: &str) -> anyhow::Result<()>;
 
     /// Shows a sample.
     fn sample(&mut self, taken: Taken) -> anyhow::Result<()>;
 }
 
-/// The attached programs, and the samples that are made with them.
+/// Attached programs, and the samples made with them.
 pub struct Sampler {
     options: SamplingOptions,
     observer: Observer,
     tracer: Tracer,
-    /// The requested processes.
+    /// Requested processes.
     processes: Vec<PidFd>,
-    /// True if the processes that the others start are measured, too.
+    /// True if the children of the processes are measured, too.
     measures_children: bool,
-    /// Samples that were made, and windows that were shorter than wanted.
+    /// Number of samples made.
     made: u32,
+    /// Number of windows that were too short and left out.
     skipped: u32,
-    /// Events that were lost before the present sample.
+    /// Number of events lost before the present sample.
     lost_events: u64,
-    /// None where stacks are not copied.
+    /// Walkers of copied stacks; `None` if stacks are not copied.
     walkers: Option<StackWalkers>,
     /// Sink for warnings about stacks; it reports each text once a run.
     warn: Warn,
-    /// CPU time of unmeasured processes at the start of this sample, if it was read.
+    /// CPU time of unmeasured children at the start of this sample, if it was read.
     children: Option<Children>,
 }
 
@@ -136,7 +138,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Makes the samples; the process that waits to be started is let go in the first one.
+    /// Makes the samples, and starts the held process in the first one.
     pub fn run(&mut self, held: Option<HeldChild>, show: &mut impl Show) -> anyhow::Result<Option<Child>> {
         let mut held = held;
         let mut child = None;
@@ -174,12 +176,13 @@ impl Sampler {
         Ok(child)
     }
 
-    /// Returns what was lost.
+    /// Returns the losses since the start.
     pub fn lost(&self) -> anyhow::Result<Lost> {
         Ok(self.tracer.lost()?)
     }
 
-    /// Says what was left out, and why there are fewer samples than were asked for.
+    /// Reports windows that were left out, and the reason if there are fewer samples than
+    /// requested.
     fn warn_missing(&self) -> anyhow::Result<()> {
         let (made, wanted) = (self.made, self.options.count);
         if self.skipped > 0 {
@@ -196,7 +199,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Starts to take the events out of the ring, if they are wanted, and reads what the addresses in them are called.
+    /// Starts to take events out of the ring, if requested, and reads the names for their
+    /// addresses.
     fn collector(&mut self) -> anyhow::Result<Option<(Collector, FunctionNames)>> {
         if self.options.events.is_none() {
             return Ok(None);
@@ -207,7 +211,8 @@ impl Sampler {
         Ok(Some((self.tracer.collector(self.options.max_stacks, unwinder)?, names)))
     }
 
-    /// Reads the children, if they are not measured. Once is enough, and between triggers there is no time for it.
+    /// Reads the children, if they are not measured. It is done once, and never with triggers,
+    /// which leave no time for it.
     fn unmeasured(&self) -> anyhow::Result<Option<Children>> {
         let options = &self.options;
         let has_trigger = options.start_trigger.is_some() || options.stop_trigger.is_some();
@@ -217,7 +222,7 @@ impl Sampler {
         Ok(Some(Children::read(&self.tracer.processes()?)))
     }
 
-    /// Opens a window, or gives that to the start trigger.
+    /// Opens a window, or leaves that to the start trigger.
     fn begin(&mut self, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
         let length = self.options.stop_trigger.is_none().then_some(self.options.length);
         if self.options.start_trigger.is_some() {
@@ -227,14 +232,15 @@ impl Sampler {
         }
         let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
         let opened = self.tracer.open(length, armed)?;
-        // What is let go, or waits for our line, must find the window open.
+        // A released process, or a reader waiting for our line, must find the window open.
         sleep_until(opened.start);
         show.line(&format!("# Start sampling {}", stamp()))?;
         self.debug("a window is open");
         Ok(Some(opened))
     }
 
-    /// Waits for the end of a window, and for its begin if a trigger has that; none if no trigger came.
+    /// Waits for the end of a window, and for its start if a trigger sets that; `None` if no
+    /// trigger fired.
     fn window(&mut self, begun: Option<Window>, show: &mut impl Show) -> anyhow::Result<Option<Window>> {
         if begun.is_none() {
             self.until(|state| state.has_begun)?;
@@ -261,7 +267,7 @@ impl Sampler {
         Ok(Some(window))
     }
 
-    /// Reads what the threads did in a window that is over, and all that is known of it.
+    /// Reads the threads of a window that is over, and all facts about the window.
     fn taken(
         &mut self,
         window: Window,
@@ -282,7 +288,8 @@ impl Sampler {
         Ok(Taken { number, window, sample, around, children, pid, processes, events, lost, lost_events })
     }
 
-    /// Waits until something is so; false if there is a reason not to.
+    /// Polls until the predicate holds; returns false on a stop request or if the processes have
+    /// ended.
     fn until(&self, is_so: impl Fn(&WindowState) -> bool) -> anyhow::Result<bool> {
         let mut progress = Progress::new(&self.observer);
         loop {
@@ -297,7 +304,7 @@ impl Sampler {
         }
     }
 
-    /// Waits for a moment; false if there is a reason not to.
+    /// Waits for a moment; returns false on a stop request or if the processes have ended.
     fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
         let expected = Duration::from_nanos(moment.saturating_sub(monotonic_nanos()));
         let mut progress = Progress::expected(&self.observer, expected);
@@ -314,7 +321,7 @@ impl Sampler {
         }
     }
 
-    /// Returns true if all processes that were asked for have ended.
+    /// Returns true if all requested processes have ended.
     fn have_ended(&self) -> anyhow::Result<bool> {
         for process in &self.processes {
             if !process.has_ended()? {
@@ -341,7 +348,7 @@ fn hold(pids: &[u32]) -> anyhow::Result<Vec<PidFd>> {
     for &pid in pids {
         match PidFd::open(pid) {
             Ok(process) => held.push(process),
-            // Of several, one may have ended meanwhile.
+            // One of several may have ended meanwhile.
             Err(error) if pids.len() == 1 => {
                 return Err(anyhow::Error::new(error).context(format!("no process has the pid {pid}")));
             }
@@ -388,7 +395,7 @@ fn attach(subject: &Subject, options: &SamplingOptions, facts: &Facts, observer:
     Ok(attached.tracer)
 }
 
-/// Takes the rest of the events. The process is asked once more what it has mapped: it may end soon.
+/// Takes the rest of the events, and reads the processes' mappings once more: they may exit soon.
 fn finish(
     (collector, names): (Collector, FunctionNames),
     processes: &[u32],
@@ -397,7 +404,7 @@ fn finish(
     Ok((collector.finish()?, names))
 }
 
-/// Waits for a moment that is very near.
+/// Sleeps until a moment that is very near.
 fn sleep_until(moment: u64) {
     std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
 }

@@ -1,4 +1,5 @@
-//! Which threads are shown, and in which order: the ones that most was taken from first, idle ones folded into a line.
+//! Choice and order of the threads shown: those with the most time taken first, idle ones folded
+//! into a line.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,35 +10,35 @@ use crate::budget::Budget;
 use crate::sample::{Sample, ThreadSample};
 use crate::verdict::most_blocked;
 
-/// How much of a sample is shown.
+/// Extent of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct View {
-    /// Whether idle threads are shown too, and all sections.
+    /// True to show idle threads too, and all sections.
     pub all: bool,
-    /// What it is shown on.
+    /// Screen for the output.
     pub screen: Screen,
 }
 
-/// A thread is idle if it was blocked for all of its time but one part in this many.
+/// Part of its time as 1/n: a thread is idle if it was blocked for all but this part.
 const IDLE_PART: u64 = 1000;
-/// How many of the calls that idle threads were blocked in are named.
+/// Maximum number of calls named in which idle threads were blocked.
 const NAMED: usize = 3;
 
-/// Returns what was taken from a thread: waiting for a CPU, interrupts, stops, frozen.
+/// Returns the time taken from a thread: waiting for a CPU, interrupts, stops, frozen.
 pub(crate) fn taken(budget: &Budget) -> u64 {
     budget.ready + budget.hard + budget.soft + budget.stopped + budget.frozen
 }
 
-/// The threads of a sample.
+/// Threads of a sample, shown and idle.
 pub(crate) struct Selection<'a> {
-    /// Those that are shown, worst first: by what was taken from them, then by their time on a CPU.
+    /// Threads shown, worst first: by the time taken from them, then by their CPU time.
     pub(crate) shown: Vec<&'a ThreadSample>,
-    /// Idle ones, which are folded.
+    /// Idle threads, which are folded.
     idle: Vec<&'a ThreadSample>,
 }
 
 impl<'a> Selection<'a> {
-    /// At least one thread is shown, also where all were idle.
+    /// Selects the threads of a sample; at least one is shown, even if all were idle.
     pub(crate) fn of(sample: &'a Sample, view: View) -> Self {
         let mut shown: Vec<&ThreadSample> = sample.threads.iter().collect();
         shown.sort_by_key(|thread| {
@@ -55,7 +56,8 @@ impl<'a> Selection<'a> {
         Self { shown: busy, idle }
     }
 
-    /// The line for the idle ones: `4 more threads were idle: 3 in clock_nanosleep, 1 in futex (--all shows each)`.
+    /// Returns the line for the idle threads: `4 more threads were idle: 3 in clock_nanosleep, 1 in
+    /// futex (--all shows each)`.
     pub(crate) fn idle_line(&self) -> Option<String> {
         let (threads, were) = match self.idle.len() {
             0 => return None,
@@ -75,7 +77,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Whether a thread did nothing but wait for something other than a CPU.
+/// Returns whether a thread only waited for something other than a CPU.
 fn is_idle(thread: &ThreadSample) -> bool {
     let budget = &thread.budget;
     let busy = budget.window.saturating_sub(budget.blocked());

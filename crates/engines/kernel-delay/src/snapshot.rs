@@ -1,4 +1,4 @@
-//! A thread's value, as it was read from the map.
+//! Value of a thread, as read from the map.
 
 use crate::layout::{
     CALL_HISTOGRAM, CallEntry, CallHistogram, Comm, SLOTS, Thread, ThreadValue, histogram_index, state,
@@ -6,17 +6,17 @@ use crate::layout::{
 use text::printable;
 use zerocopy::FromZeros as _;
 
-/// A thread's value; by default that of a thread that was not there, all zeros.
+/// Value of a thread; by default all zeros, as for a thread that did not exist.
 ///
-/// A value has room for every system call, and a thread makes few of them: the others' zeros are not kept, or a process of
-/// 4,000 threads would take 160 MB for its two snapshots.
+/// A value has room for every system call, but a thread makes few of them. The zeros of the others
+/// are not kept, or a process of 4,000 threads would take 160 MB for its two snapshots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// All but the calls.
+    /// Everything except the calls.
     pub(crate) thread: Thread,
-    /// The calls that have something, by slot.
+    /// Entries of calls that are not all zeros, by slot.
     calls: Vec<(u32, CallEntry)>,
-    /// How long they took, of those that have a histogram: by slot.
+    /// Histograms of the durations of these calls, if they have one, by slot.
     histograms: Vec<(u32, CallHistogram)>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
-    /// Of the map's value.
+    /// Takes the map's value.
     pub fn of(value: &ThreadValue) -> Self {
         let none = CallEntry::default();
         let calls = (0..SLOTS).zip(&value.calls).filter(|(_, call)| **call != none);
@@ -37,55 +37,55 @@ impl Snapshot {
         Self { thread: value.thread.clone(), calls, histograms }
     }
 
-    /// Until when its time is accounted for.
+    /// Returns the time until which the thread is accounted for.
     pub fn mark(&self) -> u64 {
         self.thread.mark.max(self.thread.soft_mark).max(self.thread.hard_mark)
     }
 
-    /// Whether it was read between the mark and the bucket that belongs to it.
+    /// Returns whether a program was setting the mark and its bucket during the read.
     pub fn is_changing(&self) -> bool {
         self.thread.changes != 0
     }
 
-    /// Its process.
+    /// Returns the process of the thread.
     pub fn process(&self) -> u32 {
         self.thread.tgid
     }
 
-    /// When the thread was started; 0 where that was before it was seen.
+    /// Returns the start of the thread; 0 if that was before it was first seen.
     pub fn start_time(&self) -> u64 {
         self.thread.start_time
     }
 
-    /// Whether there was no event of the thread yet.
+    /// Returns whether there was no event of the thread yet.
     pub fn is_unsure(&self) -> bool {
         self.thread.state == state::UNSURE
     }
 
-    /// Whether the thread is gone.
+    /// Returns whether the thread has ended.
     pub fn is_dead(&self) -> bool {
         self.thread.state == state::DEAD
     }
 
-    /// A system call's entry.
+    /// Returns the entry of a system call.
     pub(crate) fn call(&self, slot: u32) -> CallEntry {
         let found = self.calls.binary_search_by_key(&slot, |(slot, _)| *slot);
         found.map_or_else(|_| CallEntry::default(), |index| self.calls[index].1)
     }
 
-    /// How long the calls of a slot took; all zeros where it has no histogram.
+    /// Returns the histogram of the durations of a slot's calls; all zeros if it has none.
     pub(crate) fn histogram(&self, slot: u32) -> CallHistogram {
         let found = self.histograms.binary_search_by_key(&slot, |(slot, _)| *slot);
         found.map_or([0; CALL_HISTOGRAM], |index| self.histograms[index].1)
     }
 
-    /// Its name; what is not UTF-8, and control characters, are shown as `\xNN`.
+    /// Returns the thread's name, with control characters and invalid UTF-8 as `\xNN`.
     pub fn comm(&self) -> String {
         name(&self.thread.comm)
     }
 }
 
-/// A task's name, as foreign text is shown.
+/// Returns a task's name, with untrusted bytes escaped.
 pub(crate) fn name(comm: &Comm) -> String {
     let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
     printable::text(&comm[..end]).into_owned()
@@ -95,7 +95,7 @@ pub(crate) fn name(comm: &Comm) -> String {
 mod tests {
     use super::*;
 
-    /// As `/proc/PID/task/TID/comm` is shown, which has the name while the thread lives.
+    /// The same form as for `/proc/PID/task/TID/comm`, which has the name while the thread lives.
     #[test]
     fn a_name_is_shown_with_its_odd_bytes() {
         assert_eq!(name(b"ren\x01\xff1\0ing\0\0\0\0\0\0"), "ren\\x01\\xff1");

@@ -1,78 +1,80 @@
-//! The stacks of events: each different one is kept once, up to a limit.
+//! Stacks of events: each distinct one is kept once, up to a limit.
 
 use screen::grouped;
 use std::collections::HashMap;
 
 use crate::layout::{REGISTER_COUNT, STACK_DEPTH};
 
-/// A stack's number among those that are kept.
+/// Number of a kept stack.
 pub(crate) type StackId = u32;
 
-/// A process's stack as it was copied.
+/// Copied stack of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopiedStack<'a> {
-    /// The process.
+    /// Number of the process.
     pub pid: u32,
     /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
     pub registers: [u64; REGISTER_COUNT],
-    /// The bytes from the stack pointer on.
+    /// Bytes from the stack pointer on.
     pub bytes: &'a [u8],
 }
 
-/// Finds the addresses of a copied stack.
+/// Function that finds the addresses of a copied stack.
 pub type Unwind<'a> = &'a mut dyn FnMut(CopiedStack<'_>) -> Stack;
 
-/// Why a stack has no more addresses.
+/// Reason that a stack has no more addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum StackEnd {
-    /// It is whole: its last function is where the thread began.
+    /// The stack is complete: its last function is where the thread began.
     #[default]
     Whole,
-    /// It goes on beyond the bytes that were copied of it, this many.
+    /// The stack goes on beyond this number of copied bytes.
     NotCopied(u32),
-    /// It has more functions than are kept.
+    /// The stack has more functions than are kept.
     TooDeep,
-    /// It is not known who called its last function.
+    /// The caller of its last function is unknown.
     Unknown,
-    /// What says who called its last function can't be followed in bounded time.
+    /// The unwind data of its last function can't be followed in bounded time.
     Refused,
-    /// The kernel followed the frame pointers of the process, as long as they led to something: not all of it may be code.
+    /// The kernel followed the frame pointers of the process as far as they led; not all addresses
+    /// may be code.
     FramePointers,
 }
 
-/// A stack.
+/// Addresses of a stack.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Stack {
-    /// The innermost address first.
+    /// Addresses, innermost first.
     pub addresses: Vec<u64>,
-    /// Why there are no more.
+    /// Reason that there are no more.
     pub end: StackEnd,
 }
 
-/// Says what an address is: one line for each function that is at work there, the innermost first; none for what is not
-/// worth a line.
+/// Names for addresses: one line for each function active there, innermost first; no lines for an
+/// address that is not worth one.
 pub trait Symbols {
-    /// Of the kernel.
+    /// Returns the lines for an address of the kernel.
     fn kernel(&self, address: u64) -> Vec<String>;
-    /// Of a process. A caller's address is the one that it will go on at, which may be another function's. Nothing if there is
-    /// no code.
+    /// Returns the lines for an address of a process; `None` if there is no code. A caller's
+    /// address is its return address, which may belong to the next function.
     fn user(&self, pid: u32, address: u64, caller: bool) -> Option<Vec<String>>;
 }
 
 impl Stack {
-    /// Of the addresses that the kernel walked by itself.
+    /// Creates a stack of addresses that the kernel walked in itself.
     pub(crate) fn of_kernel(addresses: Vec<u64>) -> Self {
         let full = addresses.len() >= STACK_DEPTH;
         Self { addresses, end: if full { StackEnd::TooDeep } else { StackEnd::Whole } }
     }
 
-    /// Of the addresses of a process that the kernel found by frame pointers.
+    /// Creates a stack of process addresses that the kernel found by frame pointers.
     pub(crate) fn of_frame_pointers(addresses: Vec<u64>) -> Self {
         Self { end: StackEnd::FramePointers, addresses }
     }
 
-    /// Its lines, and one that says why there are no more unless it is whole. What frame pointers led to ends where there is
-    /// no code; what was walked by tables was code then.
+    /// Returns its lines, and one with the reason for its end unless it is complete. Frame pointers
+    /// are followed up to the first address that is not code; addresses found by unwind tables were
+    /// code then.
     pub(crate) fn lines(&self, line: impl Fn(u64, bool) -> Option<Vec<String>>) -> Vec<String> {
         let mut lines = Vec::new();
         for (depth, &address) in self.addresses.iter().enumerate() {
@@ -91,7 +93,7 @@ impl Stack {
     }
 }
 
-/// What stands in the place of the first frame that is no code.
+/// Line in place of the first frame that is not code.
 const NO_CODE: &str = "[no code here: built without frame pointers? try --stack-copy 8192]";
 
 impl StackEnd {
@@ -109,7 +111,7 @@ impl StackEnd {
     }
 }
 
-/// Stacks that are kept.
+/// Set of kept stacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Stacks {
     most: usize,
@@ -118,17 +120,17 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Room for this many.
+    /// Creates a set with room for `most` stacks.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, kept: Vec::new(), ids: HashMap::new() }
     }
 
-    /// How many there is room for.
+    /// Returns the maximum number of stacks.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// A stack's number, if there is room for it.
+    /// Returns a stack's number, and keeps it; `None` if there is no room.
     pub(crate) fn add(&mut self, stack: Stack) -> Option<StackId> {
         if let Some(&known) = self.ids.get(&stack) {
             return Some(known);
@@ -142,14 +144,15 @@ impl Stacks {
         Some(id)
     }
 
-    /// The stack of a number.
+    /// Returns the stack with this number.
     pub(crate) fn get(&self, id: StackId) -> Option<&Stack> {
         self.kept.get(id as usize)
     }
 }
 
-/// How the names of functions begin that every system call goes through on its way in and out: of `arch/x86/entry/`,
-/// `arch/arm64/kernel/entry*`, `arch/arm64/kernel/syscall.c` and `kernel/entry/`.
+/// Prefixes of the functions that every system call goes through on its way in and out: of
+/// `arch/x86/entry/`, `arch/arm64/kernel/entry*`, `arch/arm64/kernel/syscall.c` and
+/// `kernel/entry/`.
 const ENTRY: [&str; 13] = [
     "do_syscall_64",
     "x64_sys_call",
@@ -166,7 +169,7 @@ const ENTRY: [&str; 13] = [
     "invoke_syscall",
 ];
 
-/// Whether a line of the kernel's stack is of these.
+/// Returns whether a line of the kernel's stack is one of these functions.
 pub(crate) fn is_entry(line: &str) -> bool {
     ENTRY.iter().any(|entry| line.starts_with(entry))
 }

@@ -1,4 +1,4 @@
-//! Times of day, as the report has them: local, and in UTC.
+//! Times of day in the report: local, and in UTC.
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
@@ -10,7 +10,7 @@ pub fn stamp() -> String {
     text(&Zoned::now())
 }
 
-/// Returns the time of day of a moment of the kernel's clock, in UTC (RFC 3339).
+/// Converts a time of the kernel's clock to the time of day in UTC (RFC 3339).
 pub fn started(monotonic: u64) -> String {
     time_of_day(monotonic, monotonic_nanos(), real_nanos())
 }

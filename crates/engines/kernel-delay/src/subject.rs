@@ -1,4 +1,4 @@
-//! The processes whose threads are accounted for.
+//! Processes whose threads are accounted for.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use errors::unsupported;
 use host::{Files, HostError};
 use sys::process::HeldChild;
 
-/// The processes.
+/// Processes to measure.
 pub struct Subject {
-    /// There is at least one.
+    /// Numbers of the processes; at least one.
     pub pids: Vec<u32>,
-    /// True if those that they start are accounted for, too.
+    /// True to account for the processes that they start, too.
     pub children: bool,
-    /// The program of a command.
+    /// Program of a command.
     program: Option<PathBuf>,
-    /// The process that waits to run it.
+    /// Process that waits to run it.
     pub held: Option<HeldChild>,
 }
 
-/// Fails in a container's namespace of process numbers: the kernel's programs know processes by their numbers in the first
-/// namespace; ours would be others elsewhere.
+/// Fails in a container's PID namespace: the kernel's programs identify processes by their numbers
+/// in the first namespace, and ours would differ elsewhere.
 pub fn check_namespace() -> anyhow::Result<()> {
     match host::system::in_first_pid_namespace() {
         Some(false) => Err(unsupported(
@@ -31,7 +31,7 @@ pub fn check_namespace() -> anyhow::Result<()> {
 }
 
 impl Subject {
-    /// Takes processes that run.
+    /// Takes running processes.
     pub fn of_processes(pids: Vec<u32>, children: bool) -> Self {
         Self { pids, children, program: None, held: None }
     }
@@ -46,7 +46,8 @@ impl Subject {
         self.pids.first().copied().unwrap_or_default()
     }
 
-    /// Returns its files, for triggers: of a command the program and the libraries that it is going to load.
+    /// Returns its files, for triggers; for a command, the program and the libraries that it is
+    /// going to load.
     pub(crate) fn files(&self) -> Result<Files, HostError> {
         match &self.program {
             Some(program) => Ok(Files::of_program(program)),

@@ -1,68 +1,69 @@
-//! What starts and stops a window: the forms of Open vSwitch's script, in both spellings of its documents.
+//! Triggers that start and stop a window: the forms of Open vSwitch's script, in both spellings of
+//! its documentation.
 
 use thiserror::Error;
 
-/// A trigger, as typed.
+/// Trigger, as typed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Trigger {
-    /// A USDT probe of the process.
+    /// USDT probe of the process.
     Usdt {
-        /// Its provider.
+        /// Provider of the probe.
         provider: String,
-        /// Its name.
+        /// Name of the probe.
         probe: String,
     },
-    /// A tracepoint of the kernel.
+    /// Tracepoint of the kernel.
     Tracepoint {
-        /// The part of the kernel that it belongs to.
+        /// Subsystem of the kernel that it belongs to.
         system: String,
-        /// Its name.
+        /// Name of the tracepoint.
         event: String,
     },
-    /// A function of the kernel: its entry, or its return.
+    /// Entry or return of a kernel function.
     Kernel {
-        /// Its name.
+        /// Name of the function.
         function: String,
-        /// Whether it is the return.
+        /// True for the return.
         on_return: bool,
     },
-    /// A function of the process: its entry, or its return.
+    /// Entry or return of a function of the process.
     User {
-        /// Its name.
+        /// Name of the function.
         function: String,
-        /// Whether it is the return.
+        /// True for the return.
         on_return: bool,
     },
 }
 
-/// A trigger that nothing can be made of.
+/// Reason that a text is not a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TriggerError {
-    /// It has no form that we know.
+    /// The text has no known form.
     #[error("{text:?} is no trigger; the forms are {}", FORMS.join(", "))]
     Form {
-        /// What was typed.
+        /// Text as typed.
         text: String,
     },
     /// It names a file, as probes of scripts do.
     #[error("the trigger {text:?} names a file: the process of -p has it already, and the form is {form}")]
     File {
-        /// What was typed.
+        /// Text as typed.
         text: String,
-        /// The form.
+        /// Expected form.
         form: &'static str,
     },
     /// A part is missing.
     #[error("the trigger {text:?} lacks a part: it should be {form}")]
     Part {
-        /// What was typed.
+        /// Text as typed.
         text: String,
-        /// The form.
+        /// Expected form.
         form: &'static str,
     },
 }
 
-/// The forms, each with all its spellings.
+/// Forms, each with all its spellings.
 pub const FORMS: [&str; 6] = [
     "u:PROVIDER:PROBE (usdt:)",
     "t:SYSTEM:EVENT (trace:)",

@@ -1,4 +1,4 @@
-//! Upcalls of the kernel's Open vSwitch: how many packets it sent to user space, on which CPU, and what came of them.
+//! Upcalls of the kernel's Open vSwitch: packets sent to user space, by CPU and result.
 
 use screen::grouped;
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use crate::names::error_name;
 /// Counts by CPU.
 type ByCpu = BTreeMap<u32, u64>;
 
-/// The upcalls of a window, of all processes.
+/// Upcalls of a window, of all processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Upcalls {
-    /// By error, 0 for none.
+    /// Counts by error, 0 for no error.
     counts: BTreeMap<u32, ByCpu>,
-    /// Whether it is known what came of them.
+    /// True if errors are known.
     with_errors: bool,
 }
 
 impl Upcalls {
-    /// Of the map's keys and values.
+    /// Sums the map's keys and values.
     pub fn of(pairs: &[(UpcallKey, u64)], with_errors: bool) -> Self {
         let mut counts: BTreeMap<u32, ByCpu> = BTreeMap::new();
         for (UpcallKey { cpu, error }, count) in pairs {
@@ -31,7 +31,7 @@ impl Upcalls {
         Self { counts, with_errors }
     }
 
-    /// Those with one of these errors, by CPU.
+    /// Returns the number of upcalls with matching errors, by CPU.
     fn by_cpu(&self, wanted: impl Fn(u32) -> bool) -> ByCpu {
         let mut sums = ByCpu::new();
         for (_, counts) in self.counts.iter().filter(|(error, _)| wanted(**error)) {
@@ -42,7 +42,7 @@ impl Upcalls {
         sums
     }
 
-    /// The section of the report.
+    /// Writes the section of the report.
     pub(crate) fn write(&self, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n\n# UPCALL STATISTICS, of all processes (TOTAL [CPU: COUNT, ...]):")?;
         line(text, "Total upcalls", &self.by_cpu(|_| true))?;
@@ -57,7 +57,7 @@ impl Upcalls {
         Ok(())
     }
 
-    /// The same for programs.
+    /// Returns the upcalls as JSON.
     pub(crate) fn json(&self) -> Value {
         let cpus = |counts: &ByCpu| -> Vec<Value> {
             counts.iter().map(|(cpu, count)| json!({ "cpu": cpu, "count": count })).collect()

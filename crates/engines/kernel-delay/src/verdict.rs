@@ -1,4 +1,4 @@
-//! The answer in a line a thread, worst first.
+//! Verdict: a line for each thread, worst first.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,18 @@ use crate::report::SECTIONS;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::{Selection, View};
 
-/// Smallest share of a thread's time that is worth a word.
+/// Smallest share of a thread's time that is reported.
 const WORTH_A_WORD: f64 = 0.01;
-/// Number of the kernel's functions that are named of those in which a thread is stuck.
+/// Maximum number of kernel functions named for a stuck thread.
 const STUCK_IN: usize = 4;
-/// How many of those that ran instead are named.
+/// Maximum number of tasks named that ran instead.
 const NAMED: usize = 3;
 /// Smallest share of a wait for which other causes are mentioned.
 const WORTH_MENTION: f64 = 0.05;
 
-/// A line a thread, the one that most was taken from first, and one for all that were idle. Before a report only the threads that
-/// have a section there have a line, unless all are asked for; a summary has them all.
+/// Returns a line for each thread, those with the most time taken first, and one for all idle
+/// threads. Before a report only threads with a section there get a line, unless `view` asks for
+/// all; a summary has all.
 pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
     let selection = Selection::of(sample, view);
     let several = sample.threads.windows(2).any(|pair| pair[0].pid != pair[1].pid);
@@ -31,7 +32,8 @@ pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
     listed.iter().map(|thread| line(thread, several)).chain(others).chain(selection.idle_line()).collect()
 }
 
-/// The line for those that have none: `130 more threads: waited for a CPU 212 ms in all, the longest 3.10 ms (--all shows each)`.
+/// Returns the line for threads without one: `130 more threads: waited for a CPU 212 ms in all, at
+/// most 3.10 ms at a time (--all shows each)`.
 fn others_line(others: &[&ThreadSample]) -> String {
     let threads = screen::counted(others.len() as u64, "more thread");
     let waited = time(others.iter().map(|thread| thread.budget.ready).sum());
@@ -60,12 +62,13 @@ fn line(thread: &ThreadSample, several: bool) -> String {
         (false, true) => ", ended in the window",
         (false, false) => "",
     };
-    // Of several processes' threads it says which process, too.
+    // With several processes the line also shows the thread's process.
     let process = if several && thread.pid != thread.tid { format!("{}/", thread.pid) } else { String::new() };
     format!("{} [{process}{}{life}]: {}", thread.name, thread.tid, parts.join("; "))
 }
 
-/// How long it waited for a CPU, and who ran instead where that is worth a word.
+/// Describes how long the thread waited for a CPU, and who ran instead if the wait is long enough
+/// to report.
 fn waited(thread: &ThreadSample) -> String {
     let (ready, window) = (thread.budget.ready, thread.budget.window);
     if ready == 0 {
@@ -91,8 +94,8 @@ fn waited(thread: &ThreadSample) -> String {
     text
 }
 
-/// Names those that ran instead; and says how much others had, and for how much of the wait nobody is known: a name without that
-/// would seem to explain all of it.
+/// Names the tasks that ran instead, with the time of the others and the unexplained rest of the
+/// wait: without these the names would seem to explain all of it.
 fn ran_instead(thread: &ThreadSample) -> Vec<String> {
     let (named, others) = thread.preemptors.split_at(NAMED.min(thread.preemptors.len()));
     let mut who: Vec<String> = named.iter().map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
@@ -108,7 +111,7 @@ fn ran_instead(thread: &ThreadSample) -> Vec<String> {
     who
 }
 
-/// What the thread did with the rest.
+/// Describes the rest of the thread's time.
 fn rest(thread: &ThreadSample) -> String {
     let budget = &thread.budget;
     let of = |part| share(part, budget.window);
@@ -135,7 +138,7 @@ fn rest(thread: &ThreadSample) -> String {
     text
 }
 
-/// Returns what the thread was blocked in for longest, and how long.
+/// Returns the longest time blocked in one kind of call, and its name.
 pub(crate) fn most_blocked(budget: &Budget) -> (u64, String) {
     let calls = budget.calls.iter().map(|call| (call.blocked, call.slot));
     let others = [
@@ -184,7 +187,8 @@ mod tests {
         assert_eq!(waited(&limited), expected);
     }
 
-    /// A server that starts a thread for each request would otherwise have hundreds of lines before its report.
+    /// Otherwise a server that starts a thread for each request would print hundreds of lines
+    /// before its report.
     #[test]
     fn the_verdict_before_a_report_has_the_worst_threads() {
         let thread = |tid| ThreadSample {

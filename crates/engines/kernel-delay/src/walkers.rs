@@ -1,4 +1,4 @@
-//! Walks the copied stacks of several processes.
+//! Walkers of the copied stacks of several processes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,20 +9,21 @@ use crate::layout::STACK_DEPTH;
 use crate::live::Unwinder;
 use crate::{Stack, StackEnd};
 
-/// The unwind tables of processes, for all samples of a run.
+/// Unwind tables of processes, for all samples of a run.
 pub struct StackWalkers {
-    /// How many bytes of a stack are copied, where it has as many.
+    /// Maximum number of bytes copied of a stack.
     copied: u32,
     walkers: Arc<Mutex<symbolize::StackWalkers>>,
 }
 
 impl StackWalkers {
-    /// Returns walkers that know no process yet.
+    /// Creates walkers that know no process yet.
     pub fn new(copied: u32, warn: Warn) -> Self {
         Self { copied, walkers: Arc::new(Mutex::new(symbolize::StackWalkers::new(copied, warn))) }
     }
 
-    /// Begins a sample: reads what these processes have mapped now. What is returned walks the sample's stacks.
+    /// Begins a sample: reads the current mappings of these processes. The returned unwinder walks
+    /// the sample's stacks.
     pub fn begin(&self, pids: &[u32]) -> Unwinder {
         self.walkers.lock().unwrap_or_else(PoisonError::into_inner).begin(pids);
         let (copied, walkers) = (self.copied, Arc::clone(&self.walkers));
@@ -32,16 +33,16 @@ impl StackWalkers {
         })
     }
 
-    /// Returns what processes had mapped in this sample after they opened libraries.
+    /// Returns the processes' mappings in this sample after they opened libraries.
     pub fn take_seen(&self) -> Vec<(u32, Process)> {
         self.walkers.lock().unwrap_or_else(PoisonError::into_inner).take_seen()
     }
 }
 
-/// The most addresses that a walked stack has are those that are kept of one.
+/// A walked stack has at most as many addresses as are kept.
 const _: () = assert!(symbolize::MAX_ADDRESSES == STACK_DEPTH);
 
-/// A stack of which at most `copied` bytes were copied.
+/// Converts a walked stack of which at most `copied` bytes were copied.
 fn to_stack(found: symbolize::WalkedStack, copied: u32) -> Stack {
     let end = match found.end {
         symbolize::StackEnd::Whole => StackEnd::Whole,

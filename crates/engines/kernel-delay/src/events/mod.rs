@@ -1,4 +1,5 @@
-//! System calls as single events, with the stacks that led to them. What is kept is bounded, whatever comes.
+//! System calls as single events, with the stacks that led to them. Memory is bounded for any
+//! number of events.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use crate::selection::View;
 use crate::snapshot::name;
 use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind, is_entry};
 
-/// A system call that came to its end.
+/// Completed system call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Event {
     entry: u64,
@@ -34,7 +35,7 @@ impl Event {
     }
 }
 
-/// What calls have in common that are shown as one.
+/// Key of calls that are shown as one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct EventStacks {
     pid: u32,
@@ -43,48 +44,49 @@ struct EventStacks {
     user: Option<StackId>,
 }
 
-/// How events are listed.
+/// Form of the list of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventList {
-    /// Each in a line of its own, in order of time.
+    /// One line per event, in order of time.
     Each,
-    /// Stacks that look the same on this screen as one, worst first: all, or the worst only.
+    /// Stacks that look the same on this screen as one, worst first: all, or only the worst.
     Folded(View),
 }
 
-/// How many folded stacks are listed, unless all are asked for.
+/// Maximum number of folded stacks listed by default.
 const FOLDED: usize = 20;
-/// How many events a second anyone wants to read.
+/// Maximum number of events a second that a user can read.
 const ENOUGH: u64 = 1000;
 
-/// How much is kept.
+/// Limits on the events and stacks kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Events.
+    /// Maximum number of events.
     pub events: usize,
-    /// Different stacks; none means that there are no stacks.
+    /// Maximum number of different stacks; 0 if events have no stacks.
     pub stacks: usize,
 }
 
-/// The events of a window.
+/// Events of a window.
 #[derive(Clone, Debug)]
 pub struct Events {
     limits: Limits,
     kept: Vec<Event>,
     stacks: Stacks,
-    /// Events beyond the limit.
+    /// Number of events beyond the limit.
     dropped: u64,
-    /// Events one of whose stacks is not there: it could not be read, or there are too many.
+    /// Number of events that lack a stack because it could not be read, or because there are too
+    /// many.
     lost_stacks: u64,
 }
 
 impl Events {
-    /// Nothing yet.
+    /// Creates an empty list.
     pub fn new(limits: Limits) -> Self {
         Self { limits, kept: Vec::new(), stacks: Stacks::new(limits.stacks), dropped: 0, lost_stacks: 0 }
     }
 
-    /// Takes an event's bytes. Where stacks are copied, `unwind` walks them.
+    /// Takes an event's bytes. If stacks are copied, `unwind` walks them.
     pub fn add(&mut self, bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(), WrongSize> {
         if self.kept.len() >= self.limits.events {
             self.dropped += 1;
@@ -105,12 +107,13 @@ impl Events {
         Ok(())
     }
 
-    /// Events that were not kept.
+    /// Returns the number of events that were not kept.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The text, piece by piece: it can be long, so that nobody should have it in one piece. `wanted` says which threads.
+    /// Writes the text in pieces, since all of it together can be too long. `wanted` selects
+    /// threads by name.
     pub fn text<E>(
         &mut self,
         symbols: &dyn Symbols,
@@ -139,7 +142,7 @@ impl Events {
         Ok(())
     }
 
-    /// Each call with its stacks under it, in the order in which they began.
+    /// Writes each call with its stacks under it, in the order of their starts.
     fn each<E>(
         &mut self,
         symbols: &dyn Symbols,
@@ -158,7 +161,8 @@ impl Events {
         Ok(())
     }
 
-    /// Stacks that look the same once, those first whose calls took longest in all.
+    /// Writes stacks that look the same once, ordered by the total time of their calls, longest
+    /// first.
     fn folded_text<E>(
         &self,
         symbols: &dyn Symbols,
@@ -167,7 +171,8 @@ impl Events {
         take: &mut impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut shown = Shown::default();
-        // The same function of two processes has two addresses, and on a terminal long lines are cut.
+        // The same function has different addresses in two processes, and a terminal cuts long
+        // lines.
         let rows = self.folded(wanted).into_iter().map(|(stacks, stat)| {
             let lines = shown.of(&stacks, self, symbols);
             let stack: Vec<String> = lines.iter().map(|line| view.screen.cut(&indented(line)).into_owned()).collect();
@@ -188,7 +193,7 @@ impl Events {
         Ok(())
     }
 
-    /// The calls of wanted threads by their stacks, the greatest sum first.
+    /// Sums the calls of wanted threads by their stacks, greatest sum first.
     fn folded(&self, wanted: impl Fn(&str) -> bool) -> Vec<(EventStacks, Stat)> {
         let calls = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
             let nanos = event.nanos();
@@ -197,9 +202,9 @@ impl Events {
         worst_first(merged(calls))
     }
 
-    /// The length in nanoseconds from which on about as many calls are events as anyone wants to read, and about how many are
-    /// as long, if those that were lost were like those that are kept; none where there are no more anyway. A second is to
-    /// have no more than [`ENOUGH`].
+    /// Proposes a minimum length in nanoseconds that leaves at most [`ENOUGH`] events a second, and
+    /// returns about how many calls are at least as long, assuming that lost events are like those
+    /// kept. `None` if there are few enough already.
     pub(crate) fn proposed(&self, window: u64, lost: u64) -> Option<(u64, u64)> {
         let enough = (ENOUGH as f64 * window as f64 / 1e9).max(1.0) as u64;
         let kept = self.kept.len() as u64;
@@ -212,8 +217,8 @@ impl Events {
         lengths.map(|least| (least, longer(least))).find(|(_, count)| *count <= enough)
     }
 
-    /// The single events for programs, piece by piece: a list of 65,536 with their stacks takes 30 MB and more as text, and several
-    /// times as much as values.
+    /// Writes the single events as JSON, in pieces: a list of 65,536 with their stacks takes 30 MB
+    /// and more as text, and several times that as values.
     pub fn json_list<E>(
         &mut self,
         symbols: &dyn Symbols,
@@ -235,7 +240,8 @@ impl Events {
         take(if before == '[' { "[]" } else { "]" }.to_owned())
     }
 
-    /// What there is beside [`Self::json_list`], for which its text has a place: [`split_at_list`] finds it.
+    /// Returns everything except [`Self::json_list`] as JSON. Its text has a place for the list,
+    /// which [`split_at_list`] finds.
     pub fn json(&self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
         let mut shown = Shown { whole: true, ..Shown::default() };
         let rows = self.folded(wanted).into_iter();
@@ -251,11 +257,11 @@ impl Events {
     }
 }
 
-/// What stands in the place of the events in [`Events::json`].
+/// Placeholder for the list of events in [`Events::json`].
 const LIST: &str = "\u{1}";
 
-/// An object's text before and after the list of its events; none if it has no such place. In strings of JSON quotation marks are
-/// escaped, so that no name of anybody's looks like it.
+/// Splits an object's text before and after the list of its events; `None` if it has no place for
+/// one. JSON strings escape quotation marks, so no process's name looks like it.
 pub fn split_at_list(text: &str) -> Option<(&str, &str)> {
     const KEY: &str = "\"events\":";
     let place = format!("{KEY}{}", json!(LIST));
@@ -286,7 +292,7 @@ fn folded_head() -> String {
     text
 }
 
-/// The lines of the stack are indented already.
+/// Formats a folded stack, whose lines are already indented.
 fn folded_line(slot: u32, stat: &Stat, stack: &[String]) -> String {
     let (total, max) = (time(stat.total), time(stat.max));
     let text = format!("  {:>10} {total:>9} {max:>9}  {}\n", stat.count, call_name(slot));
@@ -297,7 +303,7 @@ fn indented(line: &str) -> String {
     format!("          {line}")
 }
 
-/// The sums of what has the same key.
+/// Sums the rows with the same key.
 fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Stat> {
     let mut sums: HashMap<K, Stat> = HashMap::new();
     for (key, stat) in rows {
@@ -308,20 +314,20 @@ fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Sta
     sums
 }
 
-/// The greatest sum first.
+/// Sorts by sum, greatest first.
 fn worst_first<K: Ord>(sums: HashMap<K, Stat>) -> Vec<(K, Stat)> {
     let mut sums: Vec<(K, Stat)> = sums.into_iter().collect();
     sums.sort_by(|(key, stat), (other_key, other)| other.total.cmp(&stat.total).then_with(|| key.cmp(other_key)));
     sums
 }
 
-/// What stacks look like, each once.
+/// Cache of the lines of stacks.
 #[derive(Default)]
 struct Shown {
-    /// Whether the kernel's way into a system call is part of them.
+    /// True to include the kernel's entry code of a system call.
     whole: bool,
     kernel: HashMap<StackId, Vec<String>>,
-    /// By process: the same addresses are others' functions elsewhere.
+    /// Lines by process: the same addresses belong to other functions elsewhere.
     user: HashMap<(u32, StackId), Vec<String>>,
 }
 
@@ -349,7 +355,8 @@ impl Shown {
     }
 }
 
-/// What each event has, and the stacks of one that has some: the kernel's and the user's, where they could be read.
+/// Parses an event with stacks: its head, and the kernel's and the user's stack if they could be
+/// read.
 fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Option<Stack>; 2]), WrongSize> {
     let wrong = |wanted| WrongSize::event(bytes.len(), wanted);
     let (event, copied) = StackEvent::read_from_prefix(bytes).map_err(|_| wrong(size_of::<StackEvent>()))?;
@@ -369,7 +376,8 @@ fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Optio
     Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
 }
 
-/// The bytes of a stack; none where it could not be had, for which the length is an error.
+/// Returns the size of a stack in bytes; `None` if the length is 0 or an error: the stack could
+/// not be read.
 fn walked(length: i64) -> Option<usize> {
     usize::try_from(length).ok().filter(|length| *length > 0)
 }

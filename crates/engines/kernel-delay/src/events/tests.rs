@@ -1,4 +1,4 @@
-//! What is kept of events, and how they are printed.
+//! Tests of the events kept and of their printed form.
 
 use super::*;
 use crate::layout::KernelStack;
@@ -82,7 +82,7 @@ fn equal_stacks_are_one_and_the_way_into_the_kernel_is_left_out() {
     assert!(is_entry("do_syscall_64+0x2e [kernel]") && !is_entry("do_sys_poll+0x2e [kernel]"));
 }
 
-/// The list stands where the object has its place, whatever names there are.
+/// The list stands in its place in the object, for any names.
 #[test]
 fn a_list_is_written_in_its_place() {
     for count in [0, 1, 3] {
@@ -106,7 +106,7 @@ fn a_list_is_written_in_its_place() {
     assert_eq!(split_at_list("{}"), None);
 }
 
-/// An event of a process whose stack the kernel walked by frame pointers.
+/// Makes an event of a process whose stack the kernel walked by frame pointers.
 fn user_event(tgid: u64, addresses: &[u64]) -> Vec<u8> {
     let mut event = StackEvent::new_zeroed();
     let user_bytes = size_of_val(addresses).cast_signed() as i64;
@@ -115,7 +115,8 @@ fn user_event(tgid: u64, addresses: &[u64]) -> Vec<u8> {
     [event.as_bytes(), addresses.as_bytes()].concat()
 }
 
-/// What two processes have at other addresses, and what is behind the first frame that is no code, makes no difference.
+/// Different addresses of two processes, and frames after the first that is not code, make no
+/// difference.
 #[test]
 fn stacks_that_look_the_same_are_one() {
     let mut events = Events::new(Limits { events: 100, stacks: 10 });
@@ -148,14 +149,14 @@ fn stacks_that_look_the_same_are_one() {
 fn a_length_is_proposed_that_leaves_few_events() {
     let mut events = Events::new(Limits { events: 5000, stacks: 1 });
     (0..3000).for_each(|entry| events.add(&event(entry, 7), None).unwrap());
-    // Each took 5 us: of a second, 3,000 are too many.
+    // Each took 5 us: for one second, 3,000 are too many.
     assert_eq!(events.proposed(1_000_000_000, 0), Some((10_000, 0)));
-    // Of 30,000, of which most are lost, as well.
+    // The same for 30,000, most of which are lost.
     assert_eq!(events.proposed(3_000_000_000, 27_000), Some((10_000, 0)));
     assert_eq!(events.proposed(3_000_000_000, 0), None);
 }
 
-/// Never an event of zeros.
+/// It must never become an event of zeros.
 #[test]
 fn an_event_of_the_wrong_size_is_an_error() {
     let whole = event(10, 7);

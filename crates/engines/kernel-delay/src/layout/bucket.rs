@@ -1,20 +1,21 @@
-//! Offsets in a thread's value that are in that value: of the call that it is in, and of the sum that its time goes to.
+//! Offsets in a thread's value that this value holds: of its current call, and of the sum that its
+//! time goes to.
 
 use core::mem::offset_of;
 
 use super::{CallEntry, SLOTS, Thread, ThreadValue};
 
-/// The offset of a slot's entry in a thread's value.
+/// Returns the offset of a slot's entry in a thread's value.
 pub const fn entry_of(slot: u32) -> u32 {
     offset_of!(ThreadValue, calls) as u32 + slot * size_of::<CallEntry>() as u32
 }
 
-/// The slot whose entry is at this offset.
+/// Returns the slot whose entry is at this offset.
 pub const fn slot_of(entry: u32) -> u32 {
     entry.saturating_sub(entry_of(0)) / size_of::<CallEntry>() as u32
 }
 
-/// Which of a thread's sums its time goes to.
+/// Sum of a thread that its time goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bucket {
     /// [`Thread::unsure`].
@@ -38,7 +39,8 @@ pub enum Bucket {
 }
 
 impl Bucket {
-    /// The one at an offset in a thread's value; none where time is nobody's, or where no sum is.
+    /// Returns the bucket at an offset in a thread's value; `None` if no sum is there, or time
+    /// belongs to nobody.
     pub fn at(offset: u32) -> Option<Self> {
         let simple = [
             (offset_of!(Thread, unsure), Self::Unsure),

@@ -1,4 +1,4 @@
-//! All programs, loaded and attached in their order.
+//! Loading and attaching of all programs, in their order.
 
 use bpf_session::{Features, Scope, Session, SessionError};
 use observer::Observer;
@@ -14,38 +14,40 @@ use crate::names::poll_numbers;
 use crate::programs::{self, Absences, EventOptions, FAULT_TRACEPOINT, Processes, Setting, Turn};
 use crate::trigger::Trigger;
 
-/// What to attach, and to whom.
+/// Programs to attach, and their processes.
 pub struct AttachOptions<'a> {
-    /// The processes; there is at least one.
+    /// Numbers of the processes; at least one.
     pub pids: Vec<u32>,
-    /// Whether the processes that they start are accounted for, too.
+    /// True to account for the processes that they start, too.
     pub children: bool,
-    /// How many threads there is room for.
+    /// Maximum number of threads.
     pub max_threads: u32,
-    /// Whether and which system calls are sent as events.
+    /// System calls to send as events, if any.
     pub events: Option<EventOptions>,
-    /// What starts and stops windows, where that is not the clock. Two programs at one place would start and stop at the
-    /// same hit: a trigger that does both is one, with [`TriggerUse::Both`](programs::TriggerUse::Both).
+    /// Triggers that start and stop windows, instead of the clock. Two programs at one place would
+    /// start and stop at the same hit: a trigger that does both is one, with
+    /// [`TriggerUse::Both`](programs::TriggerUse::Both).
     pub triggers: Vec<PlacedTrigger<'a>>,
-    /// Whether the upcalls of the kernel's Open vSwitch are counted, where it is loaded.
+    /// True to count the upcalls of the kernel's Open vSwitch, if it is loaded.
     pub count_upcalls: bool,
-    /// Which absences are counted, if any.
+    /// Absences to count, if any.
     pub absences: Option<Absences>,
-    /// Whether page faults have times of their own: each page fault of anybody on the machine is slower meanwhile.
+    /// True to give page faults times of their own: this slows down each page fault on the machine.
     pub page_faults: bool,
-    /// Learns of each step of what can take long, by any thread: who waits for an end knows by that that it comes.
+    /// Observer of each step of long work, from any thread, so that a waiting user sees progress.
     pub observer: Observer,
 }
 
-/// The programs, attached.
+/// Attached programs.
 pub struct Attached<'a> {
-    /// What makes windows with them.
+    /// Tracer that makes windows with them.
     pub tracer: Tracer,
-    /// Each trigger, and for whom it fires.
+    /// Each trigger, and the processes for which it fires.
     pub triggers: Vec<(&'a Trigger, &'static str)>,
-    /// Why upcalls are not counted, though they should be.
+    /// Reason that requested upcalls are not counted.
     pub uncounted_upcalls: Option<SessionError>,
-    /// Reason for which page faults have no times of their own, though they should: then these are times of the threads' own code.
+    /// Reason that requested page faults have no times of their own; they then count as the
+    /// threads' own code.
     pub unseen_faults: Option<SessionError>,
 }
 
@@ -58,7 +60,7 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
     let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, absences, page_faults, observer } =
         options;
-    // Triggers are for one process, which is the first one.
+    // Triggers are for one process, the first one.
     let pid = pids.first().copied().unwrap_or_default();
     let several = pids.len() > 1 || children;
     let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
@@ -112,13 +114,15 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     Ok(Attached { tracer, triggers, uncounted_upcalls: upcalls.err(), unseen_faults })
 }
 
-/// Attaches each program to what the kernel counts, on each CPU, or to its tracepoint. The first ones are attached first: of page
-/// faults these are the ends, since a begin whose end is not seen would never end.
+/// Attaches each program to its counters in the kernel, on each CPU, or to its tracepoint, in the
+/// given order. For page faults the ends come first, since a start whose end is not seen would
+/// never end.
 fn attach_counted(session: &mut Session, programs: &[(usize, &[Counter])]) -> Result<(), SessionError> {
     let cpus = host::cpus::online();
     let events = programs.iter().map(|(_, counters)| counters.len()).sum::<usize>() * cpus.len();
     let failed = |source| SessionError::Attach { what: "the events of page faults".to_owned(), source };
-    // Each is an event and its link: on a machine with many CPUs that is more than a process may usually open.
+    // Each is an event and its link: on a machine with many CPUs that is more than a process may
+    // usually open.
     make_room_for_files(2 * events as u64).map_err(failed)?;
     for (program, counters) in programs {
         if counters.is_empty() {

@@ -1,4 +1,4 @@
-//! Takes the events of a window out of the ring, and keeps a bounded part of them.
+//! Collector that takes the events of a window out of the ring, and keeps a bounded part of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,27 +11,28 @@ use crate::events::{Events, Limits};
 use crate::layout::WrongSize;
 use crate::stacks::{CopiedStack, Stack};
 
-/// How many events are kept of a window: 6 MiB of them, and more than anyone reads.
+/// Maximum number of events kept of a window: 6 MiB, and more than anyone reads.
 const EVENTS: usize = 1 << 16;
 
-/// Finds the addresses of copied stacks, in the thread that takes the events out.
+/// Function that finds the addresses of copied stacks, in the thread that takes the events out.
 pub type Unwinder = Box<dyn FnMut(CopiedStack<'_>) -> Stack + Send>;
 
-/// What is kept.
+/// Events kept, and the first error.
 struct Kept {
     events: Events,
-    /// The first event that was none.
+    /// First malformed event.
     wrong: Option<WrongSize>,
 }
 
-/// The thread that takes them out, and what it keeps.
+/// Thread that takes the events out, and the events kept.
 pub struct Collector {
     reader: RingReader<()>,
     kept: Arc<Mutex<Kept>>,
 }
 
 impl Collector {
-    /// Starts it. There is room for this many different stacks; copied ones are walked as they come.
+    /// Starts the thread, with room for `stacks` different stacks; copied ones are walked as they
+    /// come.
     pub(super) fn start(
         session: &Session,
         stacks: usize,
@@ -41,7 +42,7 @@ impl Collector {
         let kept = Kept { events: Events::new(Limits { events: EVENTS, stacks }), wrong: None };
         let kept = Arc::new(Mutex::new(kept));
         let into = Arc::clone(&kept);
-        // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
+        // Kept where they are read: a queue would be one more thing to bound.
         let keep = move |bytes: &[u8]| -> Option<()> {
             observer.step();
             let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +56,7 @@ impl Collector {
         Ok(Self { reader: RingReader::start(session, RING, keep)?, kept })
     }
 
-    /// Takes the rest: after the window's end the kernel sends no more, so that there is one.
+    /// Takes the rest, which is finite: after the window's end the kernel sends no more.
     pub fn finish(self) -> Result<Events, DelayError> {
         self.reader.finish(drop);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! One window without end, read again and again: what [`Running`] goes on with.
+//! Repeated readings of one window without end, for [`Running`].
 
 use std::time::Duration;
 
@@ -11,9 +11,10 @@ use crate::layout::{INTERRUPTS, PREEMPTORS, THREADS, ThreadValue, armed, first};
 use crate::running::{Advance, Causes, Running, ThreadReading};
 use crate::snapshot::Snapshot;
 
-/// How often a thread is read again whose time does not add up: a program is at work on it.
+/// Maximum number of readings of a thread whose time does not add up because a program is changing
+/// its value.
 const TRIES: usize = 4;
-/// The time between.
+/// Pause between these readings.
 const PAUSE: Duration = Duration::from_micros(300);
 
 impl Tracer {
@@ -24,7 +25,8 @@ impl Tracer {
         Ok(Running::new(window.start))
     }
 
-    /// What all threads' time went to since the last call. Threads that are gone are forgotten.
+    /// Returns the parts of all threads' time since the last call, and forgets threads that have
+    /// ended.
     pub fn advance(&mut self, running: &mut Running) -> Result<Vec<Advance>, DelayError> {
         let mut readings = Vec::new();
         for tid in self.tids()? {
@@ -48,7 +50,8 @@ impl Tracer {
         Ok(advances)
     }
 
-    /// A thread's value of one moment, and what `/proc` says where no event has shown what it is doing.
+    /// Reads a thread's value at one moment, and `/proc` if no event has shown its state; `None` if
+    /// the thread is not in the map.
     fn thread(&mut self, tid: u32) -> Result<Option<ThreadReading>, DelayError> {
         let at = monotonic_nanos();
         let map = self.map(THREADS)?;
@@ -72,8 +75,9 @@ impl Tracer {
         Ok(Some(ThreadReading { tid, after, at, fallback: fallback(was, is), name: proc_thread::name(pid, tid) }))
     }
 
-    /// Who ran and which interrupts came since the last call: they are taken out of the maps, which would fill up. What a program
-    /// adds between the reading and the taking is missing among the causes, and no time of a thread is.
+    /// Takes the preemptors and interrupts since the last call out of the maps, which would fill
+    /// up. Additions by a program between the reading and the removal are missing among the causes,
+    /// but no time of a thread is.
     fn causes(&self) -> Result<Causes, DelayError> {
         let (preemptors, interrupts) = (self.map(PREEMPTORS)?.drain()?, self.map(INTERRUPTS)?.drain()?);
         Ok(Causes { preemptors, interrupts, hard_names: host::interrupt_names() })

@@ -1,4 +1,5 @@
-//! CPU limits of the process's control groups: who has used one up waits for a CPU while others are idle.
+//! CPU limits of the process's control groups: once one is used up, threads wait for a CPU while
+//! others are idle.
 
 use std::collections::HashMap;
 
@@ -9,19 +10,20 @@ use text::printable;
 
 use crate::sample::ThreadSample;
 
-/// What the limits had done before a window.
+/// State of the limits before a window.
 #[derive(Debug)]
 pub struct CpuLimits {
     before: Vec<CpuLimit>,
 }
 
 impl CpuLimits {
-    /// Reads those of these processes, each once.
+    /// Reads the limits of these processes, each once.
     pub fn read(pids: &[u32]) -> Self {
         Self { before: of_all(pids) }
     }
 
-    /// Returns what they did since then: also those of processes that have ended meanwhile.
+    /// Returns the changes since the reading, including limits of processes that have ended
+    /// meanwhile.
     pub fn since(&self, pids: &[u32]) -> Vec<CpuLimit> {
         let known = self.before.iter().filter_map(CpuLimit::now).collect();
         grown(&self.before, &with_more(known, pids))
@@ -32,7 +34,7 @@ fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
     with_more(Vec::new(), pids)
 }
 
-/// Adds the limits of these processes that are not known yet.
+/// Adds the limits of these processes that are not in the list yet.
 fn with_more(mut limits: Vec<CpuLimit>, pids: &[u32]) -> Vec<CpuLimit> {
     for limit in pids.iter().filter_map(|&pid| cpu_limits(pid)).flatten() {
         if !limits.iter().any(|known| known.group == limit.group) {
@@ -42,7 +44,7 @@ fn with_more(mut limits: Vec<CpuLimit>, pids: &[u32]) -> Vec<CpuLimit> {
     limits
 }
 
-/// The limits of which a period has ended, with the periods that did.
+/// Returns the limits of which a period has ended, with the counts since then.
 fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
     let of = |after: &CpuLimit| {
         let nothing = CpuLimit::default();
@@ -59,8 +61,9 @@ fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
     after.iter().filter_map(of).collect()
 }
 
-/// Sets for how long at most each thread of a sample could not run because of these limits: for no longer than those of its process say,
-/// and than it waited. Of a process that has ended it is not known which these were: then it is all of them.
+/// Sets the maximum time for which each thread of a sample could not run because of these limits:
+/// at most the sum over its process's limits, and at most its wait for a CPU. The limits of a
+/// process that has ended are unknown, so all are used.
 pub fn limit(threads: &mut [ThreadSample], limits: &[CpuLimit]) {
     if limits.iter().all(|limit| limit.throttled_nanos == 0) {
         return;
@@ -77,7 +80,7 @@ pub fn limit(threads: &mut [ThreadSample], limits: &[CpuLimit]) {
     }
 }
 
-/// Returns a line for each that was used up.
+/// Returns a line for each limit that was used up.
 pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     let used_up = limits.iter().filter(|limit| limit.throttled > 0);
     let line = |limit: &CpuLimit| {
@@ -92,7 +95,7 @@ pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     used_up.map(line).collect()
 }
 
-/// The same for programs, of all.
+/// Returns all limits as JSON.
 pub fn json(limits: &[CpuLimit]) -> Value {
     let one = |limit: &CpuLimit| {
         let CpuLimit { group, periods, throttled, throttled_nanos, setting, .. } = limit;
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
 
-    /// Threads of processes that are gone: one waited for less than the limits took, one for more.
+    /// Threads of exited processes: one waited for less than the limits took, one for more.
     #[test]
     fn a_thread_was_limited_for_no_longer_than_it_waited() {
         let thread = |ready| ThreadSample {

@@ -1,4 +1,4 @@
-//! What the programs must know of this kernel, from its BTF.
+//! Facts about this kernel that the programs need, from its BTF.
 
 use std::collections::HashMap;
 
@@ -15,25 +15,25 @@ use crate::names::NEAR;
 use crate::programs::{self, RegisterFacts};
 use crate::trigger::Trigger;
 
-/// Member of `task_struct`, and its bits, by which the kernel knows that a task makes a 32-bit system call:
-/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no
-/// others.
+/// Member of `task_struct`, and its bits, by which the kernel marks a 32-bit system call:
+/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit
+/// processes make no other calls.
 const COMPAT: (&str, i32) =
     if matches!(Arch::HOST, Arch::Aarch64) { ("thread_info.flags", 1 << 22) } else { ("thread_info.status", 2) };
 
-/// Beginning of the name of the function of a tracepoint's programs, which every tracepoint has (`DEFINE_TRACE_FN` of
-/// `include/linux/tracepoint.h`, since Linux 5.10).
+/// Prefix of the function that calls a tracepoint's programs, which every tracepoint has
+/// (`DEFINE_TRACE_FN` of `include/linux/tracepoint.h`, since Linux 5.10).
 const ITERATOR: &str = "__traceiter_";
 
-/// The facts.
+/// Facts about this kernel.
 #[derive(Debug)]
 pub struct Facts {
     /// Members of tasks, and tracepoints: ours and the triggers'.
     pub(super) programs: sched_programs::Facts,
     pub(super) registers: RegisterFacts,
-    /// True if programs are attached to functions by kprobes, and not by their types (fentry).
+    /// True if programs attach to functions by kprobes, and not by their types (fentry).
     pub(super) has_kprobes: bool,
-    /// The ids of the functions that triggers name, where that is how.
+    /// Ids of the functions that triggers name, if they attach by types.
     pub(super) functions: HashMap<String, u32>,
 }
 
@@ -51,14 +51,15 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Finds the ids of what a trigger names.
+    /// Finds the ids of the tracepoint or function that a trigger names.
     fn add(&mut self, trigger: &Trigger, types: &TypeStore<'_>, kernel: SourceId) -> Result<(), DelayError> {
         match trigger {
             // These are made of the two that all calls have.
             Trigger::Tracepoint { system, .. } if system == "syscalls" => {}
             Trigger::Tracepoint { event, .. } => {
                 let found = tracepoint_id(types, event)?;
-                // A module's tracepoint has its types in the module; its name is enough where they are not wanted.
+                // A module's tracepoint has its types in the module; without its types its name is
+                // enough.
                 let near = || names_near(types, NameKind::Typedef, "btf_trace_", event);
                 match found {
                     Some(id) => _ = self.programs.tracepoints.insert(event.clone(), id),
@@ -66,7 +67,8 @@ impl Facts {
                     None => return Err(DelayError::NoTracepoint { name: event.clone(), near: near() }),
                 }
             }
-            // Kprobes want a symbol only: modules' functions, and those that the types leave out, have one, too.
+            // Kprobes need only a symbol: modules' functions, and those that the types leave out,
+            // have one, too.
             Trigger::Kernel { function, .. } if self.has_kprobes => {
                 let symbols = symbols()?;
                 if !symbols.functions().any(|(name, _)| name == function) {
@@ -94,7 +96,7 @@ impl Facts {
     }
 }
 
-/// Returns names that are near to one that is not there.
+/// Returns existing names that are near to a missing one.
 fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> Vec<String> {
     let near = types.nearest(kind, &format!("{prefix}{name}"));
     near.iter().filter_map(|near| near.strip_prefix(prefix)).map(str::to_owned).collect()

@@ -1,20 +1,20 @@
-//! The part of this crate that touches the kernel: it reads the kernel's types, loads and attaches the programs, opens and
-//! closes windows, and reads the maps and the ring. All else is pure.
+//! Access to the kernel: this module reads the kernel's types, loads and attaches the programs,
+//! opens and closes windows, and reads the maps and the ring.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `facts` | what the programs must know of this kernel, from its BTF |
-//! | `functions` | the names of the functions that the kernel's workers ran |
+//! | `facts` | facts about this kernel that the programs need, from its BTF |
+//! | `functions` | names of the functions that the kernel's workers ran |
 //! | `triggers` | the programs of triggers, and where they are attached |
 //! | `upcall_counter` | the program that counts Open vSwitch's upcalls |
 //! | `attach` | all programs, loaded and attached in their order |
 //! | `tracer` | the attached programs, and the sample of a window |
 //! | `window` | windows, begun and ended by the clock or by triggers |
-//! | `continuous` | one window without end, read again and again |
+//! | `continuous` | repeated readings of one window without end |
 //! | `collector` | the events of a window |
 //! | `cpu_limits` | CPU limits of the process's control groups |
-//! | `steal` | what a hypervisor took of the CPUs |
-//! | `proc_thread` | what `/proc` says of processes and their threads |
+//! | `steal` | CPU time that a hypervisor took |
+//! | `proc_thread` | data from `/proc` about processes and their threads |
 
 mod attach;
 mod collector;

@@ -1,30 +1,31 @@
-//! Time that a hypervisor took of the CPUs for others: in a thread's budget it is in whatever the thread did, since no event shows it.
+//! CPU time that a hypervisor took for others. A thread's budget has it in the part that ran at the
+//! time, since no event shows it.
 
 use std::collections::HashMap;
 
 use host::busy::stolen;
 use serde_json::{Value, json};
 
-/// Nanoseconds in the hundredths of a second that the kernel counts it in.
+/// Nanoseconds of a tick: the kernel counts stolen time in hundredths of a second.
 const TICK: u64 = 1_000_000_000 / 100;
-/// Below this part of a CPU's time, in percent, it is not said.
+/// Minimum share of a CPU's time, in percent, that is reported.
 const WORTH_A_WORD: u64 = 1;
-/// Number of CPUs that are named.
+/// Maximum number of CPUs named.
 const NAMED: usize = 3;
 
-/// Times that the hypervisor had taken before a window.
+/// Stolen times before a window.
 #[derive(Debug)]
 pub struct Steal {
     before: HashMap<u32, u64>,
 }
 
 impl Steal {
-    /// Reads it.
+    /// Reads the stolen times.
     pub fn read() -> Self {
         Self { before: stolen() }
     }
 
-    /// Returns the nanoseconds since then of each CPU that lost any, the one with the most first.
+    /// Returns the nanoseconds stolen since the reading from each CPU that lost any, largest first.
     pub fn since(&self) -> Vec<(u32, u64)> {
         grown(&self.before, &stolen())
     }
@@ -38,7 +39,8 @@ fn grown(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Vec<(u32, u64
     all
 }
 
-/// Returns a line, if one of the CPUs lost more than a hundredth of a window of this many nanoseconds.
+/// Returns a line, if one of the CPUs lost at least a hundredth of a window of `window`
+/// nanoseconds.
 pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     stolen.first().filter(|(_, most)| most.saturating_mul(100) >= window.saturating_mul(WORTH_A_WORD))?;
     let named = stolen.iter().take(NAMED).map(|(cpu, nanos)| format!("{} of CPU {cpu}", screen::time(*nanos)));
@@ -50,7 +52,7 @@ pub fn line(stolen: &[(u32, u64)], window: u64) -> Option<String> {
     ))
 }
 
-/// Returns the same for programs, of all CPUs.
+/// Returns the stolen times of all CPUs as JSON.
 pub fn json(stolen: &[(u32, u64)]) -> Value {
     stolen.iter().map(|(cpu, nanos)| json!({ "cpu": cpu, "ns": nanos })).collect()
 }

@@ -1,4 +1,4 @@
-//! The programs in the kernel, and windows made with them.
+//! Programs in the kernel, and the windows made with them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -22,44 +22,47 @@ use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
 use crate::snapshot::Snapshot;
 use crate::upcalls::Upcalls;
 
-/// The key of the element of a map that has but one.
+/// Key of the only element of a map.
 const FIRST: u32 = 0;
-/// How often a thread's value is read anew when it changes while it is read.
+/// Maximum number of readings of a thread's value that changes meanwhile.
 const MAX_READS: usize = 64;
-/// How often, and how far apart, the threads of a process that has ended are checked for being gone.
+/// Maximum number of checks whether the threads of an exited process have ended.
 const MAX_END_POLLS: usize = 50;
+/// Interval between these checks.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How long after a window's end programs may still be at work for a time in it.
+/// Time after a window's end in which programs may still account for time in it.
 const SETTLE: Duration = Duration::from_micros(200);
-/// How often the maps are read again where a budget lacks time, or where a program has not finished: one that was interrupted
-/// between taking the time and adding it is on its way. Each retry comes a step later than the one before, a fifth of a second in all: where the machine
-/// is a virtual one, its processor may be somebody else's meanwhile.
+/// Maximum number of times that the maps are read again if a budget lacks time, or if a program has
+/// not finished: one may have been interrupted between taking the time and adding it. Each retry
+/// waits a step longer than the one before, a fifth of a second in all: a virtual machine may have
+/// lost its processor meanwhile.
 const MAX_RETRIES: u32 = 20;
+/// Increase of the pause from one retry to the next.
 const RETRY_STEP: Duration = Duration::from_millis(1);
 
-/// What was counted as lost since the start.
+/// Losses since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
-    /// Threads.
+    /// Number of threads without room.
     pub threads: u64,
-    /// Times of who ran instead.
+    /// Number of times of tasks that ran instead.
     pub preemptors: u64,
-    /// Interrupts.
+    /// Number of interrupts.
     pub interrupts: u64,
-    /// Events of system calls.
+    /// Number of events of system calls.
     pub events: u64,
-    /// Upcalls.
+    /// Number of upcalls.
     pub upcalls: u64,
-    /// Processes that others started.
+    /// Number of processes that others started.
     pub processes: u64,
-    /// Start triggers between samples.
+    /// Number of start triggers that fired between samples.
     pub triggers: u64,
-    /// Programs that the kernel skipped.
+    /// Number of programs that the kernel skipped.
     pub skipped: u64,
 }
 
 impl Lost {
-    /// For programs.
+    /// Returns the losses as JSON.
     pub fn json(&self) -> serde_json::Value {
         let Self { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *self;
         serde_json::json!({
@@ -69,30 +72,32 @@ impl Lost {
     }
 }
 
-/// The programs, attached, and the windows that are made with them.
+/// Attached programs, and the windows made with them.
 pub struct Tracer {
     pub(super) session: Session,
-    /// The processes that were asked for.
+    /// Requested processes.
     pids: Vec<u32>,
-    /// Whether there is a map of them, which those that they start are in, too.
+    /// True if a map has the processes, and the processes that they start if requested.
     several: bool,
     /// See [`AttachOptions::observer`](super::AttachOptions::observer).
     observer: Observer,
-    /// The program that looks at who runs on a CPU.
+    /// Index of the program that looks at the thread running on a CPU.
     peek: Option<usize>,
     pub(super) number: u16,
-    /// The processes that run 32-bit programs.
+    /// Processes that run 32-bit programs.
     are_32_bit: HashSet<u32>,
-    /// Threads that found no room at the start.
+    /// Number of threads without room at the start.
     no_room: u64,
-    /// The names of what the kernel's workers ran.
+    /// Names of the functions that the kernel's workers ran.
     functions: Functions,
-    /// Whether upcalls are counted, and if so whether it is known what came of them.
+    /// True if upcalls are counted with their errors, false if without; `None` if they are not
+    /// counted.
     pub(super) upcalls: Option<bool>,
-    /// What each thread had when the window was prepared.
+    /// Values and `/proc` data of the threads when the window was prepared.
     pub(super) before: HashMap<u32, (Snapshot, ProcThread)>,
-    /// Start triggers that came between two windows, and what was counted of them when the last window was over.
+    /// Number of start triggers that fired between two windows.
     pub(super) missed: u64,
+    /// Count of missed triggers when the last window was over.
     pub(super) missed_before: Option<u64>,
 }
 
@@ -131,24 +136,25 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Attaches the first `own` programs of the module; others are triggers, which are attached by what they are.
+    /// Attaches the first `own` programs of the module; the others are triggers, which attach by
+    /// their kinds.
     pub(super) fn attach(&mut self, module: &Module, own: usize) -> Result<(), DelayError> {
         hooks::attach(&mut self.session, module, own)?;
         self.seed()
     }
 
-    /// The session, to attach triggers.
+    /// Returns the session, to attach triggers.
     pub(super) fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// The process, or the first one.
+    /// Returns the process, or the first one.
     pub fn pid(&self) -> u32 {
         self.pids.first().copied().unwrap_or_default()
     }
 
-    /// The processes: those that were asked for, and with their children those that they started. One whose number is another's
-    /// by now is none of them.
+    /// Returns the requested processes and, if children are measured, the processes that they
+    /// started. A process whose number was reused is left out.
     pub fn processes(&self) -> Result<Vec<u32>, DelayError> {
         if !self.several {
             return Ok(self.pids.clone());
@@ -159,7 +165,7 @@ impl Tracer {
         Ok(processes.into_iter().map(|(pid, _)| pid).collect())
     }
 
-    /// Forgets processes that are gone: their numbers are others' then.
+    /// Removes exited processes from the map: their numbers may be reused.
     pub(super) fn forget_gone(&self) -> Result<(), DelayError> {
         if !self.several {
             return Ok(());
@@ -177,7 +183,7 @@ impl Tracer {
         Ok(NamedMap::find(&self.session, name)?)
     }
 
-    /// The value of a map of one element.
+    /// Reads the value of a map of one element.
     pub(super) fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
         Ok(self.map(name)?.require(&FIRST)?)
     }
@@ -193,8 +199,8 @@ impl Tracer {
         Ok((0..map.max_entries()).try_for_each(|cpu| map.put(cpu, &template))?)
     }
 
-    /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may
-    /// have had its last event before it was entered.
+    /// Enters the existing threads; their first events will show their states. A thread that ends
+    /// meanwhile may have had its last event before it was entered.
     fn seed(&mut self) -> Result<(), DelayError> {
         let map = self.map(THREADS)?;
         let mut no_room = 0;
@@ -212,9 +218,10 @@ impl Tracer {
         Ok(())
     }
 
-    /// Makes ready for a window: what is kept for one window only is cleared, and a snapshot of the threads is taken.
+    /// Prepares a window: clears the maps of the last window, and takes a snapshot of the
+    /// threads.
     pub fn prepare(&mut self) -> Result<(), DelayError> {
-        // After the last number the first one comes again: none is a window's that never was.
+        // After the last number the first one comes again; 0 is never a window's number.
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
         self.forget_gone()?;
@@ -229,7 +236,7 @@ impl Tracer {
         for (tid, snapshot) in self.snapshots(0)? {
             let pid = snapshot.process();
             let mut thread = self.read(pid, tid);
-            // Of others events show it.
+            // Events show it for the others.
             if snapshot.is_unsure() {
                 thread.look_if_frozen(pid, tid);
             }
@@ -240,7 +247,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Looks at the CPUs of threads that can run and of which there was no event: those that do run are then known to, and
+    /// Looks at the CPUs of runnable threads without an event: this shows those that do run, and
     /// the others wait. On a CPU without a timer's tick nothing else would show it.
     fn ask_cpus(&self) {
         let Some(peek) = self.peek else { return };
@@ -251,8 +258,8 @@ impl Tracer {
         }
     }
 
-    /// Waits a little for the last steps of a process that has ended: its end is known before its last thread is switched
-    /// off its CPU for good.
+    /// Waits a little for the last steps of an exited process: its end is known before its last
+    /// thread is switched off its CPU for good.
     pub fn wait_for_last(&self) -> Result<(), DelayError> {
         for _ in 0..MAX_END_POLLS {
             if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
@@ -263,7 +270,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// What a window that is over brought. Threads that are gone are forgotten.
+    /// Returns the sample of a window that is over, and removes ended threads from the map.
     pub fn sample(&self, window: Window) -> Result<Sample, DelayError> {
         std::thread::sleep(SETTLE);
         let mut snapshot = self.snapshot(window)?;
@@ -298,7 +305,7 @@ impl Tracer {
             }
             let fallback = fallback(was, now);
             let name = proc_thread::name(pid, tid);
-            // A number that was given to another thread meanwhile starts from nothing.
+            // If the number was given to another thread meanwhile, that thread starts from nothing.
             let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
             threads.push(ThreadPair { tid, before, after, fallback, name, stuck_in });
         }
@@ -312,12 +319,12 @@ impl Tracer {
         Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, functions, upcalls })
     }
 
-    /// Who takes the events of a window out of the ring. There is room for this many different stacks.
+    /// Starts a collector of the events of a window, with room for `stacks` different stacks.
     pub fn collector(&self, stacks: usize, unwinder: Option<Unwinder>) -> Result<Collector, DelayError> {
         Collector::start(&self.session, stacks, unwinder, self.observer.clone())
     }
 
-    /// What was lost.
+    /// Returns the losses since the start.
     pub fn lost(&self) -> Result<Lost, DelayError> {
         let counts: Counts = self.get(COUNTS)?;
         Ok(Lost {
@@ -332,13 +339,13 @@ impl Tracer {
         })
     }
 
-    /// What `/proc` says of a thread.
+    /// Reads a thread's data from `/proc`.
     pub(super) fn read(&self, pid: u32, tid: u32) -> ProcThread {
         self.observer.step();
         ProcThread::read(pid, tid, self.are_32_bit.contains(&pid))
     }
 
-    /// All threads' values, each from one moment: its sums and its mark belong together.
+    /// Reads all threads' values, each at one moment: its sums and its mark belong together.
     fn snapshots(&self, stop: u64) -> Result<Vec<(u32, Snapshot)>, DelayError> {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
@@ -347,7 +354,8 @@ impl Tracer {
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };
-                // The first one of two with the same mark is of one moment: while the second was read, the mark may have moved.
+                // The first of two with the same mark is consistent: while the second was read, the
+                // mark may have moved.
                 if last.mark() == next.mark() || (stop > 0 && last.mark() >= stop) {
                     break;
                 }
@@ -358,9 +366,9 @@ impl Tracer {
         Ok(all)
     }
 
-    /// The numbers of the threads that there are.
+    /// Returns the numbers of the threads in the map.
     pub(super) fn tids(&self) -> Result<BTreeSet<u32>, DelayError> {
-        // A thread that is born while they are walked may come twice.
+        // A thread that starts during the walk may come twice.
         Ok(BTreeSet::from_iter(self.map(THREADS)?.keys()?))
     }
 }
@@ -373,7 +381,8 @@ fn is_silent(after: &Snapshot, window: &Window) -> bool {
 pub(super) fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
     ProcFallback {
         state: before.state,
-        // It is only asked for where there was no event of a call: then any moment will do in which it did not run.
+        // It is only used if there was no event of a call: then any moment will do in which it did
+        // not run.
         call: before.call.or(after.call),
         is_frozen: before.is_frozen,
         user: after.user_ticks.saturating_sub(before.user_ticks),

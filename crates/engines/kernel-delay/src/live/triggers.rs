@@ -1,4 +1,4 @@
-//! The programs of triggers, and what they are attached to.
+//! Programs of triggers, and their places.
 
 use std::path::PathBuf;
 
@@ -16,39 +16,39 @@ use crate::trigger::Trigger;
 /// Places in files of the process.
 pub type UserPlaces = Vec<(PathBuf, Vec<UprobePlace>)>;
 
-/// A trigger, and where in the process it is.
+/// Trigger, with its places in the process.
 #[derive(Debug)]
 pub struct PlacedTrigger<'a> {
-    /// The trigger.
+    /// Trigger to attach.
     pub trigger: &'a Trigger,
-    /// What it does.
+    /// Use of the trigger.
     pub to: TriggerUse,
-    /// Its places, where it is a probe or a function of the process.
+    /// Places of a probe or a function of the process; otherwise empty.
     pub places: UserPlaces,
 }
 
-/// What a trigger's program is attached to.
+/// Place of a trigger's program.
 enum Place {
-    /// Places of files of the process.
+    /// Places in files of the process.
     User(UserPlaces),
-    /// What the program was loaded for.
+    /// Target for which the program was loaded.
     Loaded,
-    /// A tracepoint of a module.
+    /// Tracepoint of a module.
     Named,
-    /// A kernel function.
+    /// Kernel function.
     Kernel,
 }
 
-/// A trigger with its program.
+/// Trigger with its program.
 pub(super) struct Prepared<'a> {
     pub(super) trigger: &'a Trigger,
     place: Place,
-    /// The program's index in the module.
+    /// Index of the program in the module.
     program: usize,
-    /// For whom it fires.
+    /// Processes for which it fires.
     pub(super) whose: &'static str,
     to: TriggerUse,
-    /// Whether it is at the end of a system call.
+    /// True if it is at the end of a system call.
     at_exit: bool,
 }
 
@@ -93,8 +93,8 @@ impl<'a> Prepared<'a> {
         Ok(Self { trigger: wanted, place, program, whose, to, at_exit })
     }
 
-    /// Whether it comes before the programs that account: so that a call whose begin starts a window, or whose end stops
-    /// it, lies in the window.
+    /// Returns whether it comes before the programs that account for time, so that a call whose
+    /// start opens a window, or whose end closes it, lies in the window.
     pub(super) fn comes_first(&self) -> bool {
         match self.to {
             TriggerUse::Start => true,
@@ -103,7 +103,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Attaches it.
+    /// Attaches the program.
     pub(super) fn attach(&self, session: &mut Session, pid: u32) -> Result<(), SessionError> {
         match &self.place {
             Place::Loaded => session.attach_loaded_target(self.program, &self.trigger.to_string())?,
@@ -127,7 +127,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// For whom a tracepoint is a trigger, and the tracepoint that it is made of.
+/// Returns the condition under which a tracepoint fires as a trigger, and the tracepoint that it
+/// uses.
 fn tracepoint<'t>(pid: u32, system: &str, event: &'t str, facts: &Facts) -> Result<(TriggerKind, &'t str), DelayError> {
     if system != "syscalls" {
         return Ok((TriggerKind::Anyone, event));
@@ -144,7 +145,8 @@ fn tracepoint<'t>(pid: u32, system: &str, event: &'t str, facts: &Facts) -> Resu
     Ok((kind, if entry { "sys_enter" } else { "sys_exit" }))
 }
 
-/// A kernel function: a kprobe, or where the kernel has none, what it can attach to functions by its BTF.
+/// Returns the program's kind and place for a kernel function: a kprobe or, on a kernel without
+/// kprobes, an attachment by BTF.
 fn kernel(function: &str, on_return: bool, facts: &Facts) -> (ProgramKind, Option<BtfTarget>, Place) {
     if facts.has_kprobes {
         let kind = if on_return { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
@@ -154,8 +156,9 @@ fn kernel(function: &str, on_return: bool, facts: &Facts) -> (ProgramKind, Optio
     let kind = if on_return { ProgramKind::Fexit } else { ProgramKind::Fentry };
     (kind, Some(BtfTarget { name: function.to_owned(), btf_id }), Place::Loaded)
 }
-/// What each of our programs needs and this kernel lacks is what the command needs; and a kernel function as a trigger needs
-/// what this kernel may not have. Says so of an error that comes of that, and leaves others as they are.
+/// Explains an error that comes from a missing kernel feature, and leaves others as they are. A
+/// feature that one of our own programs needs is attributed to the command; a trigger at a kernel
+/// function may need kprobes, which this kernel may lack.
 pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
     let error = match error {
         DelayError::Programs(SchedError::Session(SessionError::TooOld { what, since, program }))
@@ -175,7 +178,7 @@ pub(super) fn explain(error: DelayError, triggers: &[&Trigger]) -> DelayError {
     }
 }
 
-/// Whether an error came of a trigger's program: where that was loaded, or attached.
+/// Returns whether an error came from loading or attaching a trigger's program.
 fn is_of(error: &SessionError, trigger: &Trigger) -> bool {
     match error {
         SessionError::Locked { program, .. } | SessionError::Refused { program, .. } => is_trigger(program),
@@ -184,8 +187,9 @@ fn is_of(error: &SessionError, trigger: &Trigger) -> bool {
     }
 }
 
-/// The names of triggers' programs.
+/// Name of the program of a trigger that starts windows, or starts and stops them.
 const START_PROGRAM: &str = "start_trigger";
+/// Name of the program of a trigger that only stops windows.
 const STOP_PROGRAM: &str = "stop_trigger";
 
 fn is_trigger(program: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The program that counts the upcalls of the kernel's Open vSwitch, where that is loaded.
+//! Counter of the upcalls of the kernel's Open vSwitch, if that is loaded.
 
 use bpf_program::Module;
 use bpf_session::{Session, SessionError};
@@ -7,17 +7,17 @@ use super::Facts;
 use crate::error::DelayError;
 use crate::programs::upcalls::{FUNCTION, TRACEPOINT, map, program};
 
-/// The kernel's part of Open vSwitch.
+/// Name of Open vSwitch's kernel module.
 const MODULE: &str = "openvswitch";
 
-/// The program, in a module.
+/// Program for the counter, in a module.
 pub(super) struct Prepared {
     program: usize,
-    /// Whether it is at the function's return, which shows errors.
+    /// True if it is at the function's return, which shows errors.
     with_errors: bool,
 }
 
-/// Adds the program to a module, where there is something to count.
+/// Adds the program to a module; `None` if Open vSwitch is not loaded.
 pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>, DelayError> {
     if !host::system::has_module(MODULE) {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>
 }
 
 impl Prepared {
-    /// Attaches it, and says whether errors are known.
+    /// Attaches the program; returns whether it shows errors.
     pub(super) fn attach(&self, session: &mut Session) -> Result<bool, SessionError> {
         if self.with_errors {
             session.attach_kprobe(self.program, FUNCTION, 0)?;

@@ -1,4 +1,5 @@
-//! Windows of the programs in the kernel: announces them, gives them to triggers, cuts and closes them.
+//! Windows of the programs in the kernel: announces them, arms triggers for them, cuts and closes
+//! them.
 
 use sys::clock::monotonic_nanos;
 
@@ -7,9 +8,11 @@ use crate::error::DelayError;
 use crate::layout::{COUNTS, Counts, TURNS, WINDOW, WINDOW_SHIFT, WindowValue, armed};
 use crate::sample::Window;
 
-/// Lead of an announced time, in nanoseconds: all CPUs must be able to read it before it comes, even if dptrace loses its CPU.
+/// Lead of an announced time, in nanoseconds: all CPUs must be able to read it before it comes,
+/// even if dptrace loses its CPU.
 const AHEAD: u64 = 2_000_000;
-/// Maximum number of times a window is announced again, each time with twice the lead, if it could be read too late.
+/// Maximum number of repeated announcements of a window, each with twice the lead, if it could be
+/// read too late.
 const ANNOUNCEMENTS: u32 = 8;
 /// Time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -17,17 +20,17 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// State of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowState {
-    /// The window; its times mean nothing before it has begun.
+    /// Window; its times mean nothing before it has begun.
     pub window: Window,
-    /// Whether it was announced, and its start is known to all programs.
+    /// True if it was announced, and all programs see its start.
     pub has_begun: bool,
-    /// Whether a trigger stopped it, and its stop is known to all programs.
+    /// True if a trigger stopped it, and all programs see its stop.
     pub is_stopped: bool,
 }
 
 impl Tracer {
-    /// Announces a window of this length, which starts at once. What comes between its start and the moment at which it
-    /// can be read would be lost: then it is announced anew.
+    /// Announces a window of this length, which starts at once. If its start came before it could
+    /// be read, the time between would be lost: then it is announced again.
     pub fn open(&mut self, length: Option<u64>, armed: u32) -> Result<Window, DelayError> {
         let mut ahead = AHEAD;
         loop {
@@ -45,11 +48,11 @@ impl Tracer {
         }
     }
 
-    /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
+    /// Arms a trigger for the start; the window then has this length, or a trigger ends it.
     pub fn arm(&mut self, length: Option<u64>) -> Result<(), DelayError> {
         let missed = self.get::<Counts>(COUNTS)?.missed;
         self.missed += missed - self.missed_before.unwrap_or(missed);
-        // So large that it is later than any time, and that a time added to it is no small number.
+        // Later than any time, but small enough that a time can be added without wrapping.
         let duration = length.unwrap_or(NEVER / 2);
         let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number, edge: 0 }, armed::FOR_START);
         self.put_window(&WindowValue { duration, start_took: 0, ..value })
@@ -72,16 +75,16 @@ impl Tracer {
         Ok(window)
     }
 
-    /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
+    /// Takes the turn from the triggers once a window is over, so that later hits are missed.
     pub fn close(&mut self, window: &Window) -> Result<(), DelayError> {
         self.put_window(&window_value(window, armed::NO))?;
         self.missed_before = Some(self.get::<Counts>(COUNTS)?.missed);
         Ok(())
     }
 
-    /// Announces a window, and whose turn it is.
+    /// Announces a window, and the holder of the turn.
     fn put_window(&self, value: &WindowValue) -> Result<(), DelayError> {
-        // Where programs can exchange a word there is no map of turns.
+        // If programs can exchange a word, there is no map of turns.
         let Ok(turns) = self.map(TURNS) else { return self.put(WINDOW, value) };
         turns.clear()?;
         self.put(WINDOW, value)?;
@@ -92,7 +95,8 @@ impl Tracer {
         Ok(())
     }
 
-    /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
+    /// Sets the window's start to "never" before anything of the next one is written; see
+    /// `emit::window_bounds`.
     pub(super) fn end_window(&self) -> Result<(), DelayError> {
         self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
     }

@@ -1,4 +1,5 @@
-//! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of `include/trace/events/syscalls.h`.
+//! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of
+//! `include/trace/events/syscalls.h`.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
@@ -15,17 +16,17 @@ use crate::layout::{
     STACK_PIECE, StackEvent, Thread, ThreadValue, entry_of, stack_event_size, state,
 };
 
-/// The greatest error (`MAX_ERRNO` of `include/linux/err.h`).
+/// Greatest error (`MAX_ERRNO` of `include/linux/err.h`).
 const MAX_ERROR: i32 = 4095;
 
-/// A field of the head of an event.
+/// Field of the head of an event.
 macro_rules! event {
     ($at:expr, $field:ident) => {
         field!($at, EventHead, $field)
     };
 }
 
-/// Makes the program of a call's begin.
+/// Makes the program for the start of a call.
 pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         asm.mov(R9, R1);
@@ -75,7 +76,7 @@ fn long_poll(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// Makes the program of a call's end.
+/// Makes the program for the end of a call.
 pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         let (unseen, left) = (asm.label("unseen"), asm.label("left"));
@@ -107,7 +108,8 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Finds which call ends that had begun before the thread was seen: its registers have the number. r9 is the context.
+/// Finds the call that ends, if it began before the thread was seen: its registers have the number.
+/// r9 is the context.
 fn resolve(asm: &mut Asm, setting: &Setting) {
     asm.comment("a call from before").get(R1, thread!(resolved)).if_(R1, JumpOp::Eq, 0, |asm| {
         asm.get(R9, argument(R9, 0)).get(R9, setting.registers.call_number.of(R9));
@@ -131,16 +133,16 @@ fn poll_end(asm: &mut Asm, setting: &Setting) {
     asm.jump(done).bind(poll).put(thread!(poll_end), R8).bind(done);
 }
 
-/// Counts an error of the call whose entry r0 is: its result is an error if it is one of the last 4095 numbers
-/// (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
+/// Counts an error of the call whose entry r0 is. Its result is an error if it is one of the last
+/// 4095 numbers (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
 fn count_error(asm: &mut Asm) {
     asm.comment("an error?").get(R3, slot!(result)).if_(R3, JumpOp::Ge, -MAX_ERROR, |asm| {
         asm.increase(field!(R0, CallEntry, errors), R3, 1);
     });
 }
 
-/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time
-/// goes to a bucket of its own.
+/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. The time that this
+/// costs the thread goes to a separate bucket.
 fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.at_least > 0 {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
@@ -155,7 +157,8 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     asm.jump_if(R0, JumpOp::Eq, 0, full).copy(thread!(entered), event!(R0, entry)).put(event!(R0, exit), R8);
     asm.put(event!(R0, call), R9).copy(slot!(key), event!(R0, tid)).get(R1, thread!(tgid)).put(event!(R0, tgid), R1);
     asm.put(event!(R0, kernel_bytes), 0).put(event!(R0, user_bytes), 0);
-    // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
+    // After these calls the context is needed, and the entry no longer is: the event takes its
+    // register.
     asm.mov(R9, R0).current_name(event!(R9, comm));
     if events.stacks {
         kernel_stack(asm);
@@ -173,7 +176,8 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     emit::add_to(asm, counts!(no_event), 1);
 }
 
-/// Copies the kernel's stack into the event r9: from where the call last blocked, which says more than where it ends.
+/// Copies the kernel's stack into the event r9, from the point where the call last blocked if it
+/// did: that shows more than the call's end.
 fn kernel_stack(asm: &mut Asm) {
     let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
     let (bytes, kernel) = (event!(R9, kernel_bytes), field!(R9, StackEvent, kernel));
@@ -184,13 +188,13 @@ fn kernel_stack(asm: &mut Asm) {
     asm.bind(done);
 }
 
-/// Writes a stack of the current task, and its bytes.
+/// Writes a stack of the current task and its size in bytes.
 fn stack(asm: &mut Asm, at: Place<KernelStack>, bytes: Place<i64>, flags: u32) {
     asm.get(R1, slot!(context)).address(R2, at).mov(R3, bytes_of!(KernelStack)).mov(R4, flags);
     asm.call(Helper::GET_STACK).put(bytes, R0);
 }
 
-/// Copies the user's registers and the upper part of its stack into the event r9.
+/// Copies the user's registers and the top of its stack into the event r9.
 fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
     let done = asm.label("copied");
     let registers = field!(R9, StackEvent, registers);

@@ -1,4 +1,4 @@
-//! What all programs do: find the thread, account for its time, count.
+//! Common parts of all programs: find the thread, account for its time, count.
 //!
 //! In all of them r7 is the thread's value and r8 the time; r6 and r9 are the program's own.
 
@@ -16,24 +16,24 @@ use crate::layout::{
     histogram_at, state,
 };
 
-/// The stack of all programs. The last slots are for all, the first ones for few.
+/// Stack of all programs. All programs use the last slots, and few the first ones.
 #[repr(C)]
 pub(super) struct Stack {
-    /// A new value of the interrupts.
+    /// New value of the interrupts.
     pub(super) new_interrupt: Tally,
-    /// The interrupt that ends, as a key.
+    /// Interrupt that ends, as a key.
     pub(super) interrupt: InterruptKey,
     /// Time of that interrupt.
     pub(super) interrupt_time: u64,
     /// Address of the log's entry of a worker's time.
     pub(super) work: u64,
-    /// The call that a thread is in which runs a new program.
+    /// Current call of a thread that runs a new program.
     pub(super) call: u64,
-    /// Time at which it entered that.
+    /// Time of entry to that call.
     pub(super) entered: u64,
-    /// For [`Ours`].
+    /// Stack of [`Ours`].
     pub(super) processes: ProcessStack,
-    /// The thread that ran instead of another one, as a key.
+    /// Thread that ran instead of another one, as a key.
     pub(super) preemptor: PreemptorKey,
     /// Time that it ran.
     pub(super) share: u64,
@@ -41,21 +41,21 @@ pub(super) struct Stack {
     pub(super) head: u64,
     /// End of the entry of the log before that.
     pub(super) log_end: u64,
-    /// The context, while r6 is the log.
+    /// Context, while r6 is the log.
     pub(super) saved_context: u64,
-    /// Time from which on a thread waited.
+    /// Time at which a thread's wait starts.
     pub(super) from: u64,
-    /// Time until which it waited.
+    /// Time at which that wait ends.
     pub(super) to: u64,
     /// Number of entries of the log that are left.
     pub(super) left: u64,
     /// Address of the log's entry of the task that leaves.
     pub(super) entry: u64,
-    /// The state that a thread goes to.
+    /// Next state of a thread.
     pub(super) next_state: u64,
-    /// The context, in programs that send events.
+    /// Context, in programs that send events.
     pub(super) context: u64,
-    /// The result of a call.
+    /// Result of a call.
     pub(super) result: u64,
     /// Index in a map, or number of a CPU, as a key.
     pub(super) index: u32,
@@ -65,19 +65,19 @@ pub(super) struct Stack {
     pub(super) key: u32,
 }
 
-/// A slot of the stack: `slot!(key)`.
+/// Slot of the stack: `slot!(key)`.
 macro_rules! slot {
     ($($field:tt)+) => { bpf_program::slot!($crate::programs::emit::Stack, $($field)+) };
 }
 pub(super) use slot;
 
-/// A field of the thread's value, which r7 is: `thread!(mark)`.
+/// Field of the thread's value, which r7 is: `thread!(mark)`.
 macro_rules! thread {
     ($($field:tt)+) => { bpf_program::field!(bpf_insn::Reg::R7, $crate::layout::Thread, $($field)+) };
 }
 pub(super) use thread;
 
-/// A field of the programs' own counts, for [`add_to`].
+/// Field of the programs' own counts, for [`add_to`].
 macro_rules! counts {
     ($field:ident) => {
         bpf_program::field!(bpf_insn::Reg::R1, $crate::layout::Counts, $field)
@@ -85,7 +85,7 @@ macro_rules! counts {
 }
 pub(super) use counts;
 
-/// A field of the window, which r2 is.
+/// Field of the window, which r2 is.
 macro_rules! window {
     ($field:ident) => {
         bpf_program::field!(bpf_insn::Reg::R2, $crate::layout::WindowValue, $field)
@@ -93,11 +93,12 @@ macro_rules! window {
 }
 pub(super) use window;
 
-/// The largest offset that a bucket can have, as a mask; it keeps the alignment that atomic operations want.
+/// Largest offset that a bucket can have, as a mask; it keeps the alignment that atomic operations
+/// require.
 const BUCKET_MASK: i32 = 0x7ff8;
 
 impl Setting {
-    /// Returns the question whether a task is one of ours.
+    /// Returns the check whether a task is one of ours.
     pub(super) fn ours(&self) -> Ours {
         Ours { processes: self.processes, task: self.task, stack: slot!(processes) }
     }
@@ -120,7 +121,8 @@ fn current(asm: &mut Asm, setting: &Setting, others: Label) {
     asm.copy(task.pid.of(R6), slot!(key));
 }
 
-/// Does the same where the kernel has no helper that gives the current task with its type: before Linux 5.11.
+/// Does the same on kernels without a helper that returns the current task with its type: before
+/// Linux 5.11.
 fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
     let is_one = matches!(setting.processes, Processes::One(_));
     asm.comment("ours?");
@@ -145,7 +147,7 @@ pub(super) fn current_thread(asm: &mut Asm, setting: &Setting, others: Label) {
     find(asm, others);
 }
 
-/// Sets r8 to now; the time until then goes to what the thread r7 did, which runs.
+/// Sets r8 to now, and accounts for the time of the running thread r7 until then.
 pub(super) fn account_running(asm: &mut Asm, setting: &Setting, level: Level) {
     asm.now(R8);
     account(asm, setting, level);
@@ -154,22 +156,23 @@ pub(super) fn account_running(asm: &mut Asm, setting: &Setting, level: Level) {
 
 /// Sets r2 to the window, `stop` to its end and `start` to its start.
 ///
-/// A program on another CPU may be here while user space announces the next window. The stop is read first, and user
-/// space makes the start "never" before it writes anything of the next window: so a stop of one window never meets an
-/// earlier start of another one, which would count the time between them.
+/// A program on another CPU may run this while user space announces the next window. The stop is
+/// read first, and user space sets the start to "never" before it writes anything of the next
+/// window. So the stop of one window never meets an earlier start of another, which would count the
+/// time between them.
 fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
     asm.load_data(R2, WINDOW, 0).get(stop, window!(stop)).get(start, window!(start));
 }
 
-/// Cuts the time from `from` to `to` to the window, which r2 is then; goes to `none` if nothing is left. Registers r3
-/// and r5 are lost.
+/// Cuts the time from `from` to `to` to the window, and sets r2 to the window; goes to `none` if
+/// nothing is left. Registers r3 and r5 are lost.
 pub(super) fn cut_to_window(asm: &mut Asm, from: Reg, to: Reg, none: Label) {
     window_bounds(asm, R3, R5);
     asm.at_least(from, R3).at_most(to, R5).jump_if(to, JumpOp::Le, from, none);
 }
 
-/// Adds the time from the mark until now to the bucket. An interrupt may come at any point, and account for the same
-/// thread: [`marks`] says how each moment is counted once nevertheless.
+/// Adds the time from the mark until now to the bucket. An interrupt may come at any point and
+/// account for the same thread; [`marks`] explains why each moment is still counted once.
 pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
     let done = asm.label("accounted");
     asm.comment("time since the mark");
@@ -186,21 +189,22 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
 }
 
-/// Notes that the mark and the bucket do not belong together from here to [`changed`]: user space waits for the end
-/// of it, which can take long if the machine is a virtual one and loses its processor meanwhile. Only for programs of
-/// the scheduler, which are never interrupted.
+/// Notes that the mark and the bucket disagree from here to [`changed`]. User space waits for the
+/// end of it, which can take long if a virtual machine loses its processor meanwhile. Only for
+/// programs of the scheduler, which are never interrupted.
 pub(super) fn changes(asm: &mut Asm) {
     asm.put(thread!(changes), 1);
 }
 
-/// Ends what [`changes`] began.
+/// Notes the end of the change that [`changes`] began.
 pub(super) fn changed(asm: &mut Asm) {
     asm.put(thread!(changes), 0);
 }
 
-/// Notes that the thread is on a CPU. If no event came before, it was on one before, too. If it was last seen off the
-/// CPU, the kernel did not report that it got one, which happens: then it runs from now on, and the length of this
-/// run is not known. The timer's tick is an event, so that little time is lost to the wait before.
+/// Notes that the thread is on a CPU. If no event came before, it was on one before, too. If it was
+/// last seen off the CPU, the kernel did not report that it got one, which happens: then it runs
+/// from now on, and the length of this run is unknown. The timer's tick is an event, so little time
+/// is lost to the wait before.
 pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     let (missed, counted) = (asm.label("missed"), asm.label("counted"));
     asm.get(R1, thread!(state)).if_(R1, JumpOp::Ne, state::RUNNING, |asm| {
@@ -214,18 +218,18 @@ pub(super) fn settle_running(asm: &mut Asm, setting: &Setting) {
     });
 }
 
-/// Makes time on the CPU go to the call that the thread is in, or to its own code.
+/// Directs time on the CPU to the call that the thread is in, or to its own code.
 pub(super) fn on_cpu_bucket(asm: &mut Asm) {
     call_bucket(asm, offset!(CallEntry, cpu));
 }
 
-/// Makes time go to this part of the entry of the call that the thread is in.
+/// Directs time to this part of the entry of the call that the thread is in.
 pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
     asm.get(R1, thread!(call)).add(R1, part).put(thread!(bucket), R1);
 }
 
-/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window. r0, r1 and
-/// r4 are kept.
+/// Goes to `outside` unless the time from `since` until now lies wholly in the window; sets r2 to
+/// the window. r0, r1 and r4 are kept.
 pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
     window_bounds(asm, R3, R5);
     asm.jump_if(since, JumpOp::Lt, R3, outside).jump_if(R8, JumpOp::Gt, R5, outside);
@@ -237,34 +241,36 @@ pub(super) fn count(asm: &mut Asm, tally: Place<Tally>) {
     longest(asm, field!(tally, Tally, max));
 }
 
-/// Counts r1 nanoseconds, and keeps the shortest.
+/// Counts r1 nanoseconds, and keeps the shortest time.
 pub(super) fn count_with_min(asm: &mut Asm, tally: Place<TallyWithMin>) {
     count(asm, field!(tally, TallyWithMin, tally));
     asm.constant(R3, TIME_MASK).sub(R3, R1);
     greatest(asm, field!(tally, TallyWithMin, min));
 }
 
-/// Keeps r1 nanoseconds at the place if they are the longest of the window, which r2 is. r1 is kept.
+/// Stores r1 nanoseconds at the place if they are the longest of the window, which r2 is. r1 is
+/// kept.
 pub(super) fn longest(asm: &mut Asm, place: Place<u64>) {
     asm.mov(R3, R1);
     greatest(asm, place);
 }
 
-/// Keeps r3 with the window's number at the place if it is the greatest of the window, which r2 is. A
-/// maximum that another window left is ignored, also after the 16-bit number has wrapped. r1 is kept.
+/// Stores r3 with the window's number at the place if it is the greatest of the window, which r2
+/// is. A maximum of another window is ignored, even after the 16-bit number has wrapped. r1 is
+/// kept.
 fn greatest(asm: &mut Asm, place: Place<u64>) {
     let (keep, smaller) = (asm.label("keep"), asm.label("smaller"));
     asm.get(R4, window!(number)).get(R5, place);
-    // Less than 2^48 only if it is of this window.
+    // Less than 2^48 only if it belongs to this window.
     asm.sub(R5, R4).jump_if(R3, JumpOp::Gt, R5, keep);
     asm.rsh(R5, WINDOW_SHIFT).jump_if(R5, JumpOp::Eq, 0, smaller);
     asm.bind(keep).or(R3, R4).put(place, R3).bind(smaller);
 }
 
-/// Adds one to the count of r1 nanoseconds in the histogram of the call whose entry r0 is. A call without one gets
-/// the next that is free, if there is one. r0 and r1 are kept.
+/// Adds one to the count of r1 nanoseconds in the histogram of the call whose entry r0 is. A call
+/// without one gets the next free histogram, if any. r0 and r1 are kept.
 ///
-/// Only the thread itself comes here, so that nobody else takes the same one.
+/// Only the thread itself runs this, so no other program takes the same histogram.
 pub(super) fn call_histogram(asm: &mut Asm) {
     let done = asm.label("no_histogram");
     let last = histogram_at(CALL_HISTOGRAMS as u32 - 1);
@@ -278,7 +284,7 @@ pub(super) fn call_histogram(asm: &mut Asm) {
     asm.lsh(R3, 2).add(R3, R5).add(R3, R7).increase(Place::<u32>::from(R3), R4, 1).bind(done);
 }
 
-/// Adds one to the count in the histogram of the thread's value that r1 nanoseconds belong to. r1 is kept.
+/// Adds one to the count for r1 nanoseconds in a histogram of the thread's value. r1 is kept.
 pub(super) fn histogram(asm: &mut Asm, histogram: Member<Histogram>) {
     asm.mov(R2, R1).logarithm(R3, R2, R4).at_most(R3, HISTOGRAM as u32 - 1).lsh(R3, 2).add(R3, R7);
     asm.increase(histogram.of(R3).element(0), R4, 1);

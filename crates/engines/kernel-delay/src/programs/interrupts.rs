@@ -1,13 +1,15 @@
-//! Interrupts: `irq_handler_entry(irq, action)`, `irq_handler_exit(irq, action, result)`, `softirq_entry(vector)` and
-//! `softirq_exit(vector)` of `include/trace/events/irq.h`. They take the time of whichever thread they interrupt.
+//! Interrupts: `irq_handler_entry(irq, action)`, `irq_handler_exit(irq, action, result)`,
+//! `softirq_entry(vector)` and `softirq_exit(vector)` of `include/trace/events/irq.h`. They take
+//! the time of the thread that they interrupt.
 //!
-//! On x86 the processor's own interrupts (the timer's tick, other CPUs' calls) are none of these but have tracepoints
-//! each (`arch/x86/include/asm/trace/irq_vectors.h`). They count as hard interrupts in the budget.
+//! On x86 the processor's own interrupts (the timer's tick, other CPUs' calls) use none of these
+//! but have tracepoints each (`arch/x86/include/asm/trace/irq_vectors.h`). They count as hard
+//! interrupts in the budget.
 //!
-//! Soft interrupts run with interrupts on. Before Linux 6.7 a hash map refuses a new key (`EBUSY`) to who interrupts
-//! another change of the map at the wrong moment (`htab_lock_bucket` of `kernel/bpf/hashtab.c`): an interrupt that
-//! comes while the end of a soft one is noted leaves its time in the thread's value, and the one that it interrupted
-//! notes that, too.
+//! Soft interrupts run with interrupts on. Before Linux 6.7 a hash map refuses a new key (`EBUSY`)
+//! to a program that interrupts another change of the map at the wrong moment (`htab_lock_bucket`
+//! of `kernel/bpf/hashtab.c`). An interrupt that comes while the end of a soft one is noted then
+//! leaves its time in the thread's value, and the interrupted program counts that, too.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, JumpOp, Label};
@@ -21,14 +23,14 @@ use crate::layout::{INTERRUPTS, SOFT_INTERRUPT, Thread, VECTOR_INTERRUPT, WINDOW
 
 /// Kind of interrupts.
 pub(super) struct Kind {
-    /// Level, which says what may come in it.
+    /// Level, which determines the programs that may interrupt it.
     level: Level,
     /// Bit in [`Thread::inside`].
     bit: i32,
     bucket: i16,
     saved: Member<u32>,
     since: Member<u64>,
-    /// Mark of its numbers.
+    /// Mark of its numbers in [`InterruptKey::number`](crate::layout::InterruptKey::number).
     mark: u32,
 }
 
@@ -52,7 +54,7 @@ pub(super) const SOFT: Kind = Kind {
     mark: SOFT_INTERRUPT,
 };
 
-/// The processor's own.
+/// Interrupts of the processor's own.
 pub(super) const VECTOR: Kind = Kind {
     level: Level::Hard,
     bit: 4,
@@ -63,13 +65,13 @@ pub(super) const VECTOR: Kind = Kind {
 };
 
 impl Kind {
-    /// Returns true if hard interrupts may come in it.
+    /// Returns true for soft interrupts, which hard ones may interrupt.
     fn is_soft(&self) -> bool {
         self.mark == SOFT_INTERRUPT
     }
 }
 
-/// Makes the program of an interrupt's begin.
+/// Makes the program for the start of an interrupt.
 pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         emit::current_thread(asm, setting, others);
@@ -83,7 +85,7 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of an interrupt's end.
+/// Makes the program for the end of an interrupt.
 pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     program(|asm, others| {
         let (full, lost) = (asm.label("full"), asm.label("lost"));
@@ -121,15 +123,16 @@ fn count(asm: &mut Asm, full: Label) {
     emit::count(asm, R0.into());
 }
 
-/// Leaves the time of the interrupt in the thread's value, to be counted by the end of the soft interrupt that this
-/// one interrupted; goes to `lost` if another one did that before.
+/// Leaves the time of the interrupt in the thread's value, for the end of the interrupted soft
+/// interrupt to count; goes to `lost` if another interrupt is already there.
 fn leave(asm: &mut Asm, lost: Label) {
     asm.get(R1, thread!(late_time)).jump_if(R1, JumpOp::Ne, 0, lost);
     asm.load_data(R2, WINDOW, 0).copy(window!(number), thread!(late_window)).put(thread!(late_number), R9);
     asm.copy(slot!(interrupt_time), thread!(late_time)).ret();
 }
 
-/// Counts what a hard interrupt left, unless it is another window's; goes to `none` if there is nothing.
+/// Counts a time that a hard interrupt left, unless it belongs to another window; goes to `none` if
+/// there is nothing.
 fn count_late(asm: &mut Asm, none: Label, full: Label) {
     asm.comment("what one left").get(R1, thread!(late_time)).jump_if(R1, JumpOp::Eq, 0, none);
     asm.put(slot!(interrupt_time), R1).put(thread!(late_time), 0).load_data(R2, WINDOW, 0).get(R1, window!(number));

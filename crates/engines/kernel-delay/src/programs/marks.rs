@@ -1,23 +1,26 @@
-//! Until when a thread's time is accounted for: its marks, of which the latest holds.
+//! Marks of a thread: the times until which it is accounted for, of which the latest counts.
 //!
-//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft
-//! interrupts interrupt the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with
-//! interrupts off, as those of hard ones do. Each moment must be counted once nevertheless.
+//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their
+//! end: soft interrupts interrupt the thread's own ([`Level::Thread`]), hard ones both. Programs of
+//! the scheduler run with interrupts off, as those of hard interrupts do. Still, each moment must
+//! be counted once.
 //!
-//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each
-//! level has a mark of its own, which only programs of that level write, and:
+//! If the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Otherwise
+//! each level has a mark of its own, which only programs of that level write, and:
 //!
 //! ```text
 //! note[level] = 0
 //! from = the latest of all marks
-//! if from >= now: all is accounted for by who interrupted us
+//! if from >= now: an interrupting program accounted for everything
 //! for each level that we may interrupt: if note[that] == 0: note[that] = from + 1
 //! mark[level] = now
-//! if note[level] is neither 0 nor now + 1: who interrupted us did not know our mark yet, and counted from the same moment
+//! if note[level] is neither 0 nor now + 1: an interrupting program did not see our mark yet,
+//!     and counted from the same moment
 //! else: the time between from and now is ours
 //! ```
 //!
-//! A note is what the first one that interrupted us counted from: if that is our time, it came after our mark.
+//! A note is the time from which the first interrupting program counted: if that is our time, it
+//! came after our mark.
 
 use bpf_insn::Reg::{R1, R3, R4, R7, R8};
 use bpf_insn::{Asm, JumpOp, Label};
@@ -29,7 +32,7 @@ use crate::layout::Thread;
 /// Level of a program. Programs of later levels may come between its instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// The thread's own: system calls, exec.
+    /// Programs of the thread itself: system calls, exec.
     Thread,
     /// Soft interrupts.
     Soft,
@@ -37,19 +40,20 @@ pub(super) enum Level {
     Hard,
 }
 
-/// Marks of the levels, the first one first.
+/// Marks of the levels, lowest level first.
 const MARKS: [Member<u64>; 3] = [member!(Thread, mark), member!(Thread, soft_mark), member!(Thread, hard_mark)];
 /// Notes of the levels that can be interrupted.
 const NOTES: [Member<u64>; 2] = [member!(Thread, note), member!(Thread, soft_note)];
 
-/// Sets the mark to now, and r1 to the mark before; goes to `done` if that is later, and leaves it.
+/// Sets the mark to now, and r1 to the mark before; restores that mark and goes to `done` if it is
+/// later than now.
 pub(super) fn exchange(asm: &mut Asm, done: Label) {
     asm.mov(R1, R8).exchange(R1, thread!(mark), true);
     asm.if_(R1, JumpOp::Gt, R8, |asm| _ = asm.put(thread!(mark), R1).jump(done));
 }
 
-/// Does the same without an atomic operation; goes to `done` also if another program accounts for the time. r3 and r4
-/// are lost.
+/// Does the same without an atomic operation; also goes to `done` if another program accounts for
+/// the time. r3 and r4 are lost.
 pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
     let (own, index) = (asm.label("own_time"), level as usize);
     if let Some(note) = NOTES.get(index) {

@@ -1,12 +1,15 @@
-//! Work of the kernel for a thread's memory: page faults of its own code, and reclaim, in a call or in a fault.
+//! Kernel work for a thread's memory: page faults of its own code, and reclaim, in a call or in a
+//! fault.
 //!
-//! A page fault is a call that nobody makes: a thread that begins one in its own code is in the slot [`SLOT_FAULT`]
-//! until it ends, on the CPU and blocked. The kernel counts a fault when it begins (`PERF_COUNT_SW_PAGE_FAULTS`), and
-//! as a minor or a major one when it has ended (`mm_account_fault` of `mm/memory.c`, since Linux 5.9), so that
-//! programs on these three events see both ends, on any machine. A fault that ends with a signal has no end; the next
-//! call, fault or end of a fault is one.
+//! A page fault is treated as a call: a thread that begins one in its own code is in the slot
+//! [`SLOT_FAULT`] until it ends, on the CPU and blocked. The kernel counts a fault when it begins
+//! (`PERF_COUNT_SW_PAGE_FAULTS`), and as a minor or a major one when it has ended
+//! (`mm_account_fault` of `mm/memory.c`, since Linux 5.9). So programs on these three events see
+//! both ends, on any machine. A fault that ends with a signal has no end event; the next call,
+//! fault or end of a fault ends it.
 //!
-//! Reclaim is a part of a call or of a fault: its own time is in [`SLOT_RECLAIM`], and not in theirs.
+//! Reclaim is a part of a call or of a fault: its own time is in [`SLOT_RECLAIM`], and not in
+//! theirs.
 
 use bpf_insn::Reg::{R0, R1, R4, R7, R8};
 use bpf_insn::{Asm, AsmError, Code, JumpOp, Label};
@@ -18,14 +21,15 @@ use super::emit::{self, thread};
 use super::marks::Level;
 use crate::layout::{CallEntry, SLOT_FAULT, SLOT_NONE, SLOT_RECLAIM, SLOT_UNKNOWN, entry_of};
 
-/// Emits the begin of a program: finds the current thread, if it is one of ours, and sets r1 to the entry of its call.
+/// Emits the start of a program: finds the current thread, if it is one of ours, and sets r1 to the
+/// entry of its call.
 fn begin(asm: &mut Asm, setting: &Setting, others: Label) {
     emit::current_thread(asm, setting, others);
     asm.get(R1, thread!(call));
 }
 
-/// Emits that one that began at `since` ended now, and counts it in the slot, if it lies in the window; 0 is a begin
-/// that nobody saw.
+/// Emits code to count, in the slot, an activity that began at `since` and ended now, if it lies in
+/// the window. If `since` is 0 its start was not seen, and it is not counted.
 fn count(asm: &mut Asm, slot: u32, since: Place<u64>) {
     let uncounted = asm.label("uncounted");
     asm.get(R4, since).jump_if(R4, JumpOp::Eq, 0, uncounted);
@@ -35,7 +39,7 @@ fn count(asm: &mut Asm, slot: u32, since: Place<u64>) {
     asm.bind(uncounted);
 }
 
-/// Makes the program of a page fault's begin in a thread's own code.
+/// Makes the program for the start of a page fault in a thread's own code.
 pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         let own = asm.label("own_code");
@@ -49,7 +53,7 @@ pub(super) fn fault_begins(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of a page fault's end.
+/// Makes the program for the end of a page fault.
 pub(super) fn fault_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, others| {
         begin(asm, setting, others);

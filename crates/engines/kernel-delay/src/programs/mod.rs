@@ -1,23 +1,25 @@
-//! The programs that account for the time of a process's threads.
+//! Programs that account for the time of a process's threads.
 //!
-//! Each thread has one value, found by one lookup an event. It holds a mark (until when time is accounted for) and a
-//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the
-//! bucket, cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is
-//! somewhere, once. Nothing is reset when a window starts: sums only grow, and user space takes the difference.
+//! Each thread has one value, found by one lookup an event. It holds a mark (the time until which
+//! the thread is accounted for) and a bucket (the current destination of its time). At each event
+//! of the thread, the time from the mark until now goes to the bucket, cut to the window; then the
+//! mark is now, and the bucket is the new one. So all of a thread's time is counted somewhere,
+//! once. Nothing is reset when a window starts: sums only grow, and user space takes the
+//! difference.
 //!
-//! What lies where in the maps is in [`layout`].
+//! The [`layout`] module describes the contents of the maps.
 //!
-//! All programs are made of the parts of [`sched_programs`], and leave at the first comparison if the task is none of
-//! the process's.
+//! All programs are made of the parts of [`sched_programs`], and return at the first comparison if
+//! the task does not belong to the process.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `emit` | what all programs do: find the thread, account, count |
-//! | `marks` | until when time is accounted for |
+//! | `emit` | common parts of all programs: find the thread, account, count |
+//! | `marks` | times until which threads are accounted for |
 //! | `calls` | system calls |
 //! | `sched` | the scheduler: switches, wake-ups |
-//! | `places` | who ran instead: given at each switch |
-//! | `preemptors` | who ran instead: found in a log when the wait is over |
+//! | `places` | tasks that ran instead, attributed at each switch |
+//! | `preemptors` | tasks that ran instead, found in a log when the wait is over |
 //! | `memory` | page faults, reclaim |
 //! | `interrupts` | hard and soft interrupts |
 //! | `trigger` | programs that start or stop a window |
@@ -46,21 +48,21 @@ use crate::layout::{self, Comm, Thread, ThreadValue};
 pub use sched_programs::Processes;
 pub use trigger::{TriggerKind, TriggerUse, Turn, trigger};
 
-/// Members of `pt_regs`, and of what the kernel keeps of a task's system call.
+/// Members of `pt_regs`, and of the kernel's record of a task's system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegisterFacts {
-    /// The member of a task, and its bits, in which it is marked that it makes a 32-bit system call.
+    /// Member of a task, and its bits, that mark a 32-bit system call.
     pub compat: Option<(Member<u32>, i32)>,
-    /// The system call's number: `orig_ax`, or `syscallno` on aarch64.
+    /// Number of the system call: `orig_ax`, or `syscallno` on aarch64.
     pub call_number: Member<u32>,
-    /// A function's result: `ax`, or `regs[0]` on aarch64.
+    /// Result of a function: `ax`, or `regs[0]` on aarch64.
     pub result: Member<u32>,
-    /// The registers that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
-    /// register where there is one.
+    /// Registers for walking a stack: instruction pointer, stack pointer, frame pointer, and link
+    /// register if there is one.
     pub user: [Member<u64>; layout::REGISTER_COUNT],
 }
 
-/// Setting for which the programs are made.
+/// Settings from which the programs are made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Processes whose threads are accounted for.
@@ -69,9 +71,9 @@ pub struct Setting {
     pub task: TaskFacts,
     /// Members of their registers.
     pub registers: RegisterFacts,
-    /// Numbers of `poll` and its kind.
+    /// Numbers of `poll` and its variants.
     pub polls: Vec<u32>,
-    /// Number of threads for which there is room.
+    /// Maximum number of threads.
     pub threads: u32,
     /// Maximum number of CPUs of the machine.
     pub cpus: u32,
@@ -79,18 +81,18 @@ pub struct Setting {
     pub events: Option<EventOptions>,
     /// Absences that are counted, if any.
     pub absences: Option<Absences>,
-    /// True if the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task
-    /// with its type (5.11).
+    /// True if the kernel lets programs exchange a word in one step (Linux 5.12), and returns the
+    /// current task with its type (5.11).
     pub exchange: bool,
 }
 
-/// Absences to count: times off the CPU, each from the switch that takes a thread off it, or the event after which it
-/// waits for one, to the next such event.
+/// Absences to count: times off the CPU. Each lasts from the switch that takes a thread off it, or
+/// from the event after which it waits for one, to the next such event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absences {
-    /// Length of the shortest, in nanoseconds: less than 2^31.
+    /// Minimum length in nanoseconds: less than 2^31.
     pub at_least: u32,
-    /// Numbers of the system calls that are none, though the thread blocks in them.
+    /// Numbers of the system calls in which blocking does not count as absence.
     pub calls: Vec<u32>,
 }
 
@@ -104,21 +106,21 @@ impl Setting {
 /// System calls that are sent as events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventOptions {
-    /// Nanoseconds of the shortest.
+    /// Minimum duration in nanoseconds.
     pub at_least: u64,
-    /// True if `poll` and its kind are left out.
+    /// True to leave out `poll` and its variants.
     pub skip_polls: bool,
-    /// True if stacks come with them.
+    /// True to send stacks with the events.
     pub stacks: bool,
-    /// Bytes of the user's stack that are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
-    /// in the kernel.
+    /// Bytes of the user's stack to copy, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by
+    /// frame pointers in the kernel.
     pub copied: u32,
-    /// The bytes of the ring.
+    /// Size of the ring in bytes.
     pub ring_bytes: u32,
 }
 
-/// Hooks that are attached. Order matters: programs that set a thread's state are attached before programs that read
-/// it.
+/// Hooks to attach. Order matters: programs that set a thread's state are attached before programs
+/// that read it.
 const HOOKS: [Hook<Setting>; 24] = [
     Hook::typed("sched_process_fork", sched::fork),
     Hook::typed("sched_switch", sched::switch),
@@ -151,15 +153,17 @@ pub fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint).chain([FAULT_TRACEPOINT])
 }
 
-/// The tracepoint at which x86-64 begins a page fault of user code (`arch/x86/include/asm/trace/exceptions.h`).
+/// Tracepoint at which x86-64 begins a page fault of user code
+/// (`arch/x86/include/asm/trace/exceptions.h`).
 pub const FAULT_TRACEPOINT: &str = "page_fault_user";
 
-/// A program that is attached to what the kernel counts, or to nothing else than the tracepoint that it has as a
-/// target.
+/// Program for counters of the kernel; without counters, the program attaches only to its target
+/// tracepoint.
 pub type CountedProgram = (ProgramDef, &'static [Counter]);
 
-/// Returns the programs of page faults: that of their ends, and that of their begins, which is at the tracepoint with
-/// this id in the kernel's BTF, if there is one. It is cheaper than an event of perf, and comes earlier.
+/// Returns the programs for the ends and for the starts of page faults. The latter attaches to the
+/// tracepoint with this id in the kernel's BTF, if there is one: it is cheaper than an event of
+/// perf, and comes earlier.
 pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[CountedProgram; 2], AsmError> {
     let counted = |name, code| ProgramDef::new(name, ProgramKind::PerfEvent, code);
     let code = memory::fault_begins(setting)?;
@@ -170,10 +174,11 @@ pub fn page_faults(setting: &Setting, tracepoint: Option<u32>) -> Result<[Counte
     Ok([(counted("page_fault_ends", memory::fault_ends(setting)?), &[MINOR_FAULTS, MAJOR_FAULTS]), begin])
 }
 
-/// The name of [`peek`].
+/// Name of [`peek`].
 pub const PEEK: &str = "peek";
 
-/// Makes the program that is attached to nothing: run on a CPU, it looks at who runs there.
+/// Makes the program that is attached to nothing: run on a CPU, it looks at the thread that runs
+/// there.
 pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
     Ok(ProgramDef::new(PEEK, ProgramKind::RawTracepoint, sched::peek(setting)?))
 }
@@ -193,18 +198,18 @@ pub fn module(setting: &Setting, tracepoints: &Tracepoints) -> Result<Module, Sc
     Ok(Module { maps, programs, ..Module::default() })
 }
 
-/// Returns the value of a thread that was found in a process's list: its first event shows what it was doing. Its
-/// name is cut where it is longer than the kernel's are.
+/// Returns the value of a thread found in a process's list: its first event will show its state.
+/// Its name is truncated to the length of the kernel's names.
 pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     let mut value = thread(layout::state::UNSURE, offset!(Thread, unsure));
     value.thread.tgid = tgid;
-    // The last byte stays 0, the name's end.
+    // The last byte stays 0, to end the name.
     let room = value.thread.comm.iter_mut().take(size_of::<Comm>() - 1);
     room.zip(name).for_each(|(to, from)| *to = *from);
     value
 }
 
-/// Returns the value with which a new thread starts.
+/// Returns the initial value of a new thread.
 pub fn new_thread() -> ThreadValue {
     thread(layout::state::READY, offset!(Thread, ready))
 }

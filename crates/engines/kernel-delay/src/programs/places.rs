@@ -1,19 +1,21 @@
-//! The places of a CPU: the threads that wait for it, each of which is given the time of whoever ran when that one
-//! leaves the CPU.
+//! Places of a CPU: threads that wait for it, each of which is charged the time of every task that
+//! ran when that task leaves the CPU.
 //!
-//! A wait can last longer than any log of switches. So the time is given at each switch, to as many waiting threads
-//! as there are places; the others are left to the CPU's log ([`preemptors`](super::preemptors)).
+//! A wait can last longer than any log of switches. So the time is attributed at each switch, to as
+//! many waiting threads as there are places; the others are left to the CPU's log
+//! ([`preemptors`](super::preemptors)).
 //!
 //! ```text
 //! a thread begins to wait:  it takes a free place of the CPU whose queue it is in (from = now)
-//! a task leaves the CPU:    each thread with a place is given the time from `from` until now, and from = now
-//! it gets the CPU:          the place is free
-//! it is moved to another CPU: until = now, so that whoever runs now is known when it leaves; it takes a place of the other CPU
+//! a task leaves the CPU:    each thread with a place is given the time since `from`; from = now
+//! the thread gets the CPU:  the place is free
+//! it is moved to another CPU: until = now, so that the running task is known when it leaves;
+//!                             the thread takes a place of the other CPU
 //! ```
 //!
-//! The kernel has the CPU's queue locked at all of these but two: a thread is moved to a CPU whose queue is not
-//! locked, and a worker ends some work. So a place is taken by an exchange of its thread's number, and without its
-//! `from` it is not yet looked at.
+//! The kernel has the CPU's queue locked in all of these cases but two: when a thread is moved to a
+//! CPU whose queue is not locked, and when a worker ends some work. So a place is taken by an
+//! exchange of its thread's number, and is ignored until its `from` is set.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R8, R9};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Width};
@@ -24,7 +26,7 @@ use super::emit::{self, slot, thread};
 use super::preemptors;
 use crate::layout::{PLACES, PLACES_OF_CPU, Place, Places};
 
-/// The mask of a place's offset, which keeps the alignment that atomic operations want.
+/// Mask of a place's offset, which keeps the alignment that atomic operations require.
 const OFFSET_MASK: i32 = 0xf8;
 /// Offset of the last place of a CPU.
 const LAST: i16 = bytes_of!(Places) - bytes_of!(Place);
@@ -36,7 +38,7 @@ fn find(asm: &mut Asm, none: Label) {
     asm.put(slot!(index), R1).lookup_or(PLACES, slot!(index), none);
 }
 
-/// Emits that the thread r7 waits for the CPU r1 from now on: it gets a place, if one is free.
+/// Emits code for the thread r7 starting to wait for the CPU r1: it gets a place, if one is free.
 pub(super) fn take(asm: &mut Asm, setting: &Setting) {
     let (taken, none) = (asm.label("place_taken"), asm.label("no_place"));
     asm.comment("a place").put(thread!(queued), R8).put(thread!(place_cpu), 0);
@@ -65,7 +67,8 @@ fn of_thread(asm: &mut Asm, none: Label) {
     asm.get(R2, field!(R3, Place, tid)).get(R1, slot!(key)).jump_if(R1, JumpOp::Ne, R2, none);
 }
 
-/// Emits that the place `place` is free. The number goes last: who finds the place free finds the rest so.
+/// Emits code to free the place `place`. The number is cleared last: a program that finds the place
+/// free finds the other fields cleared.
 fn free(asm: &mut Asm, setting: &Setting, place: Reg) {
     let tid = field!(place, Place, tid);
     asm.put(field!(place, Place, from), 0).put(field!(place, Place, until), 0);
@@ -76,33 +79,34 @@ fn free(asm: &mut Asm, setting: &Setting, place: Reg) {
     }
 }
 
-/// Emits that the thread r7 does not wait any more; goes to `none` if it had no place. Registers r0 to r5 are lost.
+/// Emits code for the thread r7 ending its wait; goes to `none` if it had no place. Registers r0 to
+/// r5 are lost.
 pub(super) fn leave(asm: &mut Asm, setting: &Setting, none: Label) {
     of_thread(asm, none);
     asm.put(thread!(place_cpu), 0);
     free(asm, setting, R3);
 }
 
-/// Emits that the thread r7 waits in another CPU's queue from now on: whoever runs here now is given to it when that
-/// one leaves.
+/// Emits code for the thread r7 leaving this CPU's queue for another: the task that runs here now
+/// is attributed to its wait when that task leaves.
 pub(super) fn move_away(asm: &mut Asm) {
     let none = asm.label("not_here");
     of_thread(asm, none);
     asm.put(field!(R3, Place, until), R8).bind(none);
 }
 
-/// Emits that the thread r7 waits in the queue of the CPU r1 from now on, which is another one than before.
+/// Emits code for the thread r7 joining the queue of the CPU r1, which is not its previous CPU.
 pub(super) fn come(asm: &mut Asm, setting: &Setting) {
     if setting.exchange {
         take(asm, setting);
     } else {
-        // That queue is not locked: its places can't be taken.
+        // That queue is not locked, so its places can't be taken.
         asm.put(thread!(queued), R8).put(thread!(place_cpu), 0);
     }
 }
 
-/// Gives the time until now of the task that the log's entry r0 is of to each thread with a place here. Registers r0
-/// to r5 and r9 are lost.
+/// Attributes the time until now of the task in the log's entry r0 to each thread with a place
+/// here. Registers r0 to r5 and r9 are lost.
 pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("given");
     asm.comment("who waits here").put(slot!(entry), R0).call(Helper::GET_SMP_PROCESSOR_ID).mov(R1, R0);
@@ -115,7 +119,7 @@ pub(super) fn attribute(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// Gives the time to the thread that has the place.
+/// Attributes the time to the thread that has the place.
 fn one(asm: &mut Asm, setting: &Setting, place: bpf_program::Place<Place>) {
     let (next, moved, known) = (asm.label("next_waiter"), asm.label("moved"), asm.label("until"));
     let from = field!(place, Place, from);

@@ -1,9 +1,10 @@
-//! Who ran instead: a log of each CPU's last tasks, and its evaluation when a thread that waited gets the CPU.
+//! Preemptors of waiting threads: a log of each CPU's last tasks, and its evaluation when a thread
+//! that waited gets the CPU.
 //!
-//! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is
-//! then in that CPU's log, as far back as it reaches. It is for the threads that found no place ([`places`]): it is
-//! evaluated from when they came to the queue of the CPU that they got at last, since what is known of another CPU is
-//! in that one's log.
+//! The log is only written while one of the process's threads waits. All tasks that ran on a CPU
+//! during a wait are then in that CPU's log, as far back as it reaches. It serves threads that
+//! found no place ([`places`]). It is evaluated from the time at which they joined the queue of the
+//! CPU that they finally got, since tasks of another CPU are in that CPU's log.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R8, R9};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Reg, Width};
@@ -15,18 +16,19 @@ use super::emit::{self, counts, slot, thread};
 use super::places;
 use crate::layout::{COUNTS, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS};
 
-/// A field of an entry of the log. The register is the log, moved by whole entries.
+/// Field of an entry of the log. The register is the log, moved by whole entries.
 macro_rules! entry {
     ($at:expr, $field:ident) => {
         field!(field!($at, Log, entries).element(0), LogEntry, $field)
     };
 }
 
-/// The parent of all kernel threads: the second one that the kernel makes (`rest_init` in `init/main.c`).
+/// Parent of all kernel threads: the second thread that the kernel makes (`rest_init` in
+/// `init/main.c`).
 const KTHREADD: i32 = 2;
-/// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
+/// Greatest number of an entry: the log's length is a power of two, so this is also a mask.
 const LAST: u32 = LOG_LENGTH as u32 - 1;
-/// The shift that is an entry's size.
+/// Shift that multiplies by an entry's size.
 const ENTRY_SHIFT: u32 = size_of::<LogEntry>().trailing_zeros();
 
 /// Sets r0 to this CPU's log, or goes to `none`.
@@ -34,8 +36,8 @@ fn find_log(asm: &mut Asm, none: Label) {
     asm.put(slot!(index), 0).lookup_or(LOG, slot!(index), none);
 }
 
-/// Sets r0 to the next entry of this CPU's log, with r8 as its end, and the work function that its thread was in; or
-/// goes to `none`. `number` makes r5 the thread's number, and uses r5 only.
+/// Sets r0 to the next entry of this CPU's log, with r8 as its end and the current work function of
+/// its thread; or goes to `none`. `number` sets r5 to the thread's number, and uses only r5.
 fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.comment("the log of who ran");
     find_log(asm, none);
@@ -46,7 +48,8 @@ fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1).put(entry!(R0, end), R8).put(entry!(R0, function), R4);
 }
 
-/// Notes that the task r9 ran until now, and gives its time to those that wait here. Register r9 is lost.
+/// Logs that the task r9 ran until now, and attributes its time to the threads that wait here.
+/// Register r9 is lost.
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     let task = &setting.task;
     next_entry(asm, none, |asm| _ = asm.get(R5, task.pid.of(R9)));
@@ -55,8 +58,8 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     places::attribute(asm, setting);
 }
 
-/// Makes the program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the worker that runs
-/// begins some work. Its function is read now, since the work may free itself.
+/// Makes the program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the
+/// running worker begins some work. Its function is read now, since the work may free itself.
 pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.get(R6, argument(R1, 0)).get(R9, setting.task.work_function.of(R6));
@@ -66,11 +69,12 @@ pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the worker's time until
-/// now is that function's.
+/// Makes the program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the
+/// worker's time until now belongs to that function.
 ///
-/// The worker's task is not looked at: before Linux 5.11 no helper gives the current task with its type. What is
-/// noted of it is what every kernel thread has: a process of its own, which kthreadd is the parent of.
+/// The program does not read the worker's task: before Linux 5.11 no helper returns the current
+/// task with its type. It notes facts that hold for every kernel thread: a process of its own, with
+/// kthreadd as the parent.
 pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         let done = asm.label("done");
@@ -86,9 +90,10 @@ pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Gives the wait of the thread r7, from its [`Thread::since`](crate::layout::Thread::since) until now and as far as
-/// it lies in the window, to those that ran, unless r9 says that it was given at each switch. It walks the log from
-/// the newest entry, which is of the task that has just left the CPU, to the one that ran when the wait began.
+/// Attributes the wait of the thread r7 to the tasks that ran, from its
+/// [`Thread::since`](crate::layout::Thread::since) until now and as far as it lies in the window,
+/// unless r9 shows that this was done at each switch. It walks the log from the newest entry, which
+/// is of the task that has just left the CPU, to the one that ran when the wait began.
 pub(super) fn attribute(asm: &mut Asm) {
     let [done, out, walk] = ["attributed", "walked", "walk"].map(|name| asm.label(name));
     span(asm, done);
@@ -103,8 +108,8 @@ pub(super) fn attribute(asm: &mut Asm) {
     asm.bind(out).get(R6, slot!(saved_context)).bind(done);
 }
 
-/// Cuts the wait to the window, as the slots `from` and `to`; goes to `none` if nothing is left. The longest wait is
-/// kept.
+/// Cuts the wait to the window, as the slots `from` and `to`; goes to `none` if nothing is left.
+/// Keeps the longest wait.
 fn span(asm: &mut Asm, none: Label) {
     asm.get(R4, thread!(since)).mov(R1, R8);
     emit::cut_to_window(asm, R4, R1, none);
@@ -112,13 +117,14 @@ fn span(asm: &mut Asm, none: Label) {
     emit::longest(asm, thread!(longest));
 }
 
-/// Makes the wait begin where the thread r7 came to the queue of this CPU.
+/// Moves the wait's start to the time at which the thread r7 joined the queue of this CPU.
 fn in_last_queue(asm: &mut Asm) {
     asm.get(R4, thread!(queued)).get(R1, slot!(from));
     asm.if_(R4, JumpOp::Gt, R1, |asm| _ = asm.put(slot!(from), R4));
 }
 
-/// Attributes one entry: its task ran from the end of the one before it, or from the wait's begin.
+/// Attributes one entry: its task ran from the end of the entry before it, or from the wait's
+/// start.
 fn step(asm: &mut Asm, out: Label) {
     let later = asm.label("later");
     entry(asm, R9, 0);
@@ -137,7 +143,8 @@ fn entry(asm: &mut Asm, dst: Reg, back: i32) {
     asm.get(dst, slot!(head)).sub(dst, back).and(dst, LAST).lsh(dst, ENTRY_SHIFT).add(dst, R6);
 }
 
-/// Copies the task of an entry of the log, to which `log` was moved, to the slot `preemptor`. Register r1 is lost.
+/// Copies the task of an entry of the log, to which `log` was moved, to the slot `preemptor`.
+/// Register r1 is lost.
 pub(super) fn copy_task(asm: &mut Asm, log: Reg) {
     asm.copy(entry!(log, tgid), slot!(preemptor.tgid)).copy(entry!(log, parent), slot!(preemptor.parent));
     asm.copy(entry!(log, comm), slot!(preemptor.comm)).copy(entry!(log, function), slot!(preemptor.function));

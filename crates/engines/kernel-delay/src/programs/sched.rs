@@ -1,4 +1,4 @@
-//! The scheduler's tracepoints: see [`sched_programs::tasks`].
+//! Tracepoints of the scheduler: see [`sched_programs::tasks`].
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label};
@@ -16,11 +16,11 @@ use crate::layout::{COUNTS, CallEntry, KernelStack, TEMPLATE, THREADS, Thread, T
 const REASONS: Reasons =
     Reasons { ready: state::READY, blocked: state::BLOCKED, stopped: state::STOPPED, dead: state::DEAD };
 
-/// The bit of a task's state that is set while its control group of version 1 is frozen (`include/linux/sched.h`,
-/// since Linux 6.1; no other bit before).
+/// Bit of a task's state that is set while its control group of version 1 is frozen
+/// (`include/linux/sched.h`, since Linux 6.1; no other bit before).
 const TASK_FROZEN: i32 = 0x8000;
 
-/// The arguments of a switch: r6 is the context.
+/// Arguments of a switch; r6 is the context.
 const SWITCH: Switch = Switch(R6);
 
 /// Makes the program of a switch.
@@ -38,7 +38,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Notes that the task r9 leaves the CPU.
+/// Emits code for the task r9 leaving the CPU.
 fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let (done, settled, uncounted) = (asm.label("left"), asm.label("settled"), asm.label("uncounted"));
     let task = &setting.task;
@@ -66,8 +66,8 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.bind(done);
 }
 
-/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes
-/// is ours.
+/// Stores the kernel's stack of the thread r7 if it blocks, while it is still on this CPU. The time
+/// that this costs is charged to our bucket.
 fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     asm.comment("where it blocks").get(R1, slot!(next_state)).if_(R1, JumpOp::Eq, state::BLOCKED, |asm| {
         asm.put(thread!(bucket), offset!(Thread, traced)).mov(R1, R6);
@@ -77,7 +77,7 @@ fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     });
 }
 
-/// Sets the bucket of the thread r7, whose task is r9, for the state r1 that it goes to off the CPU.
+/// Sets the bucket of the thread r7, whose task is r9, for its next state r1 off the CPU.
 fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     let [blocked, stopped, frozen, dead] = ["blocked", "stopped", "frozen", "dead"].map(|name| asm.label(name));
     asm.jump_if(R1, JumpOp::Eq, state::BLOCKED, blocked).jump_if(R1, JumpOp::Eq, state::STOPPED, stopped);
@@ -93,18 +93,18 @@ fn by_state(asm: &mut Asm, setting: &Setting, done: Label) {
     asm.jump(done);
     asm.bind(stopped).put(thread!(bucket), offset!(Thread, stopped)).jump(done);
     asm.bind(frozen).put(thread!(bucket), offset!(Thread, frozen)).jump(done);
-    // Its number may be another thread's later: see `exec`.
+    // Another thread may get its number later: see `exec`.
     asm.bind(dead).put(thread!(bucket), offset!(Thread, nobody)).put(thread!(end_time), R8);
 }
 
-/// Notes that the thread r7 waits for the CPU r1 from now on.
+/// Emits code for the thread r7 starting to wait for the CPU r1.
 fn waits(asm: &mut Asm, setting: &Setting) {
     places::take(asm, setting);
     asm.put(thread!(bucket), offset!(Thread, ready)).put(thread!(waits), 1);
     emit::add_to(asm, counts!(waiting), 1);
 }
 
-/// Notes that the next task of the switch gets the CPU.
+/// Emits code for the next task of the switch getting the CPU.
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.comment("who comes").get(R9, SWITCH.next());
     setting.ours().unless(asm, R9, end);
@@ -122,7 +122,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::changed(asm);
 }
 
-/// Notes that the thread r7 waited for a CPU until now. Register r9 is lost.
+/// Emits code for the thread r7 ending its wait for a CPU. Register r9 is lost.
 fn waited(asm: &mut Asm, setting: &Setting) {
     let [known, outside, unplaced] = ["known", "outside", "unplaced"].map(|name| asm.label(name));
     asm.mov(R9, 0);
@@ -142,7 +142,7 @@ fn waited(asm: &mut Asm, setting: &Setting) {
     asm.bind(known);
 }
 
-/// Makes the program of a wake-up; `new` is for a thread's first.
+/// Makes the program of a wake-up; `new` is for the first one of a thread.
 pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.comment("ours?").get(R6, argument(R1, 0));
@@ -159,25 +159,26 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     })
 }
 
-/// Ends a program, and counts a thread for which there was no room where it goes to `missing`.
+/// Ends a program, and counts a thread without room at `missing`.
 fn no_thread(asm: &mut Asm, missing: Label) {
     asm.ret().bind(missing);
     emit::add_to(asm, counts!(no_thread), 1);
 }
 
-/// Creates a thread's value from the template of this CPU, over the value of an ended thread with the same number.
+/// Creates a thread's value from the template of this CPU, over the value of an ended thread with
+/// the same number.
 fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     new_value(asm, setting, end, missing);
     setting.task.queue(asm, R1, R6);
     waits(asm, setting);
 }
 
-/// Sets r7 to a new value for the thread whose number is in the slot `key` and whose task is r6: it begins now. Goes
-/// to `missing` if there is no room.
+/// Sets r7 to a new value, which begins now, for the thread whose number is in the slot `key` and
+/// whose task is r6. Goes to `missing` if there is no room.
 ///
-/// The times are in the value before it is in the map: an interrupt that comes while the thread's program ends
-/// accounts for its time at once. The CPU's template is this program's alone: it runs with preemption off, as
-/// interrupts do that start no thread.
+/// The times are set before the value is in the map: an interrupt may come as the thread's program
+/// ends, and accounts for its time at once. Only this program uses the CPU's template: it runs with
+/// preemption off, and interrupts, which may come in, start no thread.
 fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     asm.comment("a new thread").call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0);
     asm.lookup_or(TEMPLATE, slot!(cpu), missing);
@@ -189,7 +190,8 @@ fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     emit::find(asm, end);
 }
 
-/// Notes that the thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
+/// Emits code for the wake-up of the thread r7, whose task is r6. A thread that has not left the
+/// CPU yet is left unchanged.
 fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     let [known, asleep, ready] = ["known", "asleep", "ready"].map(|name| asm.label(name));
     let (stopped, counted) = (asm.label("stopped"), asm.label("counted"));
@@ -214,7 +216,7 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::changed(asm);
 }
 
-/// Counts r1 nanoseconds that the thread r7 was off its CPU, if that is one of the absences that are counted. Its
+/// Counts r1 nanoseconds that the thread r7 was off its CPU, if that is an absence to count. Its
 /// bucket is still that of this time. Registers r3 and r4 are lost.
 fn absence(asm: &mut Asm, setting: &Setting) {
     let Some(Absences { at_least, calls }) = &setting.absences else { return };
@@ -227,7 +229,8 @@ fn absence(asm: &mut Asm, setting: &Setting) {
     asm.increase(thread!(absences), R3, 1).increase(thread!(absent), R3, R1).bind(present);
 }
 
-/// Makes the program of `sched_migrate_task(task, cpu)`: a thread that waits is moved to another CPU's queue.
+/// Makes the program of `sched_migrate_task(task, cpu)`: a waiting thread is moved to another CPU's
+/// queue.
 pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         asm.mov(R9, R1).comment("ours?").get(R6, argument(R9, 0));
@@ -241,8 +244,8 @@ pub(super) fn migrate(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event
-/// yet.
+/// Makes the program that runs in an interrupt on a CPU and looks at its current thread, if that is
+/// one of ours without an event yet.
 pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, end| {
         emit::current_thread(asm, setting, end);
@@ -251,8 +254,8 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `sched_process_fork(parent, child)`, which comes before the child is woken for the first
-/// time: a process that one of ours starts is ours.
+/// Makes the program of `sched_process_fork(parent, child)`, which comes before the child is woken
+/// for the first time: a process that one of ours starts is ours.
 pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     let (ours, tgid) = (setting.ours(), setting.task.tgid);
     program(|asm, end| {
@@ -265,8 +268,9 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new program takes the
-/// number of its process's first thread, which is gone by then. What it did so far stays with its old number.
+/// Makes the program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new
+/// program takes the number of its process's first thread, which has ended by then. Its record so
+/// far stays with its old number.
 pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let pid = setting.task.pid;
     program(|asm, end| {
@@ -288,8 +292,8 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Sets r7 to the value of the process's first thread, whose number is in the slot `key` and which is gone. If it was
-/// forgotten since, the number begins anew.
+/// Sets r7 to the value of the process's first thread, which has ended and whose number is in the
+/// slot `key`. If the value was deleted since, a new one begins.
 fn first_number(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     let (known, ready) = (asm.label("known"), asm.label("ready"));
     asm.lookup(THREADS, slot!(key)).jump_if(R0, JumpOp::Ne, 0, known);

@@ -1,6 +1,7 @@
-//! The number of instructions of each program: a change must not make events dearer unnoticed.
+//! Number of instructions of each program: a change must not make events costlier unnoticed.
 //!
-//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there, to be compared.
+//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there for
+//! comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -8,7 +8,7 @@ use bpf_program::{Emit as _, Member, Place, argument};
 use super::emit::{self, counts, slot};
 use crate::layout::{TURNS, WINDOW, armed};
 
-/// A field of the window, which r6 is.
+/// Field of the window, which r6 is.
 macro_rules! window {
     ($field:ident) => {
         bpf_program::field!(R6, crate::layout::WindowValue, $field)
@@ -18,7 +18,7 @@ macro_rules! window {
 /// Use of a trigger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TriggerUse {
-    /// It starts a window. One that comes while none can start is counted as missed.
+    /// It starts a window. A hit while no window can start is counted as missed.
     Start,
     /// It stops a window.
     Stop,
@@ -26,30 +26,32 @@ pub enum TriggerUse {
     Both,
 }
 
-/// For whom a trigger fires.
+/// Condition under which a trigger fires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TriggerKind {
-    /// For this process: its thread group.
+    /// Only in this process: its thread group.
     Process(u32),
-    /// Whoever it happens to.
+    /// In any process.
     Anyone,
-    /// For this process, and at this system call only: for programs at `sys_enter` and `sys_exit`.
+    /// Only in this process and at this system call: for programs at `sys_enter` and `sys_exit`.
     Call {
-        /// The process's thread group.
+        /// Thread group of the process.
         tgid: u32,
-        /// The call's number.
+        /// Number of the call.
         number: u32,
-        /// Member of `pt_regs` with the number, for `sys_exit`, which does not get it.
+        /// Member of `pt_regs` with the number, for `sys_exit`, which does not receive it.
         in_registers: Option<Member<u32>>,
     },
 }
 
-/// Way in which it becomes a trigger's turn: for one hit only, even if others come on other CPUs at the same time.
+/// Way in which a trigger takes its turn: for one hit only, even if others come on other CPUs at
+/// the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Turn {
-    /// [`WindowValue::armed`] is exchanged in one step (Linux 5.12).
+    /// Exchange of [`WindowValue::armed`](crate::layout::WindowValue::armed) in one step (Linux
+    /// 5.12).
     Exchange,
-    /// A key is taken out of the map `TURNS`.
+    /// Removal of a key from the map `TURNS`.
     Key,
 }
 
@@ -63,7 +65,7 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, As
             TriggerUse::Start => {
                 start(asm, turn, missed);
                 asm.jump(end).bind(missed).if_(R0, JumpOp::Eq, armed::FOR_STOP, |asm| {
-                    // Within a window it is none of our business.
+                    // A hit within a window is ignored.
                     asm.now(R8).get(R1, window!(stop)).jump_if(R8, JumpOp::Le, R1, end);
                 });
                 emit::add_to(asm, counts!(missed), 1);
@@ -81,7 +83,7 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, As
     })
 }
 
-/// Goes to `others` unless the trigger is for the one that it happens to.
+/// Goes to `others` unless the trigger fires for the current process and call.
 fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
     let tgid = match kind {
         TriggerKind::Anyone => return,
@@ -89,7 +91,8 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
         TriggerKind::Call { tgid, number, in_registers } => {
             match in_registers {
                 None => asm.get(R2, argument(R1, 1)),
-                // A word: `syscallno` of aarch64 has no more, and the verifier lets none read over its end.
+                // A word: `syscallno` of aarch64 is no larger, and the verifier allows no read
+                // beyond its end.
                 Some(at) => asm.get(R2, argument(R1, 0)).get(R2, at.of(R2)),
             };
             asm.jump_if32(R2, JumpOp::Ne, number, others);
@@ -99,12 +102,13 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
     asm.comment("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32).jump_if32(R0, JumpOp::Ne, tgid, others);
 }
 
-/// Starts a window, or goes to `not` if it is not the time for that.
+/// Starts a window, or goes to `not` if no window can start now.
 fn start(asm: &mut Asm, turn: Turn, not: Label) {
     take_turn(asm, turn, armed::FOR_START, armed::FOR_STOP, not);
-    // As late as can be: what happens between this and the stores is lost to the window, for as long as an interrupt that comes there.
+    // As late as possible: the window misses anything between this and the stores, for as long as
+    // an interrupt there takes.
     asm.now(R8);
-    // Programs on other CPUs see the stop first: a window that has none yet would have no end.
+    // Programs on other CPUs must see the stop first: a window without one would have no end.
     asm.comment("it stops").get(R1, window!(duration)).add(R1, R8).put(window!(stop), R1);
     asm.comment("it starts").put(window!(start), R8);
     took(asm, window!(start_took));
@@ -115,17 +119,19 @@ fn took(asm: &mut Asm, place: Place<u64>) {
     asm.comment("all know it").call(Helper::KTIME_GET_NS).sub(R0, R8).add(R0, 1).put(place, R0);
 }
 
-/// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
-/// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
+/// Stops a window, or goes to `not` if there is none. An announced window has not begun yet, nor
+/// has one whose start trigger is about to write its times on another CPU: it would end before it
+/// begins, or have its end overwritten.
 fn stop(asm: &mut Asm, turn: Turn, not: Label) {
     asm.now(R8).comment("has it begun?").get(R1, window!(start)).jump_if(R1, JumpOp::Gt, R8, not);
     take_turn(asm, turn, armed::FOR_STOP, armed::FIRED, not);
-    // As late as can be: what happens between this and the store is counted beyond the window.
+    // As late as possible: anything between this and the store is counted beyond the window.
     asm.now(R8).comment("it stops").put(window!(stop), R8);
     took(asm, window!(stop_took));
 }
 
-/// Takes the trigger's turn, once on all CPUs; goes to `other` if it is not its turn, and r0 says whose it is.
+/// Takes the trigger's turn, once on all CPUs; goes to `other` if it is not its turn, with the
+/// holder of the turn in r0.
 fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
     let whose = window!(armed);
     asm.comment("is it our turn?");
@@ -136,9 +142,9 @@ fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
     }
     let taken = asm.label("taken");
     asm.put(slot!(key), from).delete(TURNS, slot!(key)).jump_if(R0, JumpOp::Eq, 0, taken).get(R0, whose);
-    // Another CPU has taken it, and does not say so yet.
+    // Another CPU has taken it, and has not stored that yet.
     asm.jump_if(R0, JumpOp::Ne, from, other).mov(R0, to).jump(other).bind(taken).put(whose, to).put(slot!(key), to);
-    // The value means nothing.
+    // The value is unused.
     asm.load_map(R1, TURNS).address(R2, slot!(key)).mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
 }
 
@@ -148,7 +154,8 @@ mod tests {
 
     use super::*;
 
-    /// `syscallno` is an `s32` 280 bytes in `struct pt_regs` (`arch/arm64/include/asm/ptrace.h`, Linux 6.1).
+    /// `syscallno` is an `s32` 280 bytes in `struct pt_regs` (`arch/arm64/include/asm/ptrace.h`,
+    /// Linux 6.1).
     #[test]
     fn the_number_of_a_call_is_four_bytes() {
         let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(Member::new(280)) };

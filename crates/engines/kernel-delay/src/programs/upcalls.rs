@@ -1,5 +1,6 @@
-//! Upcalls of the kernel's Open vSwitch: packets that it sends to user space for want of a flow. They happen to any
-//! process, most of them in soft interrupts, so that they are counted for all, by CPU and by what came of them.
+//! Upcalls of the kernel's Open vSwitch: packets that it sends to user space for want of a flow.
+//! They can occur in any process, most of them in soft interrupts, so they are counted for all, by
+//! CPU and by result.
 
 use bpf_insn::Reg::{R0, R1, R8, R9};
 use bpf_insn::{AsmError, Helper, JumpOp, MapDef, MapKind};
@@ -10,17 +11,17 @@ use uapi::bpf::NOEXIST;
 use super::emit::{self, counts};
 use crate::layout::{UPCALLS, UpcallKey};
 
-/// The kernel's function (`net/openvswitch/datapath.c`). It is 0 or a negative error.
+/// Function of the kernel (`net/openvswitch/datapath.c`). It returns 0 or a negative error.
 pub const FUNCTION: &str = "ovs_dp_upcall";
-/// The tracepoint at its begin, since Linux 5.14 (`net/openvswitch/openvswitch_trace.h`).
+/// Tracepoint at its start, since Linux 5.14 (`net/openvswitch/openvswitch_trace.h`).
 pub const TRACEPOINT: &str = "ovs_dp_upcall";
 
-/// Keys that there is room for: 64 CPUs with 64 different errors each, or more CPUs with fewer.
+/// Maximum number of keys: 64 CPUs with 64 different errors each, or more CPUs with fewer.
 const ROOM: u32 = 4096;
 
 #[repr(C)]
 struct Stack {
-    /// The value of a new key.
+    /// Initial value of a new key.
     new: u64,
     key: UpcallKey,
 }
@@ -34,8 +35,8 @@ pub fn map() -> MapDef {
     MapDef::new(UPCALLS, MapKind::Hash, size_of::<UpcallKey>() as u32, size_of::<u64>() as u32, ROOM)
 }
 
-/// Makes the program: at the function's return, if it has a `result` in `pt_regs`; or else at the
-/// tracepoint, which knows of no errors.
+/// Makes the program: at the function's return, if it has a `result` in `pt_regs`; otherwise at the
+/// tracepoint, which does not show errors.
 pub fn program(result: Option<Member<u32>>) -> Result<ProgramDef, AsmError> {
     let code = assemble(|asm, end| {
         let full = asm.label("full");
@@ -48,7 +49,8 @@ pub fn program(result: Option<Member<u32>>) -> Result<ProgramDef, AsmError> {
         emit::inside(asm, R8, end);
         asm.comment("by CPU and error").call(Helper::GET_SMP_PROCESSOR_ID);
         asm.put(slot!(key.cpu), R0).put(slot!(key.error), R9);
-        // Another CPU has another key, but what interrupts us has the same: it must not be written over.
+        // Another CPU has another key, but a program that interrupts us has the same: it must not
+        // be overwritten.
         asm.entry(UPCALLS, slot!(key), slot!(new), NOEXIST, full).add_atomic(Place::from(R0), R1, 1);
         asm.ret().bind(full);
         emit::add_to(asm, counts!(no_upcall), 1);
