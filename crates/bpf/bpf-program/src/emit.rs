@@ -1,17 +1,17 @@
 //! Statements over the assembler: values of typed places, conditions with bodies, maps.
 //!
-//! A statement is as many instructions as it is by hand. Calls lose r0 to r5; other statements keep
-//! all registers that they do not name.
+//! A statement has as many instructions as it would have by hand. Calls lose r0 to r5; other
+//! statements keep all registers that they do not name.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Reg, Size, Src, Width};
 
 use crate::place::{Place, Word};
 
-/// Makes a program of one body. Its end, to which the label leads, returns 0.
+/// Makes a program of one body. The label leads to its end, which returns 0.
 ///
 /// # Errors
-/// The body's mistakes.
+/// Returns the assembler's error if the body is wrong.
 pub fn program(body: impl FnOnce(&mut Asm, Label)) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let end = asm.label("end");
@@ -37,7 +37,7 @@ fn inverse(op: JumpOp) -> Option<JumpOp> {
     })
 }
 
-/// Returns the words of a value, from its beginning: their offsets and sizes.
+/// Returns the offsets and sizes of a value's words, from its start.
 fn words<T>() -> impl Iterator<Item = (i16, Size)> {
     let bytes = const { crate::wire::in_instruction(size_of::<T>()) };
     let size = match bytes {
@@ -64,7 +64,7 @@ pub trait Emit {
         self.asm().store(T::SIZE, to.addr(), value)
     }
 
-    /// Copies a value of any size, by way of r1: only a word can be copied from a place at r1.
+    /// Copies a value of any size via r1: only a word can be copied from a place at r1.
     fn copy<T>(&mut self, from: Place<T>, to: Place<T>) -> &mut Asm {
         let is_word = words::<T>().count() == 1;
         debug_assert!(to.addr().base != R1 && (is_word || from.addr().base != R1), "r1 is lost");
@@ -91,18 +91,18 @@ pub trait Emit {
         self.asm().mov(to, base).add(to, off)
     }
 
-    /// Adds to the value at the place, not in one step. `via` becomes its new value.
+    /// Adds to the value at the place, not atomically. `via` becomes the new value.
     fn increase<T: Word>(&mut self, place: Place<T>, via: Reg, by: impl Into<Src>) -> &mut Asm {
         self.asm().get(via, place).add(via, by).put(place, via)
     }
 
-    /// Adds to the value at the place in one step, by way of `via`.
+    /// Adds to the value at the place atomically, via `via`.
     fn add_atomic(&mut self, place: Place<u64>, via: Reg, by: impl Into<Src>) -> &mut Asm {
         self.asm().mov(via, by).atomic(AtomicOp::Add, Width::W64, place.addr(), via)
     }
 
-    /// Exchanges `value` with the value at the place: in one step, or by way of r0 if the kernel
-    /// has no instruction for that (before Linux 5.12). Then an interrupt may come in between.
+    /// Exchanges `value` with the value at the place: atomically, or via r0 if the kernel has no
+    /// instruction for that (before Linux 5.12). Then an interrupt may come in between.
     fn exchange(&mut self, value: Reg, place: Place<u64>, in_one_step: bool) -> &mut Asm {
         let asm = self.asm();
         if in_one_step {
@@ -111,7 +111,7 @@ pub trait Emit {
         asm.mov(R0, value).get(value, place).put(place, R0)
     }
 
-    /// Emits what `f` emits, to be run if `a op b`.
+    /// Emits the output of `f`, to be run if `a op b`.
     fn if_(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, f: impl FnOnce(&mut Asm)) -> &mut Asm {
         let asm = self.asm();
         if let Some(op) = inverse(op) {
@@ -123,7 +123,7 @@ pub trait Emit {
         asm.bind(over)
     }
 
-    /// Emits what `f` emits, to be run unless `a op b`.
+    /// Emits the output of `f`, to be run unless `a op b`.
     fn unless(&mut self, a: Reg, op: JumpOp, b: impl Into<Src>, f: impl FnOnce(&mut Asm)) -> &mut Asm {
         let asm = self.asm();
         let over = asm.label("over");
@@ -149,23 +149,24 @@ pub trait Emit {
         self.asm().load_map(R1, map).address(R2, key).call(Helper::MAP_LOOKUP_ELEM)
     }
 
-    /// Does the same, and goes to `missing` if there is no such key.
+    /// Sets r0 to the address of the map's value for the key; goes to `missing` if there is no such
+    /// key.
     fn lookup_or<K>(&mut self, map: &str, key: Place<K>, missing: Label) -> &mut Asm {
         self.asm().lookup(map, key).jump_if(R0, JumpOp::Eq, 0, missing)
     }
 
-    /// Enters a value with these flags. r0 is 0 if there was room.
+    /// Inserts a value with these flags. r0 is 0 on success.
     fn update<K, V>(&mut self, map: &str, key: Place<K>, value: Place<V>, flags: u32) -> &mut Asm {
         let asm = self.asm();
         asm.load_map(R1, map).address(R2, key).address(R3, value);
         asm.mov(R4, flags).call(Helper::MAP_UPDATE_ELEM)
     }
 
-    /// Sets r0 to the address of the map's value for the key. A key that is not there is entered
-    /// with a `new` value of 0 and these flags; goes to `full` if there is no room.
+    /// Sets r0 to the address of the map's value for the key. A missing key is inserted with a
+    /// `new` value of 0 and these flags; goes to `full` if there is no room.
     fn entry<K, V>(&mut self, map: &str, key: Place<K>, new: Place<V>, flags: u32, full: Label) -> &mut Asm {
         self.asm().lookup(map, key).if_(R0, JumpOp::Eq, 0, |asm| {
-            // Whoever interrupts may have entered the same key meanwhile: it is looked up again.
+            // An interrupt may have inserted the same key meanwhile: look it up again.
             asm.clear(new).update(map, key, new, flags).lookup_or(map, key, full);
         })
     }
@@ -175,12 +176,12 @@ pub trait Emit {
         self.asm().load_map(R1, map).address(R2, key).call(Helper::MAP_DELETE_ELEM)
     }
 
-    /// Sets `to` to the nanoseconds of the monotonic clock.
+    /// Sets `to` to the time of the monotonic clock, in nanoseconds.
     fn now(&mut self, to: Reg) -> &mut Asm {
         self.asm().comment("when").call(Helper::KTIME_GET_NS).mov(to, R0)
     }
 
-    /// Writes the name of the current task.
+    /// Writes the name of the current task to the place.
     fn current_name(&mut self, to: Place<[u8; 16]>) -> &mut Asm {
         self.asm().address(R1, to).mov(R2, 16).call(Helper::GET_CURRENT_COMM)
     }
@@ -265,7 +266,7 @@ mod tests {
         let body = |asm: &mut Asm| _ = asm.mov(R3, 1);
         let lines = listing(|asm| _ = asm.if_(R1, JumpOp::Gt, 5, body));
         assert_eq!(lines[..2], ["if r1 <= 0x5 goto +0x1 <over>", "r3 = 0x1"]);
-        // There is no comparison that holds if no bit is set.
+        // No comparison holds if no bit is set.
         let lines = listing(|asm| _ = asm.if_(R1, JumpOp::Set, 4, body));
         assert_eq!(lines[..3], ["if r1 & 0x4 goto +0x1 <then>", "goto +0x1 <over>", "r3 = 0x1"]);
     }

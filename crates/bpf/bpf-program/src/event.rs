@@ -1,6 +1,8 @@
-//! The program of a probe that sends an event: it reserves room in the ring, writes the fields there, and submits.
+//! The program of a probe that sends an event: it reserves room in the ring, writes the fields
+//! there, and submits.
 //!
-//! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two hits could share.
+//! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two
+//! hits could share.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
@@ -13,54 +15,55 @@ use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME}
 use crate::place::Place;
 use crate::wire::in_instruction;
 
-/// The ring buffer's name.
+/// Name of the ring buffer.
 pub const RING: &str = "events";
-/// The name of the map that counts what did not fit into the ring: a `u64` for each CPU.
+/// Name of the map that counts events that did not fit into the ring: a `u64` for each CPU.
 pub const UNSENT: &str = "unsent";
 
-/// The size of the smallest pages of the machines that we run on.
+/// Smallest page size of the machines that we run on.
 const LEAST_PAGE: i32 = 4096;
 
-/// How a program knows which event it sends.
+/// Source of the number of the event that a program sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EventId {
-    /// The place's attach cookie is the number. Since Linux 5.15.
+    /// The attach cookie of the place. Since Linux 5.15.
     Cookie,
-    /// It is this one.
+    /// This number.
     Fixed(u32),
 }
 
-/// Where a field's value comes from.
+/// Source of a field's value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// An argument of the probe; for a text field, a pointer to it.
+    /// Argument of the probe; for a text field, a pointer to the text.
     Arg(ArgSpec),
-    /// The place has no such argument: the field is unreadable.
+    /// None: the place has no such argument, so the field is unreadable.
     Missing,
 }
 
-/// The ring of `bytes` (a power of two, a multiple of the page size) and the counter of what did not fit.
+/// Returns the ring of `bytes` (a power of two, a multiple of the page size) and the counter of
+/// events that did not fit.
 pub fn maps(bytes: u32) -> Vec<MapDef> {
     vec![MapDef::ring_buffer(RING, bytes), MapDef::new(UNSENT, MapKind::PercpuArray, 4, 8, 1)]
 }
 
-/// What a program may count on.
+/// Conditions under which a program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Setting {
-    /// How it knows which event it sends.
+    /// Source of the event's number.
     pub id: EventId,
-    /// Whether it may wait for a page of the process's memory. Where it may not, a string that the process itself has not
-    /// looked at yet (a literal, most often) can't be read.
+    /// True if the program may wait for a page of the process's memory. If not, a string that the
+    /// process itself has not looked at yet (a literal, most often) can't be read.
     pub sleepable: bool,
-    /// The bytes of the ring.
+    /// Size of the ring, in bytes.
     pub ring_bytes: u32,
 }
 
-/// Makes the program of a USDT probe's place. `sources` are in the layout's order.
+/// Makes the program for a place of a USDT probe. `sources` are in the layout's order.
 pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let full = asm.label("full");
-    // r6: the registers. r7: the event. r8: the time. r9: a bit for each field that could not be read.
+    // r6: the registers. r7: the event. r8: the time. r9: a bit for each unreadable field.
     asm.comment("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
     if let Some(small) = layout.small() {
         let too_small = asm.label("too_small");
@@ -74,12 +77,12 @@ pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<
     asm.finish()
 }
 
-/// Where an attempt to make an event goes when it can't.
+/// Exits of an attempt to make an event.
 #[derive(Clone, Copy)]
 struct Exits {
-    /// The ring is full.
+    /// Exit if the ring is full.
     full: Label,
-    /// A text does not fit, and there is a larger form.
+    /// Exit if a text does not fit and there is a larger form.
     cut: Option<Label>,
 }
 
@@ -114,7 +117,7 @@ fn event_id(asm: &mut Asm, id: EventId, flag: u32) {
     }
 }
 
-/// One field at its slot. A text's pointer is put where its length will be.
+/// Writes one field to its slot. A text's pointer first takes the place of its length.
 fn field(
     asm: &mut Asm,
     number: u32,
@@ -143,7 +146,7 @@ fn field(
         }
         asm.bind(read).store(Size::DW, slot, R0);
         if let Some(cut) = cut {
-            // As many bytes as there is room for, the end included: there may be more.
+            // The text fills its room, including the end: it may be longer.
             asm.jump_if(R0, JumpOp::SGt, capacity.cast_signed(), cut);
         }
     }
@@ -152,13 +155,15 @@ fn field(
     }
 }
 
-/// r0 = the length of the string that the slot points to, with its end, or an error; its bytes are put behind the slot.
+/// Reads the string that the slot points to, and puts its bytes behind the slot. r0 = its length
+/// including the end, or an error.
 fn read_text(asm: &mut Asm, slot: Addr, capacity: u32) {
     asm.load(Size::DW, R3, slot).mov(R1, slot.base).add(R1, i32::from(slot.off) + 8);
     asm.mov(R2, capacity.cast_signed() + 1).call(Helper::PROBE_READ_USER_STR);
 }
 
-/// Has the kernel bring the page of the string that the slot points to, and the one behind it, by copying a byte of each.
+/// Makes the kernel bring in the page of the string that the slot points to, and the next page, by
+/// copying a byte of each.
 fn fetch_pages(asm: &mut Asm, slot: Addr) {
     asm.comment("the page is not there: wait for it").mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot);
     asm.call(Helper::COPY_FROM_USER);
@@ -166,7 +171,7 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
     asm.call(Helper::COPY_FROM_USER);
 }
 
-/// Submits an event that is in the ring. r1 and r2 are its arguments.
+/// Submits an event that is in the ring. r1 and r2 are the helper's arguments.
 pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     query(asm);
     asm.mov(R1, event);
@@ -182,19 +187,20 @@ pub fn output<T>(asm: &mut Asm, event: Place<T>, ring_bytes: u32) {
     asm.call(Helper::RINGBUF_OUTPUT);
 }
 
-/// Sets r0 to the bytes that the reader has not read yet.
+/// Sets r0 to the number of bytes that the reader has not read yet.
 fn query(asm: &mut Asm) {
     asm.comment("is the reader late?").load_map(R1, RING).mov(R2, RB_AVAIL_DATA).call(Helper::RINGBUF_QUERY);
 }
 
-/// Sets `flags` for r0 unread bytes. The reader looks at the ring many times a second; it is woken only when that may be too late,
-/// since a wake-up at each event costs the traced process more than the event.
+/// Sets `flags` for r0 unread bytes. The reader polls the ring many times a second. It is woken
+/// only if that may be too late, since a wake-up at each event costs the traced process more than
+/// the event.
 fn wake_if_late(asm: &mut Asm, flags: Reg, ring_bytes: u32) {
     asm.mov(flags, RB_NO_WAKEUP).unless(R0, JumpOp::Lt, ring_bytes / 4, |asm| _ = asm.mov(flags, RB_FORCE_WAKEUP));
 }
 
-/// Adds one to this CPU's count, and returns. Uprobe programs are preemptible, so two tasks on one CPU may race here; hence
-/// the atomic add. Interrupt handlers never run them.
+/// Adds one to this CPU's count of lost events, and returns. Uprobe programs are preemptible, so
+/// two tasks on one CPU may race here; hence the atomic add. Interrupt handlers never run them.
 fn count_lost(asm: &mut Asm) {
     let gone = asm.label("gone");
     asm.comment("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, UNSENT);

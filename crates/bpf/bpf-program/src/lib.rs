@@ -1,16 +1,18 @@
-//! BPF programs before anything is loaded: the model of a [`Module`], and the program that records a probe.
+//! BPF programs before anything is loaded: the model of a [`Module`], and the program that records
+//! a probe.
 //!
-//! It is pure: where an argument lies comes in as data, and what comes out is loaded, or written to a file, by others.
+//! The crate is pure: the location of an argument comes in as data, and others load the resulting
+//! programs or write them to a file.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`module`] | programs and maps that belong together |
-//! | [`payload`] | an event in the ring buffer, for the program that writes it and for us who read it |
+//! | [`payload`] | an event in the ring buffer, for the program that writes it and the reader |
 //! | [`event`] | the program of a probe that sends an event |
 //! | [`place`] | places in memory with their types, and the stack of a program as a structure |
 //! | [`emit`] | statements over the assembler: values, conditions, maps |
-//! | [`wire`] | how structures that programs write are read |
-//! | [`operand`] | the instructions that fetch a USDT probe's argument |
+//! | [`wire`] | reading of structures that programs write |
+//! | [`operand`] | instructions that fetch a USDT probe's argument |
 #![forbid(unsafe_code)]
 
 pub mod emit;

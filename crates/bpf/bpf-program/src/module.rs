@@ -7,35 +7,35 @@ use bpf_insn::asm::{Line, Reference};
 use bpf_insn::{Code, MapDef, ObjectBuilder};
 use elf::CodePlace;
 
-/// What a program is attached to, as far as its loading depends on it.
+/// Attach type of a program, as far as its loading depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProgramKind {
-    /// A place in a file that processes run, a USDT probe's too.
+    /// Place in a file that processes run, including those of USDT probes.
     Uprobe,
-    /// A function's return, in a file that processes run.
+    /// Return of a function in a file that processes run.
     UprobeReturn,
-    /// A kernel function.
+    /// Kernel function.
     Kprobe,
-    /// A kernel function's return.
+    /// Return of a kernel function.
     KprobeReturn,
-    /// A tracepoint's record.
+    /// Record of a tracepoint.
     Tracepoint,
-    /// A tracepoint's arguments.
+    /// Arguments of a tracepoint.
     RawTracepoint,
-    /// A sample of a perf event.
+    /// Sample of a perf event.
     PerfEvent,
-    /// A tracepoint's arguments with the types of the kernel's BTF. Since Linux 5.5.
+    /// Arguments of a tracepoint with the types of the kernel's BTF. Since Linux 5.5.
     BtfTracepoint,
-    /// A kernel function's entry, with the types of the kernel's BTF. Since Linux 5.5.
+    /// Entry of a kernel function, with the types of the kernel's BTF. Since Linux 5.5.
     Fentry,
-    /// A kernel function's return, likewise.
+    /// Return of a kernel function, with the types of the kernel's BTF. Since Linux 5.5.
     Fexit,
-    /// Objects of the kernel's, one after the other. Since Linux 5.8.
+    /// Kernel objects, one after the other. Since Linux 5.8.
     Iterator,
 }
 
 impl ProgramKind {
-    /// The section that loaders know it by (libbpf's `section_defs`).
+    /// Returns the section name by which loaders know this kind (libbpf's `section_defs`).
     pub fn section(self) -> &'static str {
         match self {
             Self::Uprobe => "uprobe",
@@ -53,72 +53,76 @@ impl ProgramKind {
     }
 }
 
-/// A place in a file where a program is attached.
+/// Place in a file where a program is attached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UprobePlace {
-    /// Where.
+    /// Location in the code.
     pub at: CodePlace,
-    /// The semaphore to raise while the program is attached, as an offset in the file.
+    /// Semaphore to raise while the program is attached, as an offset in the file.
     pub semaphore: Option<u64>,
-    /// The number by which the program recognizes the place. Since Linux 5.15; before, programs do not get it.
+    /// Number by which the program recognises the place. Since Linux 5.15; earlier kernels do not
+    /// pass it.
     pub cookie: u64,
 }
 
-/// A function or a tracepoint of the kernel's.
+/// Function or tracepoint of the kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BtfTarget {
-    /// Its name.
+    /// Name of the function or tracepoint.
     pub name: String,
-    /// Its id in the kernel's BTF: a function's, or the typedef's `btf_trace_NAME` of a tracepoint.
+    /// Id in the kernel's BTF: of the function, or of the tracepoint's typedef `btf_trace_NAME`.
     pub btf_id: u32,
 }
 
 /// A program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgramDef {
-    /// A C identifier; the kernel shows its first 15 characters.
+    /// C identifier; the kernel shows its first 15 characters.
     pub name: String,
-    /// What it is for.
+    /// Attach type.
     pub kind: ProgramKind,
-    /// What it is for in the kernel, for the kinds that are loaded for one thing.
+    /// Kernel target, for the kinds that are loaded for a single one.
     pub target: Option<BtfTarget>,
-    /// Whether it may wait for a page of memory. Since Linux 5.10; for [`ProgramKind::Uprobe`] since 6.0.
+    /// True if it may wait for a page of memory. Since Linux 5.10; for [`ProgramKind::Uprobe`]
+    /// since 6.0.
     pub sleepable: bool,
-    /// What it does. References are to this module's maps and to its own subprograms.
+    /// Instructions; they refer to this module's maps and to the program's own subprograms.
     pub code: Code,
-    /// What helpers call back. Since Linux 5.13.
+    /// Callbacks of helpers. Since Linux 5.13.
     pub subprograms: Vec<Subprogram>,
 }
 
 impl ProgramDef {
-    /// Makes a program that may not wait, and is not loaded for one thing.
+    /// Makes a program that may not sleep and has no kernel target.
     pub fn new(name: &str, kind: ProgramKind, code: Code) -> Self {
         Self { name: name.to_owned(), kind, target: None, sleepable: false, code, subprograms: Vec::new() }
     }
 
-    /// The program of a tracepoint with its types, whose name and id in the kernel's BTF these are; it has the same name.
+    /// Makes the program of a typed tracepoint, from the tracepoint's name, which it shares, and id
+    /// in the kernel's BTF.
     pub fn of_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
         let target = Some(BtfTarget { name: name.to_owned(), btf_id });
         Self { target, ..Self::new(name, ProgramKind::BtfTracepoint, code) }
     }
 }
 
-/// A piece of a program that a helper calls back.
+/// Piece of a program that a helper calls back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subprogram {
-    /// A C identifier, by which the program refers to it.
+    /// C identifier, by which the program refers to it.
     pub name: String,
-    /// What it does.
+    /// Instructions.
     pub code: Code,
 }
 
-/// The licence that programs are loaded with. The kernel allows most helpers to those only whose licence it takes to be
-/// compatible with its own, and these six are all of them (`license_is_gpl_compatible` of `include/linux/license.h`).
+/// Licence that programs are loaded with. The kernel allows most helpers only if it takes the
+/// licence to be compatible with its own; these six are all of them (`license_is_gpl_compatible` of
+/// `include/linux/license.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct License(&'static CStr);
 
 impl License {
-    /// The licences that there are.
+    /// All permitted licences.
     pub const ALL: [Self; 6] = [
         Self(c"GPL"),
         Self(c"GPL v2"),
@@ -128,12 +132,12 @@ impl License {
         Self(c"Dual MPL/GPL"),
     ];
 
-    /// The licence of this name, if it is one of [`License::ALL`].
+    /// Returns the licence of this name, if it is one of [`License::ALL`].
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|license| license.0.to_bytes() == name.as_bytes())
     }
 
-    /// Its name, as the kernel takes it.
+    /// Returns the name as the kernel takes it.
     pub fn name(self) -> &'static CStr {
         self.0
     }
@@ -154,16 +158,16 @@ impl fmt::Display for License {
 /// Programs, and the maps that they name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Module {
-    /// What all programs are loaded with.
+    /// Licence of all programs.
     pub license: License,
-    /// The maps.
+    /// Maps that the programs name.
     pub maps: Vec<MapDef>,
-    /// The programs.
+    /// Programs, in the order of loading.
     pub programs: Vec<ProgramDef>,
 }
 
 impl Module {
-    /// The same as an ELF object, for other loaders and for people.
+    /// Returns the module as an ELF object, for other loaders and for people.
     pub fn to_object(&self) -> ObjectBuilder {
         let mut object = ObjectBuilder::new(&self.license.to_string());
         for map in &self.maps {
@@ -174,7 +178,7 @@ impl Module {
             }
         }
         for program in &self.programs {
-            // libbpf's mark for programs that may wait.
+            // libbpf's mark for programs that may sleep.
             let section = format!("{}{}", program.kind.section(), if program.sleepable { ".s" } else { "" });
             let section = match &program.target {
                 Some(target) => format!("{section}/{}", target.name),
@@ -188,7 +192,8 @@ impl Module {
         object
     }
 
-    /// Whether programs address the map's one value directly: loaders know such a map as data.
+    /// Returns whether programs address the map's only value directly; loaders know such a map as
+    /// data.
     pub fn is_data(&self, map: &str) -> bool {
         let is_it = |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
         let in_code = |code: &Code| code.lines().iter().any(is_it);

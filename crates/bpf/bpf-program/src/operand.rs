@@ -1,19 +1,20 @@
-//! The instructions that fetch a USDT probe's argument from where its note says it is.
+//! Instructions that fetch a USDT probe's argument from the location in its note.
 //!
-//! The context is `struct pt_regs` as it was when the probe was hit (`bpf_user_pt_regs_t`).
+//! The context is `struct pt_regs` at the time of the hit (`bpf_user_pt_regs_t`).
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Addr, Asm, Helper, JumpOp, Label, Reg, Size, SxSize};
 use usdt::args::{ArgSpec, ArgType, Extend, MemoryOperand, Operand};
 use usdt::registers::Register;
 
-/// Whether fetching an argument can go wrong when the probe is hit.
+/// Returns whether fetching an argument can fail when the probe is hit.
 pub fn can_fail(arg: &ArgSpec) -> bool {
     matches!(arg.operand, Operand::Memory(_))
 }
 
-/// Puts an argument's 64 bits at `slot`, extended as its type wants; goes to `failed` with 0 there if its memory can't be
-/// read. One that no program can read ([`ArgSpec::unreadable`]) is 0. Uses r0 to r5; `context` is to be one of r6 to r9.
+/// Stores an argument's 64 bits at `slot`, extended as its type requires. If its memory can't be
+/// read, stores 0 and goes to `failed`; an argument that no program can read
+/// ([`ArgSpec::unreadable`]) is 0. Uses r0 to r5; `context` must be one of r6 to r9.
 pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Label) {
     match &arg.operand {
         Operand::Register { register, shift } => {
@@ -37,7 +38,7 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
             load_address(asm, context, memory);
             asm.mov(R1, slot.base).add(R1, i32::from(slot.off)).mov(R2, arg.ty.size.cast_signed());
             asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, failed);
-            // The bytes above are 0 already: a little-endian number without sign needs nothing more.
+            // The bytes above are 0 already: an unsigned little-endian number needs nothing more.
             if arg.ty.signed && !arg.ty.float && arg.ty.size < 8 {
                 asm.load(Size::DW, R1, slot);
                 narrow(asm, R1, arg.ty);
@@ -51,11 +52,11 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
 }
 
 fn load_register(asm: &mut Asm, context: Reg, register: Register, to: Reg) {
-    // The registers' offsets are all under 512 (usdt::registers).
+    // All offsets of registers are below 512 (usdt::registers).
     asm.load(Size::DW, to, context.at(register.pt_regs_offset().cast_signed()));
 }
 
-/// r3 = base + (index << shift) + offset. Uses r1.
+/// Sets r3 to base + (index << shift) + offset. Uses r1.
 fn load_address(asm: &mut Asm, context: Reg, memory: &MemoryOperand) {
     match memory.base {
         Some(base) => load_register(asm, context, base, R3),
@@ -90,7 +91,7 @@ fn load_address(asm: &mut Asm, context: Reg, memory: &MemoryOperand) {
     }
 }
 
-/// Keeps the bits that the type has and puts zeros or copies of the sign above.
+/// Keeps the bits of the type, and fills those above with zeros or copies of the sign.
 fn narrow(asm: &mut Asm, reg: Reg, ty: ArgType) {
     if ty.size >= 8 {
         return;

@@ -1,65 +1,67 @@
-//! What an event looks like in the ring buffer.
+//! Layout of an event in the ring buffer.
 //!
-//! A head of 24 bytes, then the fields in order: a number takes 8 bytes; a text 8 bytes for its length and room for its
-//! longest form. The verifier wants to know an event's size when the program reserves it, so room for the longest texts
-//! would have to be there in every event. Most texts are short, and the ring holds several times as many events if these
-//! take little: an event with texts has a small form, too, and is made in the other only where that cuts one.
+//! A head of 24 bytes, then the fields in order: a number takes 8 bytes; a text takes 8 bytes for
+//! its length and room for its longest form. The verifier must know an event's size when the
+//! program reserves it, so every event would need room for the longest texts. Most texts are short,
+//! and the ring holds several times as many events if these take little. So an event with texts
+//! also has a small form, and uses the other only if the small one would cut a text.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 use crate::offset;
 
-/// What each event begins with.
+/// Head of each event.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Head {
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// Time, in nanoseconds of `CLOCK_MONOTONIC`.
     time: u64,
     /// Process and thread: `bpf_get_current_pid_tgid`.
     pid_tgid: u64,
-    /// Which of the session's events it is, with [`SMALL`].
+    /// Number of the event in the session, with [`SMALL`].
     id: u32,
-    /// A bit for each field that could not be read.
+    /// Bit set of the fields that could not be read.
     faults: u32,
 }
 
-/// The offset of [`Head::time`], and of what follows it.
+/// Offset of [`Head::time`].
 pub(crate) const TIME: i16 = offset!(Head, time);
-/// See [`TIME`].
+/// Offset of [`Head::pid_tgid`].
 pub(crate) const PID_TGID: i16 = offset!(Head, pid_tgid);
-/// See [`TIME`].
+/// Offset of [`Head::id`].
 pub(crate) const ID: i16 = offset!(Head, id);
-/// See [`TIME`].
+/// Offset of [`Head::faults`].
 pub(crate) const FAULTS: i16 = offset!(Head, faults);
-/// The bit of the id that says that the event has the small form.
+/// Bit of the id that marks the small form.
 pub(crate) const SMALL: u32 = 1 << 31;
-/// The longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.
+/// Longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.
 const SMALL_TEXT: u32 = 127;
-/// Where the fields begin.
+/// Offset of the first field.
 const HEAD_BYTES: u32 = size_of::<Head>() as u32;
-/// `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has 15 bits.
+/// Limit on the size of an event: `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has
+/// 15 bits.
 const MAX_BYTES: u32 = 32_000;
 
-/// What a field is.
+/// Kind of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FieldKind {
-    /// 64 bits.
+    /// Number of 64 bits.
     Number,
-    /// The bytes of a C string, without its end.
+    /// Bytes of a C string, without its end.
     Text {
-        /// How many bytes it can have; a longer one is cut, and known to be.
+        /// Longest length in bytes; a longer text is cut, and marked as cut.
         capacity: u32,
     },
 }
 
-/// Where the fields of an event are.
+/// Locations of the fields of an event.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
     whole: Form,
     small: Option<Form>,
 }
 
-/// Where the fields are in one of an event's forms.
+/// Locations of the fields in one of an event's forms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Form {
     fields: Vec<(FieldKind, u32)>,
@@ -67,7 +69,8 @@ pub(crate) struct Form {
 }
 
 impl Layout {
-    /// Lays out fields in this order: 32 at most, and no more than fit; those behind are left out and not in the layout.
+    /// Lays out fields in this order: at most 32, and no more than fit; the rest is left out of the
+    /// layout.
     pub fn new(kinds: &[FieldKind]) -> Self {
         let whole = Form::new(kinds.iter().copied());
         let fields = whole.fields.iter().map(|&(kind, _)| kind);
@@ -79,17 +82,17 @@ impl Layout {
         Self { whole, small }
     }
 
-    /// How many fields it has.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.whole.fields.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.whole.fields.is_empty()
     }
 
-    /// The bytes of an event with the longest texts.
+    /// Returns the size of an event with the longest texts, in bytes.
     pub fn size(&self) -> u32 {
         self.whole.size
     }
@@ -121,68 +124,70 @@ impl Form {
     }
 
     pub(crate) fn fields(&self) -> impl Iterator<Item = (FieldKind, i16)> {
-        // `new` keeps all of it under MAX_BYTES.
+        // `new` keeps all offsets under MAX_BYTES.
         self.fields.iter().map(|&(kind, offset)| (kind, offset as i16))
     }
 }
 
-/// The bytes that a text takes behind its length: one more than its capacity for the end, in whole words.
+/// Returns the bytes that a text takes behind its length: its capacity and 1 for the end, in whole
+/// words.
 fn room(capacity: u32) -> u32 {
     (capacity + 1).next_multiple_of(8)
 }
 
-/// An event as it lies in the ring.
+/// Event as it lies in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     head: Head,
-    /// All of it.
+    /// Whole event, including the head.
     bytes: &'a [u8],
 }
 
-/// A field's value.
+/// Value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value<'a> {
-    /// A number, extended to 64 bits as its type wants.
+    /// Number, extended to 64 bits as its type requires.
     Number(u64),
-    /// A text.
+    /// Text.
     Text {
-        /// Its bytes, up to the capacity.
+        /// Bytes, up to the capacity.
         bytes: &'a [u8],
-        /// Whether it may go on behind them.
+        /// True if the text may continue behind them.
         cut: bool,
     },
-    /// It could not be read: its memory was not there.
+    /// Field that could not be read, since its memory was not there.
     Unreadable,
 }
 
 impl<'a> Payload<'a> {
-    /// An event's bytes; nothing if they are too few to be one.
+    /// Reads an event's head; `None` if there are too few bytes.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (head, _) = Head::read_from_prefix(bytes).ok()?;
         Some(Self { head, bytes })
     }
 
-    /// When it was, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Returns the time, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn time(self) -> u64 {
         self.head.time
     }
 
-    /// The process, in the kernel's first PID namespace.
+    /// Returns the process, in the kernel's first PID namespace.
     pub fn process(self) -> u32 {
         (self.head.pid_tgid >> 32) as u32
     }
 
-    /// The thread, in the kernel's first PID namespace.
+    /// Returns the thread, in the kernel's first PID namespace.
     pub fn thread(self) -> u32 {
         self.head.pid_tgid as u32
     }
 
-    /// Which of the session's events it is.
+    /// Returns the number of the event in the session.
     pub fn id(self) -> u32 {
         self.head.id & !SMALL
     }
 
-    /// The fields' values; nothing if it has not the size of an event with this layout.
+    /// Returns the values of the fields; `None` if the size is not that of an event with this
+    /// layout.
     pub fn values(self, layout: &Layout) -> Option<impl Iterator<Item = Value<'a>>> {
         let is_small = self.head.id & SMALL != 0;
         let form = layout.small().filter(|_| is_small).unwrap_or(layout.whole());
@@ -192,7 +197,7 @@ impl<'a> Payload<'a> {
         Some(form.fields().enumerate().map(move |(number, (kind, offset))| {
             let field = self.bytes.get(offset as usize..).and_then(|bytes| bytes.split_first_chunk());
             match (field, kind) {
-                // The form's fields lie in its size: there is none without its bytes.
+                // The form's fields lie within its size, so all have their bytes.
                 (None, _) => Value::Unreadable,
                 _ if self.head.faults >> number & 1 != 0 => Value::Unreadable,
                 (Some((number, _)), FieldKind::Number) => Value::Number(u64::from_ne_bytes(*number)),
@@ -204,8 +209,8 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// A text of this length. That is what `bpf_probe_read_user_str` gave: it counts the end, which is there even where the
-/// text was cut.
+/// Returns a text, from the length that `bpf_probe_read_user_str` returned: it includes the end,
+/// which is there even if the text was cut.
 fn text(length: i64, bytes: &[u8], capacity: usize) -> Value<'_> {
     let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(1));
     let bytes = length.and_then(|length| bytes.get(..length.min(capacity)));

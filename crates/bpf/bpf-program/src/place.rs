@@ -1,5 +1,5 @@
-//! Places in memory with the type that lies there, so that no instruction has another size than its
-//! field, and no slot of the stack overlaps another one.
+//! Places in memory with their types, so that each instruction has the size of its field, and no
+//! slots of the stack overlap.
 //!
 //! The stack of a program is a structure: the compiler gives each slot its offset, and a structure
 //! larger than the stack does not compile.
@@ -37,7 +37,7 @@ use bpf_insn::{Addr, Reg, Size};
 /// Bytes of a program's stack (`MAX_BPF_STACK` of `include/linux/filter.h`).
 const STACK_BYTES: usize = 512;
 
-/// A number that one instruction loads or stores.
+/// Number that one instruction loads or stores.
 pub trait Word {
     /// Size of the access.
     const SIZE: Size;
@@ -48,13 +48,13 @@ macro_rules! words {
 }
 words!(u8: B, u16: H, u32: W, i32: W, u64: DW, i64: DW);
 
-/// A value of the type `T` in memory: an address that a register holds, and a distance from it.
+/// Place of a value of the type `T` in memory: an address in a register, and a distance from it.
 pub struct Place<T> {
     addr: Addr,
     ty: PhantomData<fn() -> T>,
 }
 
-/// Traits as `derive` makes them, for all types of values.
+/// Implements traits as `derive` does, but for every value type.
 macro_rules! plain {
     ($type:ident, $field:ident) => {
         impl<T> Clone for $type<T> {
@@ -95,7 +95,8 @@ impl<T> Place<T> {
         Self { addr, ty: PhantomData }
     }
 
-    /// Returns the stack of a program, which ends at r10. One that is too large does not compile.
+    /// Returns the stack of a program, which ends at r10. A stack that is too large does not
+    /// compile.
     pub const fn stack() -> Self {
         let size = const {
             let size = size_of::<T>().next_multiple_of(8);
@@ -110,12 +111,13 @@ impl<T> Place<T> {
         self.addr
     }
 
-    /// Returns the place `bytes` further on, as another type.
+    /// Returns the place `bytes` further on, with another type.
     pub const fn plus<P>(self, bytes: i16) -> Place<P> {
         Place::new(Addr { base: self.addr.base, off: self.addr.off + bytes })
     }
 
-    /// Returns the place of a field, for [`field!`](crate::field); the function gives it its type.
+    /// Returns the place of a field, for [`field!`](crate::field); the function determines its
+    /// type.
     pub const fn part<P>(self, offset: i16, _: fn(&T) -> &P) -> Place<P> {
         self.plus(offset)
     }
@@ -125,19 +127,19 @@ impl<T, const N: usize> Place<[T; N]> {
     /// Returns the place of an element.
     ///
     /// # Panics
-    /// The array has no such element.
+    /// Panics if the array has no such element.
     pub const fn element(self, index: usize) -> Place<T> {
         assert!(index < N, "no such element");
         self.plus(crate::wire::in_instruction(index * size_of::<T>()))
     }
 }
 
-/// Returns the place of an argument, from 0 on, of a program on a tracepoint's arguments.
+/// Returns the place of the argument `index`, from 0 on, for a program on a tracepoint's arguments.
 pub const fn argument(context: Reg, index: i16) -> Place<u64> {
     Place::new(Addr { base: context, off: index * 8 })
 }
 
-/// The place of a field in a structure at a register or at a place: `field!(R7, Thread, mark)`.
+/// Place of a field in a structure at a register or at a place: `field!(R7, Thread, mark)`.
 #[macro_export]
 macro_rules! field {
     ($at:expr, $of:ty, $($field:tt)+) => {
@@ -145,7 +147,7 @@ macro_rules! field {
     };
 }
 
-/// A member of a structure, whatever its place is: `member!(Thread, mark)`.
+/// Member of a structure, independent of its place: `member!(Thread, mark)`.
 #[macro_export]
 macro_rules! member {
     ($of:ty, $field:ident) => {
@@ -153,7 +155,7 @@ macro_rules! member {
     };
 }
 
-/// The place of a slot in a program's stack, which is a structure: `slot!(Stack, key)`.
+/// Place of a slot in a program's stack, which is a structure: `slot!(Stack, key)`.
 #[macro_export]
 macro_rules! slot {
     ($stack:ty, $($field:tt)+) => {
@@ -161,7 +163,7 @@ macro_rules! slot {
     };
 }
 
-/// A member of a structure of ours, or of the kernel's, whose offset this kernel's types say.
+/// Member of a structure of ours, or of the kernel's with the offset from this kernel's types.
 pub struct Member<T> {
     offset: i16,
     ty: PhantomData<fn() -> T>,
@@ -178,12 +180,12 @@ impl<T> Member<T> {
         Self::new(offset)
     }
 
-    /// Returns its place in the structure at an address.
+    /// Returns the member's place in the structure at an address.
     pub const fn of(self, base: Reg) -> Place<T> {
         Place::new(Addr { base, off: self.offset })
     }
 
-    /// Returns its offset.
+    /// Returns the offset in bytes.
     pub const fn offset(self) -> i16 {
         self.offset
     }

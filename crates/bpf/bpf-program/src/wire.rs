@@ -1,18 +1,20 @@
 //! Structures that programs write and others read, in maps and in the ring.
 //!
-//! Each is written once, `#[repr(C)]`: programs take a field's offset from it ([`offset!`](crate::offset)), readers get the
-//! structure itself. Numbers are in the machine's own byte order, which is the programs' too. Bytes of another size than their
-//! structure's are an error that says where they are from, never zeros.
+//! Each is defined once, `#[repr(C)]`: programs take a field's offset from it
+//! ([`offset!`](crate::offset)), readers get the structure itself. Numbers are in the machine's own
+//! byte order, which is the programs' too. Bytes of another size than their structure's are an
+//! error that names their origin, never zeros.
 
 use std::borrow::Cow;
 
 use thiserror::Error;
 use zerocopy::FromBytes;
 
-/// The key of a map of the kind `array`: an index.
+/// Key of a map of the kind `array`: an index.
 pub type ArrayIndex = u32;
 
-/// The offset of a field, as instructions hold it: `offset!(Head, time)`. One that does not fit does not compile.
+/// Offset of a field, as instructions hold it: `offset!(Head, time)`. An offset that does not fit
+/// does not compile.
 #[macro_export]
 macro_rules! offset {
     ($of:ty, $($field:tt)+) => {
@@ -20,7 +22,7 @@ macro_rules! offset {
     };
 }
 
-/// A structure's size, as instructions and map definitions hold it.
+/// Size of a structure, as instructions and map definitions hold it.
 #[macro_export]
 macro_rules! bytes_of {
     ($of:ty) => {
@@ -28,61 +30,62 @@ macro_rules! bytes_of {
     };
 }
 
-/// An offset in an instruction's 16 bits.
+/// Converts an offset to the 16 bits of an instruction.
 ///
 /// # Panics
-/// Where it does not fit. All uses are constants, so such a program does not compile.
+/// Panics if it does not fit. All uses are constants, so such a program does not compile.
 pub const fn in_instruction(offset: usize) -> i16 {
     assert!(offset <= i16::MAX as usize, "an instruction can't hold this offset");
     (offset as u16).cast_signed()
 }
 
-/// Something in a map or in the ring has another size than its structure: one of the two is wrong, and that is our mistake.
+/// Error for a value in a map or in the ring whose size is not that of its structure; an internal
+/// error, since we define both.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what} {name} has {found} bytes, and {wanted} were expected: an internal error, please report it")]
 pub struct WrongSize {
-    /// What it is: a map's key or value, an event of the ring.
+    /// Kind of the value: a map's key or value, an event of the ring.
     what: &'static str,
-    /// The map's or the ring's name.
+    /// Name of the map or of the ring.
     name: Cow<'static, str>,
     found: usize,
     wanted: usize,
 }
 
 impl WrongSize {
-    /// Of something with this name.
+    /// Makes the error for a value with this name.
     pub fn new(what: &'static str, name: impl Into<Cow<'static, str>>, found: usize, wanted: usize) -> Self {
         Self { what, name: name.into(), found, wanted }
     }
 
-    /// Of a map's key.
+    /// Makes the error for a map's key.
     pub fn key(map: impl Into<Cow<'static, str>>, found: usize, wanted: usize) -> Self {
         Self::new("a key of the map", map, found, wanted)
     }
 
-    /// Of a map's value.
+    /// Makes the error for a map's value.
     pub fn value(map: impl Into<Cow<'static, str>>, found: usize, wanted: usize) -> Self {
         Self::new("a value of the map", map, found, wanted)
     }
 
-    /// Of an event of the ring.
+    /// Makes the error for an event of the ring.
     pub fn event(found: usize, wanted: usize) -> Self {
         Self::new("an event of the ring", crate::event::RING, found, wanted)
     }
 }
 
-/// A key of a map of ours, by the map's name.
+/// Reads a key of the map with this name.
 ///
 /// # Errors
-/// [`WrongSize`].
+/// Returns [`WrongSize`] if the key has another size.
 pub fn read_key<K: FromBytes>(map: &'static str, bytes: &[u8]) -> Result<K, WrongSize> {
     K::read_from_bytes(bytes).map_err(|_| WrongSize::key(map, bytes.len(), size_of::<K>()))
 }
 
-/// A value of a map of ours, by the map's name.
+/// Reads a value of the map with this name.
 ///
 /// # Errors
-/// [`WrongSize`].
+/// Returns [`WrongSize`] if the value has another size.
 pub fn read_value<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<V, WrongSize> {
     V::read_from_bytes(bytes).map_err(|_| WrongSize::value(map.to_owned(), bytes.len(), size_of::<V>()))
 }
@@ -90,15 +93,16 @@ pub fn read_value<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<V, WrongSize>
 /// Reads an event of the ring.
 ///
 /// # Errors
-/// [`WrongSize`].
+/// Returns [`WrongSize`] if the event has another size.
 pub fn read_event<E: FromBytes>(bytes: &[u8]) -> Result<E, WrongSize> {
     E::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<E>()))
 }
 
-/// A value that is many structures, one behind the other, by the map's name. How many there are its reader knows.
+/// Reads a value that consists of several structures in a row, of the map with this name. The
+/// reader knows their number.
 ///
 /// # Errors
-/// [`WrongSize`] where the last one is not whole.
+/// Returns [`WrongSize`] if the last one is not whole.
 pub fn read_values<V: FromBytes>(map: &str, bytes: &[u8]) -> Result<Vec<V>, WrongSize> {
     let one = size_of::<V>();
     let wrong = || WrongSize::value(map.to_owned(), bytes.len(), bytes.len().next_multiple_of(one));

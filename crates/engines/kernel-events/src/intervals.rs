@@ -1,5 +1,6 @@
-//! What threads did, interval by interval, while a recording goes on: what a command needs that explains times by what the kernel
-//! did meanwhile. Memory is bounded: sums are kept of all intervals, and single ones of those that are no work of the thread's own.
+//! Intervals of threads while a recording runs, for commands that explain times by the kernel's
+//! activity. Memory is bounded: sums cover all intervals, and only intervals other than the
+//! thread's own work are kept individually.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -9,19 +10,19 @@ use sched_programs::{Facts, SchedError};
 
 use crate::recorder::{Recorded, Recorder, Totals};
 
-/// Names that are remembered at most.
+/// Limit on remembered thread names.
 const NAMES: usize = 1 << 20;
 
-/// Which intervals are kept.
+/// Limits on the kept intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// Those of at least this many nanoseconds.
+    /// Shortest interval to keep, in nanoseconds.
     pub at_least: u64,
-    /// The newest ones, of each thread at most this many.
+    /// Limit on kept intervals per thread; the newest stay.
     pub most: usize,
 }
 
-/// Threads that are followed, and the recording of the events that show what they do.
+/// Followed threads, and the recording of the events that show their activity.
 pub struct Intervals {
     recorder: Recorder,
     activities: Activities,
@@ -30,28 +31,28 @@ pub struct Intervals {
     names: HashMap<Tid, [u8; 16]>,
 }
 
-/// What a thread did.
+/// Activity of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadIntervals {
-    /// How long it did what, in nanoseconds.
+    /// Nanoseconds by activity.
     pub sums: HashMap<Activity, u64>,
-    /// The single intervals, in the order of time: all but [`Activity::Runs`].
+    /// Individual intervals in the order of time, except [`Activity::Runs`].
     pub intervals: VecDeque<Interval>,
-    /// How many of these were dropped, since there were too many.
+    /// Number of intervals that were dropped because there were too many.
     pub dropped: u64,
 }
 
-/// What came of it.
+/// Results of a recording.
 pub struct Found {
-    /// When it began, and when it ended.
+    /// Start of the recording.
     pub from: BootNanos,
-    /// When it ended.
+    /// End of the recording.
     pub to: BootNanos,
-    /// What each thread did in between.
+    /// Activity of each thread in between.
     pub threads: BTreeMap<Tid, ThreadIntervals>,
-    /// The names of threads that events mention, as they were last: untrusted text that ends with the first 0.
+    /// Last known names of threads that events mention: untrusted text that ends with the first 0.
     pub names: HashMap<Tid, [u8; 16]>,
-    /// Events and losses.
+    /// Number of events and of losses.
     pub totals: Totals,
 }
 
@@ -61,12 +62,13 @@ struct Kept {
 }
 
 impl Intervals {
-    /// Begins to follow these threads of a process, with a ring of that many bytes: a power of two, and a multiple of the page
-    /// size.
+    /// Begins to follow these threads of a process, with a ring of `ring_bytes` bytes: a power of
+    /// two, and a multiple of the page size.
     ///
     /// # Errors
     ///
-    /// The kernel does not take the programs: it is too old, or the rights are missing.
+    /// Returns an error if the kernel rejects the programs, because it is too old or privileges are
+    /// missing.
     pub fn start(facts: &Facts, tgid: u32, tids: &[Tid], ring_bytes: u32, keep: Keep) -> Result<Self, SchedError> {
         let recorder = Recorder::start(facts, tgid, ring_bytes)?;
         let activities = Activities::new(tids.iter().copied(), recorder.started()).keeping(0);
@@ -74,16 +76,16 @@ impl Intervals {
         Ok(Self { recorder, activities, kept: Kept { keep, threads }, tids: tids.to_vec(), names: HashMap::new() })
     }
 
-    /// From when on nothing is missing.
+    /// Returns the time from which nothing is missing.
     pub fn started(&self) -> BootNanos {
         self.recorder.started()
     }
 
-    /// Takes what has come; waits for more at most this long.
+    /// Takes the events of the next moment; waits at most `at_most` for them.
     ///
     /// # Errors
     ///
-    /// An event that no program sends.
+    /// Returns an error for an event that no program sends.
     pub fn next(&mut self, at_most: Duration) -> Result<(), SchedError> {
         let events = self.recorder.next(at_most)?;
         self.take(&events);
@@ -92,11 +94,12 @@ impl Intervals {
         Ok(())
     }
 
-    /// Detaches the programs, and gives what the threads did up to that time.
+    /// Detaches the programs, and returns the activity of the threads up to that time.
     ///
     /// # Errors
     ///
-    /// An event that no program sends, or the count of losses can't be read.
+    /// Returns an error for an event that no program sends, or if the count of losses can't be
+    /// read.
     pub fn finish(mut self, to: BootNanos) -> Result<Found, SchedError> {
         let from = self.recorder.started();
         let (recorder, rest) = (self.recorder, &mut self.activities);

@@ -1,5 +1,5 @@
-//! What lies in the ring and in the maps: programs take offsets from these structures, readers get the structures
-//! themselves.
+//! Layout of the ring and of the maps: programs take offsets from these structures, readers get the
+//! structures themselves.
 
 use bpf_insn::{MapDef, MapKind};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -8,35 +8,35 @@ use bpf_program::bytes_of;
 pub(crate) use bpf_program::event::RING;
 use sched_programs::Comm;
 
-/// The beginning of each event in the ring.
+/// Head of each event in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Head {
-    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    /// Time, in nanoseconds of `CLOCK_BOOTTIME`.
     pub(crate) at: u64,
-    /// The CPU on which it was sent.
+    /// CPU that sent the event.
     pub(crate) cpu: u32,
     /// Kind: one of [`kind`].
     pub(crate) kind: u32,
 }
 
-/// An event of a thread. Which fields a kind uses is said at the kind; others are 0.
+/// Event of a thread. The kind's comment lists the fields that it uses; others are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Event {
     /// Time, CPU and kind.
     pub(crate) head: Head,
-    /// Detail, by its kind.
+    /// Detail, depending on the kind.
     pub(crate) detail: u64,
     /// Thread of the event.
     pub(crate) tid: u32,
-    /// Detail, by its kind.
+    /// Second detail, depending on the kind.
     pub(crate) other: u32,
-    /// The name of the thread `other`, where that is one.
+    /// Name of the thread `other`, if that is a thread.
     pub(crate) comm: Comm,
 }
 
-/// The event that reports what its CPU lost: it is of the kind [`kind::LOST`].
+/// Event that reports the loss of its CPU, of the kind [`kind::LOST`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct LostEvent {
@@ -46,9 +46,10 @@ pub(crate) struct LostEvent {
     pub(crate) lost: Lost,
 }
 
-/// The kinds of events.
+/// Kinds of events.
 pub(crate) mod kind {
-    /// `tid` leaves the CPU because of `detail` (one of [`super::leaves`]), and the thread `other` comes.
+    /// `tid` leaves the CPU because of `detail` (one of [`super::leaves`]), and the thread `other`
+    /// comes.
     pub(crate) const SWITCH: u32 = 1;
     /// `tid` is woken by the thread `other`, for the CPU `detail`.
     pub(crate) const WAKE: u32 = 2;
@@ -60,9 +61,11 @@ pub(crate) mod kind {
     pub(crate) const CALL_EXIT: u32 = 5;
     /// Events of this CPU were lost: a [`super::LostEvent`].
     pub(crate) const LOST: u32 = 6;
-    /// `tid` did all the time what `detail` says: one of [`super::leaves`], or [`super::RUNS`]. No program sends it.
+    /// `tid` did one thing all the time, in `detail`: one of [`super::leaves`], or [`super::RUNS`].
+    /// No program sends this kind.
     pub(crate) const FOUND: u32 = 7;
-    /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt is the next number.
+    /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt has the next
+    /// number.
     pub(crate) const HARD: u32 = 8;
     /// `tid` is interrupted by the soft interrupt `detail`.
     pub(crate) const SOFT: u32 = 10;
@@ -72,7 +75,7 @@ pub(crate) mod kind {
     pub(crate) const CALL: u32 = 14;
 }
 
-/// Reasons for which a thread leaves a CPU.
+/// Reasons why a thread leaves a CPU.
 pub(crate) mod leaves {
     pub(crate) const PREEMPTED: u32 = 0;
     pub(crate) const BLOCKED: u32 = 1;
@@ -80,31 +83,32 @@ pub(crate) mod leaves {
     pub(crate) const ENDED: u32 = 3;
 }
 
-/// In place of one of these: it did not leave.
+/// Value in place of one of [`leaves`]: the thread did not leave.
 pub(crate) const RUNS: u32 = u32::MAX;
 
 /// Loss of one CPU: events that did not fit into the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Lost {
-    /// Number of events that are not reported yet.
+    /// Number of unreported events.
     pub(crate) count: u64,
-    /// Time of the first of these.
+    /// Time of the first of them.
     pub(crate) since: u64,
 }
 
-/// A [`Lost`] for each CPU.
+/// Name of the map with a [`Lost`] for each CPU.
 pub(crate) const LOST: &str = "lost";
-/// Map by CPU: number of threads of the process that wait for it, a `u64`.
+/// Name of the map from CPU to the number of the process's threads that wait for it, a `u64`.
 pub(crate) const QUEUES: &str = "queues";
-/// Map by thread of the process: the CPU for which it waits, plus 1; or 0. A `u64`.
+/// Name of the map from thread of the process to the CPU for which it waits plus 1, or 0; a `u64`.
 pub(crate) const WAITING: &str = "waiting";
 
-/// Threads for which there is room. For those beyond it is not known who ran while they waited.
+/// Limit on threads in the map. For threads beyond it, the thread that ran while they waited is
+/// unknown.
 const THREADS: u32 = 16_384;
 
-/// Returns the maps, for a ring of that many bytes (a power of two, and a multiple of the page size) and that many
-/// CPUs.
+/// Returns the maps, for a ring of `ring_bytes` bytes (a power of two, and a multiple of the page
+/// size) and `cpus` CPUs.
 pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
     vec![
         MapDef::ring_buffer(RING, ring_bytes),

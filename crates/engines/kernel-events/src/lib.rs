@@ -1,22 +1,23 @@
-//! Records what the kernel does with the threads of a process, and with the CPUs for which they wait: switches, wake-ups,
-//! interrupts and system calls, each as an event with its time.
+//! Recording of what the kernel does with the threads of a process, and with the CPUs for which
+//! they wait: switches, wake-ups, interrupts and system calls, each as an event with its time.
 //!
-//! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) leave at the first comparison if the event is of others. Where one
-//! of the process's threads waits for a CPU, all switches of that CPU are recorded, so that it is known who ran instead. On the
-//! CPU of a poller that nobody disturbs nothing happens, and nothing is recorded but the timer's ticks.
+//! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) return at the first comparison if the
+//! event belongs to other processes. While one of the process's threads waits for a CPU, all
+//! switches of that CPU are recorded, to show which thread ran instead. On the CPU of an
+//! undisturbed poller nothing happens, and nothing is recorded but the timer's ticks.
 //!
-//! What does not fit into the ring is counted for each CPU, with the time since when, and comes as an event of its own: a hole
-//! is never quiet.
+//! Events that do not fit into the ring are counted per CPU, with the time of the first one, and
+//! reported as an event: no hole is silent.
 //!
-//! What a thread without any event does, `/proc` shows: see `standing`.
+//! `/proc` shows the activity of threads without any event: see `standing`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | what lies in the ring and in the maps |
+//! | `layout` | layout of the ring and of the maps |
 //! | `programs` | the programs |
-//! | `standing` | what threads do that have no event |
-//! | `recorder` | attaches them, and hands out events in the order of time |
-//! | `intervals` | what threads did, interval by interval, while a recording goes on |
+//! | `standing` | activity of threads without events |
+//! | `recorder` | attaches the programs, and returns events in the order of time |
+//! | `intervals` | activity of threads, interval by interval, while a recording runs |
 #![forbid(unsafe_code)]
 
 mod intervals;
@@ -33,7 +34,7 @@ pub use sched_programs::{Facts, SchedError};
 ///
 /// # Errors
 ///
-/// The kernel has no types, or not those of its tasks.
+/// Returns an error if the kernel has no type information, or none of its tasks.
 pub fn facts() -> Result<Facts, SchedError> {
     Facts::read(programs::tracepoints())
 }

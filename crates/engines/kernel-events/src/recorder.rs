@@ -1,4 +1,4 @@
-//! A recording that goes on: programs attached, events in the order of time.
+//! A running recording: programs attached, events in the order of time.
 
 use std::time::{Duration, Instant};
 
@@ -13,35 +13,38 @@ use crate::layout::{Event, Head, LOST, Lost, LostEvent, RING, RUNS, kind, leaves
 use crate::programs;
 use crate::standing::Standings;
 
-/// The most batches that are taken at once, so that a flood of events keeps nobody from the rest of its work.
+/// Limit on batches per call, so that a flood of events does not keep callers from the rest of
+/// their work.
 const BATCHES: usize = 256;
-/// Time between two looks at threads that have no event.
+/// Interval between two looks at threads without events.
 const LOOKS: Duration = Duration::from_secs(1);
 
-/// What came of a recording.
+/// Totals of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Events handed out.
+    /// Number of events returned.
     pub events: u64,
-    /// Events for which the ring had no room. Each loss is an event, too, but for the last one of a CPU.
+    /// Number of events that the ring had no room for. Each loss is itself an event, except for the
+    /// last one of a CPU.
     pub lost: u64,
-    /// How often the kernel did not run a program, because it was running on that CPU already.
+    /// Number of times that the kernel skipped a program because it was already running on that
+    /// CPU.
     pub skipped: u64,
-    /// Events that came too late for their order, and were handed out behind later ones.
+    /// Number of events that came too late for their order, and were returned after later ones.
     pub late: u64,
 }
 
-/// An event as it was recorded.
+/// Recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// The event.
+    /// Event of the timeline.
     pub event: KernelEvent,
-    /// The name of a thread that it reports, of the one that comes or that wakes another: at most 15 bytes, which end with the
-    /// first 0. Foreign text.
+    /// Thread named by the event (the one that comes, or that wakes another) and its name: at most
+    /// 15 bytes, which end with the first 0. Untrusted text.
     pub name: Option<(Tid, [u8; 16])>,
 }
 
-/// The programs, attached, and the reader of their ring.
+/// The attached programs, and the reader of their ring.
 pub struct Recorder {
     session: Session,
     reader: RingReader<Result<Message, WrongSize>>,
@@ -54,12 +57,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Attaches the programs for the threads of a process, with a ring of that many bytes: a power of two, and a multiple of
-    /// the page size.
+    /// Attaches the programs for the threads of a process, with a ring of `ring_bytes` bytes: a
+    /// power of two, and a multiple of the page size.
     ///
     /// # Errors
     ///
-    /// The kernel does not take the programs: it is too old, or the rights are missing.
+    /// Returns an error if the kernel rejects the programs, because it is too old or privileges are
+    /// missing.
     pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, SchedError> {
         let cpus = host::cpus::possible().map_err(SchedError::map(LOST))?;
         let module = programs::module(facts, tgid, ring_bytes, u32::try_from(cpus).unwrap_or(u32::MAX))?;
@@ -74,14 +78,16 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The events of the next moment that have waited long enough for earlier ones, in the order of time.
+    /// Returns the events of the next moment that have waited long enough for earlier ones, in the
+    /// order of time.
     ///
     /// # Errors
     ///
-    /// An event that no program sends.
+    /// Returns an error for an event that no program sends.
     pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, SchedError> {
         let mut wait = at_most;
-        // All that has come, not only the first batch: whoever asks seldom would fall behind.
+        // Take all waiting batches, not only the first one: a caller that seldom asks would fall
+        // behind.
         for _ in 0..BATCHES {
             match self.reader.deliver(wait) {
                 Delivery::Events(batch) => self.take(batch)?,
@@ -103,11 +109,13 @@ impl Recorder {
         Ok(events)
     }
 
-    /// Detaches the programs. The remaining events, the losses that no event has reported, and the totals.
+    /// Detaches the programs; returns the remaining events, including unreported losses, and the
+    /// totals.
     ///
     /// # Errors
     ///
-    /// An event that no program sends, or the count of losses can't be read.
+    /// Returns an error for an event that no program sends, or if the count of losses can't be
+    /// read.
     pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), SchedError> {
         self.look();
         self.session.detach();
@@ -144,24 +152,24 @@ impl Recorder {
         Ok(())
     }
 
-    /// Looks what threads do that have no event.
+    /// Looks up the activity of threads without events.
     fn look(&mut self) {
         self.looked = Instant::now();
         let found = self.standings.look(self.tgid);
-        // An event of a thread that moved while it was looked at comes before this.
+        // An event of a thread that moved meanwhile comes before this time.
         let at = boot_nanos();
         for event in found {
             self.order.insert(at, at, Message::Event(Event { head: Head { at, ..event.head }, ..event }));
         }
     }
 
-    /// From when on nothing is missing: all programs are attached.
+    /// Returns the time from which nothing is missing: all programs are attached.
     pub fn started(&self) -> BootNanos {
         self.start
     }
 }
 
-/// An event of the ring, by the structure that it has.
+/// Event of the ring, by its structure.
 #[derive(Clone, Copy)]
 enum Message {
     Event(Event),
@@ -183,19 +191,19 @@ impl Message {
         }
     }
 
-    /// Returns how many events it reports as lost.
+    /// Returns the number of events that it reports as lost.
     fn lost(&self) -> u64 {
         if let Self::Lost(event) = self { event.lost.count } else { 0 }
     }
 }
 
-/// Returns the hole that a loss leaves in the events of its CPU.
+/// Returns the loss as an event of its CPU.
 fn lost_events(head: Head, Lost { count, since }: Lost) -> Recorded {
     let kind = EventKind::Lost { since: BootNanos(since), count };
     Recorded { event: KernelEvent { at: BootNanos(head.at), cpu: Cpu(head.cpu), kind }, name: None }
 }
 
-/// Converts an event to that of the timeline. A number that does not fit is one that no kernel has.
+/// Converts an event to one of the timeline; an error for a number that no kernel has.
 fn recorded(message: &Message) -> Result<Recorded, SchedError> {
     let event = match *message {
         Message::Event(event) => event,
@@ -252,7 +260,7 @@ mod tests {
     #[test]
     fn a_loss_is_an_event_of_its_own() {
         let head = Head { at: 900, cpu: 3, kind: kind::LOST };
-        // More than a thread's number can be.
+        // Larger than any thread id.
         let event = LostEvent { head, lost: Lost { count: 1 << 33, since: 400 } };
         let message = Message::read(event.as_bytes()).unwrap();
         assert_eq!((message.at(), message.lost()), (900, 1 << 33));

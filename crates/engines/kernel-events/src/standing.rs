@@ -1,8 +1,9 @@
-//! Threads that have no event: `/proc` shows what they did all the time, if they did one thing.
+//! Threads without events: `/proc` shows what they did all the time, if they did one thing.
 //!
-//! A poller on a CPU of its own, without the timer's tick, may have no event for seconds, and a thread that sleeps may have none at
-//! all. Each thread is looked at when the programs are attached, then once a second, and at the end. If it neither came to a CPU nor
-//! left one in between, it is still where it was.
+//! A poller on a CPU of its own, without the timer's tick, may have no event for seconds, and a
+//! sleeping thread may have none at all. Each thread is checked when the programs are attached,
+//! then once a second, and at the end. If it neither came to a CPU nor left one in between, it is
+//! still where it was.
 
 use std::collections::HashMap;
 
@@ -10,25 +11,25 @@ use host::{Pid, proc};
 
 use crate::layout::{Event, Head, RUNS, kind, leaves};
 
-/// Threads that are remembered at most.
+/// Limit on remembered threads.
 const MOST: usize = 16_384;
 
-/// What is known of the threads of a process.
+/// Known state of the threads of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Standings(HashMap<Pid, Known>);
 
-/// What is known of a thread.
+/// Known state of a thread.
 #[derive(Debug)]
 enum Known {
-    /// How it stood when it was seen first, and that is all.
+    /// First standing of the thread, and nothing else so far.
     First(proc::Standing),
-    /// It moves, or what it does has been reported: events show the rest.
+    /// The thread moves, or its activity has been reported: events show the rest.
     Enough,
 }
 
 impl Standings {
-    /// Looks at all threads of a process, and hands out what this shows: events that have no time yet. Whatever happened before
-    /// they get theirs comes first.
+    /// Checks all threads of a process, and returns the findings as events that have no time yet.
+    /// Earlier events come before them.
     pub(crate) fn look(&mut self, tgid: u32) -> Vec<Event> {
         let mut events = Vec::new();
         for tid in proc::threads(Pid(tgid)) {
@@ -50,24 +51,25 @@ impl Standings {
         events
     }
 
-    /// Events were lost: what was known of a thread may be so no longer.
+    /// Forgets all threads after a loss of events: they may have moved.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
 }
 
-/// Whether the thread neither came to a CPU nor left one.
+/// Returns whether the thread neither came to a CPU nor left one.
 fn stays(first: &proc::Standing, now: &proc::Standing) -> bool {
     (first.arrivals, first.switches) == (now.arrivals, now.switches)
 }
 
-/// What the thread did all the time: that it ran, or why it did not, as an event has it.
+/// Returns the thread's activity all the time, as an event holds it: [`RUNS`], or the reason that
+/// it did not run. `None` if that is unclear.
 fn did(first: &proc::Standing, now: &proc::Standing) -> Option<u32> {
     if !stays(first, now) {
         return None;
     }
     match (first.state, now.state) {
-        // It could also wait for a CPU all the time.
+        // It may also have waited for a CPU all the time.
         ('R', 'R') => (now.ran > first.ran).then_some(RUNS),
         ('S' | 'D' | 'I', 'S' | 'D' | 'I') => Some(leaves::BLOCKED),
         ('T' | 't', 'T' | 't') => Some(leaves::STOPPED),

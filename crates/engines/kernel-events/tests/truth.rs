@@ -1,4 +1,4 @@
-//! What the kernel's events say of a poller, against what the poller itself sees: gaps in its own clock.
+//! Tests of the kernel's events of a poller against the poller's own view: gaps in its clock.
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,17 +11,18 @@ use scene::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEve
 use sys::clock::boot_nanos;
 use testkit::kernel;
 
-/// Set for the program that is traced, which is this one.
+/// Variable that is set for the traced program, which is this one.
 const POLLER: &str = "KERNEL_EVENTS_TEST_POLLER";
-/// How long it polls.
+/// Time for which it polls.
 const POLLS: Duration = Duration::from_millis(600);
-/// A gap that it reports. Shorter ones are the machine's own: a virtual one loses its processor now and then.
+/// Shortest gap that it reports, in nanoseconds. Shorter ones are the machine's own: a virtual one
+/// loses its processor now and then.
 const GAP: u64 = 300_000;
 const RING: u32 = 1 << 22;
 /// Limit on the wait for an event that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// No test: the program that is traced. It polls its clock on the last CPU, and reports where time is missing.
+/// Not a test but the traced program. It polls its clock on the last CPU, and reports gaps.
 #[test]
 fn poller() {
     if std::env::var_os(POLLER).is_none() {
@@ -47,7 +48,8 @@ fn poller() {
     println!("polled {begin} {last}");
 }
 
-/// How long this thread has waited for a CPU, as the kernel counts it (proc(5), schedstat).
+/// Returns the nanoseconds that this thread has waited for a CPU, by the kernel's count (proc(5),
+/// schedstat).
 fn waited_so_far() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split_whitespace().nth(1).unwrap().parse().unwrap()
@@ -73,7 +75,7 @@ impl Poller {
         Self(child, lines)
     }
 
-    /// Its thread that polls: tests run in threads of their own.
+    /// Returns its polling thread: tests run in threads of their own.
     fn tid(&self) -> Tid {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
         let tids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse::<u32>().unwrap());
@@ -84,7 +86,7 @@ impl Poller {
         self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
     }
 
-    /// What it saw, once it has ended.
+    /// Waits for its end, and returns what it saw.
     fn finish(mut self, tid: Tid, start: BootNanos) -> Truth {
         let mut text = String::new();
         self.1.read_to_string(&mut text).unwrap();
@@ -121,12 +123,12 @@ struct Truth {
     start: BootNanos,
     gaps: Vec<(u64, u64)>,
     polled: (u64, u64),
-    /// How long it waited for a CPU.
+    /// Nanoseconds that it waited for a CPU.
     waited: u64,
 }
 
 impl Truth {
-    /// What the events say of the poller while it polled.
+    /// Returns the poller's intervals while it polled, by the events.
     fn intervals(&self, events: &[Recorded]) -> Vec<Interval> {
         let mut activities = Activities::new([self.tid], self.start);
         for recorded in events {
@@ -164,23 +166,24 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
     assert_eq!((totals.lost, totals.skipped), (0, 0), "{totals:?}");
     assert!(events.windows(2).all(|pair| pair[0].event.at <= pair[1].event.at) || totals.late > 0);
     let intervals = truth.intervals(&events);
-    // On a busy machine some kernels leave out the event of one switch in some hundreds, for every tracer: then a wait of a time
-    // slice is a hole.
+    // On a busy machine some kernels omit the event of one switch in some hundreds, for every
+    // tracer: then a wait of a time slice is a hole.
     let holes = intervals.iter().filter(|interval| interval.activity == Activity::Unknown);
     let holes: u64 = holes.map(|interval| interval.to.0 - interval.from.0).sum();
     assert!(holes <= POLLS.as_nanos() as u64 / 20, "{holes} ns: {intervals:?}");
-    // As the kernel counts it: at the edges an interval may be cut.
+    // Compared with the kernel's count: an interval may be cut at the edges.
     let waits = intervals.iter().filter(|interval| matches!(interval.activity, Activity::Waits(_)));
     let waits: u64 = waits.map(|interval| interval.to.0 - interval.from.0).sum();
     let near = |a: u64, b: u64| a.abs_diff(b) < 1_000_000 + b / 20;
     assert!(near(waits, truth.waited), "{waits} of {} ns", truth.waited);
-    // As it saw it: it shared its CPU with a spinner, so that about half of its time was missing. Of a virtual machine the host
-    // takes some, too, which no event shows.
+    // Compared with the poller's view: it shared its CPU with a spinner, so that about half of its
+    // time was missing. The host of a virtual machine takes some, too, which no event shows.
     let gaps: u64 = truth.gaps.iter().map(|(from, to)| to - from).sum();
     let explained: u64 = truth.gaps.iter().map(|&gap| taken(&within(&intervals, gap))).sum();
     assert!(gaps > POLLS.as_nanos() as u64 / 10, "{gaps} ns");
     assert!(explained > gaps / 4 * 3, "{explained} of {gaps} ns");
-    // And no more is said to be taken than is missing: short interrupts are below what the poller reports.
+    // No more time may be taken than is missing: short interrupts are below what the poller
+    // reports.
     let short: u64 =
         intervals.iter().map(|interval| interval.to.0 - interval.from.0).filter(|length| *length < GAP).sum();
     assert!(taken(&intervals) <= gaps + short, "{} of {gaps} ns", taken(&intervals));
@@ -190,7 +193,7 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
 fn what_does_not_fit_is_a_hole() {
     let Some(_alone) = kernel::may_run("losses of the kernel's events") else { return };
     let facts = kernel_events::facts().unwrap();
-    // A page, and nobody reads: this process's own calls fill it.
+    // A page that nobody reads: this process's own calls fill it.
     let recorder = Recorder::start(&facts, std::process::id(), 4096).unwrap();
     let (end, mut calls) = (Instant::now() + Duration::from_millis(20), 0);
     while Instant::now() < end || calls < 1000 {
@@ -208,7 +211,7 @@ fn what_does_not_fit_is_a_hole() {
     assert_eq!(holes.iter().map(|(_, count)| count).sum::<u64>(), totals.lost);
 }
 
-/// Events that were lost may have been of a thread that had none until then: it is looked at anew.
+/// The lost events may belong to a thread that had none until then, so it must be checked again.
 #[test]
 fn a_thread_that_sleeps_is_found_again_after_a_loss() {
     let Some(_alone) = kernel::may_run("threads without events after a loss") else { return };
@@ -267,6 +270,6 @@ fn a_thread_that_comes_has_its_whole_name() {
     events.extend(recorder.finish().unwrap().0);
     let names: Vec<[u8; 16]> =
         events.iter().filter_map(|recorded| recorded.name).filter(|(of, _)| *of == tid).map(|(_, name)| name).collect();
-    // A thread has the name of its maker until it has given itself its own.
+    // A thread has its creator's name until it has set its own.
     assert!(names.iter().any(|name| name[..] == *format!("{NAME}\0").as_bytes()), "{names:?}");
 }

@@ -1,5 +1,6 @@
-//! The protocol between the host and its guest. Commands are passed in the initial memory disk. Answers come back over the
-//! second serial port, one line of JSON each, so that the kernel's messages on the first port do not mix with them.
+//! Protocol between the host and its guest. Commands are passed in the initial memory disk. Answers
+//! come back over the second serial port, one line of JSON each, so that the kernel's messages on
+//! the first port do not mix with them.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -10,69 +11,71 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the guest finds what to do: a [`GuestPlan`].
+/// File in the guest with its [`GuestPlan`].
 pub const PLAN: &str = "/plan";
-/// Where the guest writes its answers: the second serial port. On aarch64 the first one is of another kind (`ttyAMA0`).
+/// Device for the guest's answers: the second serial port. On aarch64 the first one is of another
+/// kind (`ttyAMA0`).
 pub const ANSWERS: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
-/// Where the guest finds the modules of its kernel, if there are some; their names are in the order of loading.
+/// Folder in the guest with the modules of its kernel, if any; their names are in the order of
+/// loading.
 pub const MODULES: &str = "/modules";
-/// Where `datapath` writes the truth.
+/// File to which `datapath` writes the truth.
 pub const TRUTH_OF_DATAPATH: &str = "datapath.json";
-/// The user and group `nobody`, as Debian numbers it.
+/// User and group id of `nobody`, as Debian numbers it.
 pub const NOBODY: u32 = 65534;
 
-/// What a guest does.
+/// Plan of a guest.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct GuestPlan {
-    /// Symbolic links that are made first: where, and to what.
+    /// Symbolic links to make first: location and destination.
     pub links: Vec<(String, String)>,
-    /// What is run, one after the other.
+    /// Commands to run, one after the other.
     pub commands: Vec<GuestCommand>,
 }
 
-/// A command for the guest.
+/// Command for the guest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GuestCommand {
-    /// The program and its arguments.
+    /// Program and arguments.
     pub argv: Vec<String>,
-    /// Whether it runs as the user nobody instead of root.
+    /// True to run as the user nobody instead of root.
     #[serde(default)]
     pub as_nobody: bool,
-    /// A file to send back when it has ended.
+    /// File to send back after the end of the command.
     #[serde(default)]
     pub file: Option<String>,
-    /// What is put into its environment.
+    /// Additional environment variables.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
 
 impl GuestCommand {
-    /// A command that root runs.
+    /// Makes a command that root runs.
     pub fn new(argv: &[&str]) -> Self {
         let argv = argv.iter().map(ToString::to_string).collect();
         Self { argv, as_nobody: false, file: None, environment: Vec::new() }
     }
 
-    /// The same as the user nobody.
+    /// Runs the command as the user nobody.
     #[must_use]
     pub fn as_nobody(self) -> Self {
         Self { as_nobody: true, ..self }
     }
 
-    /// The same, with a file to send back.
+    /// Adds a file to send back.
     #[must_use]
     pub fn with_file(self, path: &str) -> Self {
         Self { file: Some(path.to_owned()), ..self }
     }
 
-    /// The same, with a variable in its environment.
+    /// Adds an environment variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Runs it in a folder, with programs from another one.
+    /// Runs the command in a folder, with programs from another one.
     pub fn run(&self, folder: &Path, programs: &Path) -> GuestAnswer {
         let Some((program, arguments)) = self.argv.split_first() else {
             return GuestAnswer::default();
@@ -80,7 +83,7 @@ impl GuestCommand {
         let own = programs.join(program);
         let mut process = Command::new(if own.exists() { own.as_os_str() } else { program.as_ref() });
         process.args(arguments).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
-        // The guest has nothing else; on a machine there are its own programs behind it.
+        // In the guest, PATH names nothing else; on this machine, its own programs follow.
         let path = std::env::var("PATH").unwrap_or_default();
         process.env("PATH", format!("{}:{path}", programs.display()));
         process.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -102,33 +105,34 @@ impl GuestCommand {
     }
 }
 
-/// What happened to packets that came into a datapath without flows.
+/// Truth about packets that came into a datapath without flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DatapathTruth {
-    /// Those without a flow, by the kernel's own count: all of them.
+    /// Number of packets without a flow, by the kernel's own count: all of them.
     pub missed: u64,
-    /// Those that nobody got, by the kernel's own count.
+    /// Number of packets that nobody received, by the kernel's own count.
     pub lost: u64,
-    /// Those that the listener got.
+    /// Number of packets that the listener received.
     pub received: u64,
-    /// Those of the lost that were sent when nobody listened; for the others the listener had no room.
+    /// Number of lost packets that were sent when nobody listened; for the other lost ones the
+    /// listener had no room.
     pub unheard: u64,
-    /// The port that they came in by.
+    /// Port by which the packets came in.
     pub port: String,
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct GuestAnswer {
-    /// Its exit status; none if a signal ended it or it could not be started.
+    /// Exit status; `None` if a signal ended the command or it could not be started.
     pub status: Option<i32>,
-    /// Its standard output.
+    /// Standard output.
     pub stdout: String,
-    /// Its standard error, or why it could not be started.
+    /// Standard error, or the reason that the command could not be started.
     pub stderr: String,
     /// The file that was asked for, if it could be read.
     pub file: Option<String>,
-    /// How long it took, in seconds.
+    /// Run time, in seconds.
     #[serde(default)]
     pub seconds: f64,
 }

@@ -1,6 +1,7 @@
-//! Development tasks that cargo itself does not do. `cargo xtask gate` is what `.ci/run` does around the tests, and `cargo xtask deep`
-//! everything that the gate has no time for; `vm` runs dptrace on other kernels, `dist` builds the release folder, `fleet` the tables
-//! of many hosts, and `check` is for contributors without root.
+//! Development tasks that cargo itself does not do. `cargo xtask gate` has the steps of `.ci/run`
+//! around the tests, and `cargo xtask deep` everything that the gate has no time for. `vm` runs
+//! dptrace on other kernels, `dist` builds the release folder, `fleet` the tables of many hosts,
+//! and `check` is for contributors without root.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -35,16 +36,16 @@ enum Task {
     Gate(gate::GateArgs),
     /// Run dptrace in virtual machines with other kernels
     Vm(vm::VmArgs),
-    /// Make the folder of what is handed out: the static program, its manual, packages, checksums
+    /// Build the release folder: the static program, its manual, packages, checksums
     Dist(dist::DistArgs),
-    /// Write the tables that a fleet would have, and ask them the questions of `queries/`
+    /// Write the tables that a fleet would have, and run the queries of `queries/` on them
     Fleet(fleet::FleetArgs),
 }
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        // Without a backtrace, which would be all that is left of a log whose end is read.
+        // No backtrace: it would hide the error at the end of a log.
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -64,12 +65,13 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// The cargo that runs this program.
+/// Returns a command for the cargo that runs this program.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The target directory of this workspace: this program lies in its folder of a profile.
+/// Returns the target directory of this workspace, which holds this program in the folder of a
+/// profile.
 fn target_dir() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("looking for the target directory")?;
     own.ancestors().nth(2).map(Path::to_owned).context("the target directory is not above this program")

@@ -1,4 +1,4 @@
-//! Programs of this crate, run on the interpreter.
+//! Tests that run programs of this crate on the interpreter.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 use bpf_insn::Asm;
@@ -8,15 +8,17 @@ use bpf_program::operand;
 use uapi::Arch;
 use usdt::args::parse_args;
 
-/// Bits of which each half, quarter and eighth has its sign, and none is another one.
+/// Bits in which each half, quarter and eighth has its sign bit set, and all differ.
 const BITS: u64 = 0xfedc_ba98_b6a5_94f3;
-/// Offsets of `rax` and `rbx` in `struct pt_regs` of x86-64 (`arch/x86/include/asm/ptrace.h`).
+/// Offset of `rax` in `struct pt_regs` of x86-64 (`arch/x86/include/asm/ptrace.h`).
 const RAX: usize = 80;
+/// Offset of `rbx` in `struct pt_regs` of x86-64 (`arch/x86/include/asm/ptrace.h`).
 const RBX: usize = 40;
-/// An address of the process.
+/// Address in the process's memory.
 const ADDRESS: u64 = 0x7f00_0000_1000;
 
-/// Fetches an argument on the interpreter, with `BITS` in `rax` and in the memory to which `rbx` points.
+/// Fetches an argument on the interpreter, with `BITS` in `rax` and in the memory that `rbx` points
+/// to.
 fn fetched(text: &str) -> u64 {
     let arg = &parse_args(Arch::X86_64, text).unwrap()[0];
     let mut asm = Asm::new();
@@ -33,7 +35,7 @@ fn fetched(text: &str) -> u64 {
     machine.run(&Program::new("fetch", &code), &registers).unwrap()
 }
 
-/// An argument's bits above its width are zeros, or copies of its sign.
+/// The bits of an argument above its width are zeros, or copies of its sign.
 #[test]
 fn arguments_are_extended_as_their_type_wants() {
     for operand in ["%rax", "(%rbx)"] {

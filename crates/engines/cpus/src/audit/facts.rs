@@ -6,7 +6,7 @@ use typeinfo::{TypeError, TypeStore};
 
 use crate::audit::programs;
 
-/// Facts of this kernel.
+/// Facts of this kernel that the programs need.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub(crate) programs: sched_programs::Facts,
@@ -26,7 +26,8 @@ pub(crate) struct Members {
     pub(crate) pool: Option<PoolMembers>,
 }
 
-/// Members that are private to `kernel/workqueue.c`, and in its types all the same.
+/// Members of the types that are private to `kernel/workqueue.c`; kernel type information has them
+/// nevertheless.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolMembers {
     /// `pool_workqueue.pool`.
@@ -44,7 +45,7 @@ impl Facts {
     ///
     /// # Errors
     ///
-    /// The kernel has no types, or not those of its tasks.
+    /// Returns an error if the kernel has no type information, or none of its tasks.
     pub fn read() -> Result<Self, SchedError> {
         let bytes = KernelTypes::read()?;
         let (types, _) = bytes.parse()?;
@@ -57,8 +58,8 @@ impl Facts {
         Ok(Self { programs: sched_programs::Facts::find(&types, programs::tracepoints())?, members })
     }
 
-    /// Returns the tracepoints that this kernel lacks, with what is not known without them and the release that has
-    /// them.
+    /// Returns the tracepoints that this kernel lacks, each with what is unknown without it and the
+    /// release that introduced it.
     pub fn missing(&self) -> Vec<(&'static str, &'static str)> {
         let is_missing = |name: &str| !self.programs.tracepoints.contains_key(name);
         programs::MISSED.iter().filter(|(name, _)| is_missing(name)).copied().collect()

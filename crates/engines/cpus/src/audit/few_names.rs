@@ -1,4 +1,4 @@
-//! Names for what an audit has found, second by second: little is kept, and little is read for each of them.
+//! Names for windows that follow one another: few are cached, and few are looked up per window.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -9,24 +9,27 @@ use host::KernelSymbols;
 use super::names::thread_facts;
 use super::{Names, ThreadFacts};
 
-/// Functions that are remembered, and asked for at once.
+/// Limit on cached function names, and on those looked up at once.
 const FUNCTIONS: usize = 4096;
-/// Threads that are remembered: of more, all are asked for anew.
+/// Limit on cached threads; the cache is cleared when it is full.
 const THREADS: usize = 512;
-/// Threads that are asked for in one window: some files of `/proc` each.
+/// Limit on threads looked up per window; each takes some files of `/proc`.
 const ASKED: u32 = 16;
-/// The time between two readings of the kernel's functions, which take a tenth of a second: it doubles up to the most.
+/// Initial interval between two reads of the kernel's symbols, which take a tenth of a second; it
+/// doubles up to [`MOST_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
+/// Longest interval between two reads of the kernel's symbols.
 const MOST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Names that were asked for, and those that were found.
+/// Cache of names, with the addresses still to look up.
 pub(super) struct FewNames {
     functions: RefCell<HashMap<u64, String>>,
     unknown: RefCell<BTreeSet<u64>>,
     threads: RefCell<HashMap<u32, Option<ThreadFacts>>>,
     may_ask: Cell<u32>,
-    /// When the kernel's functions may be read again, and how long after that.
+    /// Earliest time of the next read of the kernel's symbols.
     next: Option<Instant>,
+    /// Interval until the read after that.
     pause: Duration,
 }
 
@@ -44,12 +47,12 @@ impl Default for FewNames {
 }
 
 impl FewNames {
-    /// A window is over.
+    /// Begins a new window, with its own limit on lookups.
     pub(super) fn begin_window(&self) {
         self.may_ask.set(ASKED);
     }
 
-    /// Looks up what was asked for and is not known, if it is time to; whether there are new names.
+    /// Looks up the unknown functions if it is time to; returns whether there are new names.
     pub(super) fn learn(&mut self) -> bool {
         let unknown = self.unknown.get_mut();
         let now = Instant::now();
@@ -64,7 +67,7 @@ impl FewNames {
         if functions.len() >= FUNCTIONS {
             functions.clear();
         }
-        // What is in no function stays an address: it is not asked for again.
+        // An address outside any function keeps its number, and is not looked up again.
         let named =
             unknown.into_iter().map(|address| (address, found.remove(&address).unwrap_or_else(|| hex(address))));
         functions.extend(named);

@@ -1,4 +1,5 @@
-//! An audit as JSON: an object for each CPU, then one for each single one, each on its own line.
+//! An audit as JSON: an object for each CPU, then one for each individual intrusion, each on its
+//! own line.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use super::layout::FIRST_CLASS;
 use super::run::Found;
 use super::{CpuReport, Intruder, Share, Victim, name_of};
 
-/// Returns the lines.
+/// Formats the report, one JSON object per line.
 pub(super) fn lines(found: &Found) -> String {
     let cpus = found.cpus.iter().map(|cpu| of_cpu(found, cpu));
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);

@@ -1,91 +1,95 @@
-//! What lies in the maps and in the ring: programs take offsets from these structures, readers get the structures themselves.
+//! Layout of the maps and of the ring: programs take offsets from these structures, readers get the
+//! structures themselves.
 
 use bpf_insn::{MapDef, MapKind};
 pub use bpf_program::event::RING;
 use sched_programs::Comm;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The beginning of a workqueue's name, as far as it is kept of a work item.
+/// Start of a workqueue's name, as far as a work item keeps it.
 pub type QueueName = [u8; 24];
 
-/// What may have a CPU. A kind is an index of [`State::totals`].
+/// Kinds of things that may have a CPU; a kind is an index of [`State::totals`].
 pub mod kind {
-    /// The thread `id`; 0 is the idle one.
+    /// Thread `id`; 0 is the idle thread.
     pub const THREAD: u32 = 1;
-    /// A kworker in the work function `id`.
+    /// Kworker that runs the work function `id`.
     pub const WORK: u32 = 2;
-    /// The device interrupt `id`, one of its handlers.
+    /// One of the handlers of the device interrupt `id`.
     pub const HARD: u32 = 3;
-    /// The soft interrupt `id`.
+    /// Soft interrupt `id`.
     pub const SOFT: u32 = 4;
-    /// The interrupt of the CPU's own timer (x86-64; on others it is a device interrupt).
+    /// Interrupt of the CPU's own timer (x86-64; elsewhere it is a device interrupt).
     pub const TIMER_INTERRUPT: u32 = 5;
-    /// Another CPU's call of functions, for several CPUs.
+    /// Call interrupt from another CPU, for several CPUs.
     pub const CALLS: u32 = 6;
-    /// Another CPU's call of functions, for this one.
+    /// Call interrupt from another CPU, for this one only.
     pub const CALL: u32 = 7;
-    /// Another CPU has a thread for this one.
+    /// Reschedule interrupt: another CPU has a thread for this one.
     pub const RESCHEDULE: u32 = 8;
     /// Work that an interrupt left for another interrupt.
     pub const IRQ_WORK: u32 = 9;
-    /// The function `id` of a timer of high resolution.
+    /// Function `id` of a high-resolution timer.
     pub const HRTIMER: u32 = 10;
-    /// The function `id` of an ordinary timer.
+    /// Function `id` of an ordinary timer.
     pub const TIMER: u32 = 11;
-    /// The function `id` that another CPU called.
+    /// Function `id` that another CPU called.
     pub const FUNCTION: u32 = 12;
-    /// An interrupt from another CPU (aarch64), whose reason is the text at the address `id`.
+    /// Interrupt from another CPU (aarch64); its reason is the text at the address `id`.
     pub const IPI: u32 = 13;
-    /// Interrupts that cannot be masked.
+    /// Non-maskable interrupts.
     pub const NMI: u32 = 14;
 
-    /// In a tally's key: not what ran, but what waited to run.
+    /// Flag in the kind of a tally's key: the time of waiting to run, not of running.
     pub const WAITED: u32 = 0x100;
 
-    /// In [`super::Key::by_kind`]: `by` is the number of a stack.
+    /// Value of [`super::Key::by_kind`] if `by` is the number of a stack.
     pub const STACK: u32 = 0x200;
 }
 
-/// How many kinds there can be: a power of two.
+/// Number of slots for kinds, a power of two.
 pub const KINDS: usize = 16;
-/// How many levels a CPU has: a thread, and what interrupts that. A power of two.
+/// Number of levels of a CPU (a thread, and what interrupts it), a power of two.
 pub const LEVELS: usize = 8;
-/// How many soft interrupts there are (`NR_SOFTIRQS` of `include/linux/interrupt.h`), rounded up to a power of two.
+/// Number of soft interrupts (`NR_SOFTIRQS` of `include/linux/interrupt.h`), rounded up to a power
+/// of two.
 pub const VECTORS: usize = 16;
-/// How many classes a histogram of lengths has.
+/// Number of classes in a histogram of lengths.
 pub const CLASSES: usize = 24;
-/// Lengths of the first class are shorter than two to the power of this, in nanoseconds; each class is twice as long.
+/// Binary logarithm of the upper bound of the first class of lengths, in nanoseconds; each class
+/// ends at twice the bound of the one before.
 pub const FIRST_CLASS: u32 = 9;
 
-/// What a CPU is at, on one level.
+/// State of a CPU on one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Level {
     /// One of [`kind`].
     pub kind: u32,
-    /// Of which kind the cause is, or 0.
+    /// Kind of the cause, or 0.
     pub by_kind: u32,
-    /// Which one: by its kind.
+    /// Id within the kind.
     pub id: u64,
-    /// Its cause, by `by_kind`.
+    /// Cause, by `by_kind`.
     pub by: u64,
-    /// Nanoseconds that it took so far, without those of what interrupted it. Always 0 in a level that is not used.
+    /// Nanoseconds taken so far, without those of what interrupted it. Always 0 in an unused level.
     pub own: u64,
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// Start, in nanoseconds of the monotonic clock.
     pub began: u64,
-    /// A name, where there is one: the thread's, the interrupt's, or of the thread that caused it.
+    /// Name, if there is one: of the thread, of the interrupt, or of the thread that caused it.
     pub name: Comm,
-    /// The thread group, of a thread.
+    /// Thread group, for a thread.
     pub tgid: u32,
-    /// Of a thread, its policy and its priority; see [`detail`].
+    /// Policy and priority, for a thread; see [`detail`].
     pub detail: u32,
 }
 
-/// What is in [`Level::detail`].
+/// Bits of [`Level::detail`]; the lowest eight are the policy.
 pub mod detail {
-    /// The bits of the priority (`task_struct.prio`) are those from here on.
+    /// First bit of the priority (`task_struct.prio`).
     pub const PRIORITY: u32 = 8;
-    /// It was switched off the CPU meanwhile and goes on: it does not count again.
+    /// Flag of a level that was counted already: its work was switched off the CPU and goes on, or
+    /// a window turned.
     pub const RESUMED: u32 = 1 << 16;
 }
 
@@ -93,71 +97,71 @@ pub mod detail {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Total {
-    /// How many there were.
+    /// Number of episodes.
     pub count: u64,
-    /// Nanoseconds of all.
+    /// Nanoseconds of all episodes.
     pub total: u64,
     /// Nanoseconds of the longest.
     pub longest: u64,
-    /// For whole powers of two.
+    /// Padding to a power of two.
     pub unused: u64,
 }
 
-/// A soft interrupt that was raised and not entered yet.
+/// Soft interrupt that was raised and not entered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Raised {
-    /// When; 0 if it is not raised.
+    /// Time of raising; 0 if it is not raised.
     pub at: u64,
-    /// What the CPU was at: its id.
+    /// Id of what the CPU was doing then.
     pub by: u64,
-    /// And its kind.
+    /// Kind of what the CPU was doing then.
     pub by_kind: u32,
-    /// For whole powers of two.
+    /// Padding to a power of two.
     pub unused: u32,
-    /// And its name.
+    /// Name of what the CPU was doing then.
     pub name: Comm,
-    /// For whole powers of two.
+    /// Padding to a power of two.
     pub unused_too: [u64; 3],
 }
 
-/// All that is known of a CPU.
+/// State of a CPU, with all its sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct State {
-    /// Whether it is being audited.
+    /// 1 while the CPU is audited, else 0.
     pub on: u32,
-    /// The number of the level it is at.
+    /// Number of the current level.
     pub depth: u32,
-    /// Until when its time is accounted for.
+    /// Time up to which the CPU's time is accounted for.
     pub mark: u64,
-    /// When its window began.
+    /// Start of the window.
     pub start: u64,
-    /// When it ended; while it is audited, when the last turn was.
+    /// End of the window; time of the last turn while the CPU is audited.
     pub stop: u64,
-    /// What the maps had no room for: times that are in the totals, and not in the tallies.
+    /// Episodes that the tallies had no room for; the totals have their times.
     pub lost: u64,
-    /// Single ones that the ring had no room for.
+    /// Individual intrusions that the ring had no room for.
     pub unsent: u64,
     /// Entries beyond the last level.
     pub too_deep: u64,
-    /// Ends whose begin was not seen: those of the interrupt in which the window began.
+    /// Ends without a start, such as that of the interrupt in which the window began.
     pub unpaired: u64,
-    /// What waits and is not known of, since the map had no room.
+    /// Waits that are unknown because the map had no room.
     pub unseen: u64,
-    /// Who last had a thread for this CPU, and sent an interrupt for that.
+    /// Thread that last sent this CPU an interrupt to hand it a thread.
     pub waker: Sender,
-    /// What it is at: a thread, and what interrupted that.
+    /// Current levels: a thread, and what interrupts it.
     pub levels: [Level; LEVELS],
     /// Sums by kind.
     pub totals: [Total; KINDS],
-    /// Soft interrupts that are raised.
+    /// Raised soft interrupts, by vector.
     pub raised: [Raised; VECTORS],
-    /// The sums when the last window ended that another one followed.
+    /// Sums by kind at the last turn.
     pub turned: [Total; KINDS],
 }
 
-/// What a tally is of.
+/// Key of a tally.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Key {
@@ -165,25 +169,25 @@ pub struct Key {
     pub cpu: u32,
     /// One of [`kind`], with [`kind::WAITED`] if it waited.
     pub kind: u32,
-    /// Which one.
+    /// Id within the kind.
     pub id: u64,
-    /// Its cause.
+    /// Cause, by `by_kind`.
     pub by: u64,
-    /// Of which kind the cause is, or 0.
+    /// Kind of the cause, or 0.
     pub by_kind: u32,
-    /// Nothing.
+    /// Padding; 0.
     pub unused: u32,
 }
 
-/// One that is over, as it is sent with `--each` and as it is added to its tally.
+/// Finished episode, as sent with `--each` and as added to its tally.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Episode {
-    /// What it was.
+    /// Key of its tally.
     pub key: Key,
-    /// Nanoseconds that it took, without those of what interrupted it; or that it waited.
+    /// Nanoseconds it took, without those of what interrupted it; or nanoseconds it waited.
     pub own: u64,
-    /// When it began.
+    /// Start, in nanoseconds of the monotonic clock.
     pub began: u64,
     /// See [`Level::name`].
     pub name: Comm,
@@ -193,21 +197,21 @@ pub struct Episode {
     pub detail: u32,
 }
 
-/// Sums of those with one key.
+/// Sums of all episodes with one key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Tally {
-    /// How many.
+    /// Number of episodes.
     pub count: u64,
-    /// Nanoseconds of all.
+    /// Nanoseconds of all episodes.
     pub total: u64,
     /// Nanoseconds of the longest.
     pub longest: u64,
-    /// When the longest began.
+    /// Start of the longest, in nanoseconds of the monotonic clock.
     pub longest_at: u64,
-    /// How many there were of each class of lengths.
+    /// Number of episodes by class of length.
     pub classes: [u32; CLASSES],
-    /// See [`Level::name`]: that of the last one.
+    /// Name of the last episode; see [`Level::name`].
     pub name: Comm,
     /// See [`Level::tgid`].
     pub tgid: u32,
@@ -215,88 +219,88 @@ pub struct Tally {
     pub detail: u32,
 }
 
-/// A thread that could run, and does not.
+/// Runnable thread that is not running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Waiting {
-    /// For which CPU.
+    /// CPU that it waits for.
     pub cpu: u32,
-    /// Its thread group.
+    /// Thread group.
     pub tgid: u32,
-    /// Since when.
+    /// Start of the wait, in nanoseconds of the monotonic clock.
     pub since: u64,
-    /// Its name.
+    /// Name of the thread.
     pub name: Comm,
 }
 
-/// A work item that is queued, and not begun.
+/// Work item that is queued and not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Queued {
-    /// Since when.
+    /// Time of queueing, in nanoseconds of the monotonic clock.
     pub since: u64,
-    /// Its function.
+    /// Address of its function.
     pub function: u64,
-    /// The number of the stack of who queued it; negative if there is none.
+    /// Number of the stack that queued it; negative (as `i64`) if there is none.
     pub stack: u64,
-    /// For which CPU; -1 if for any.
+    /// CPU that it is queued for; -1 for any CPU.
     pub cpu: i32,
-    /// The thread that queued it.
+    /// Thread that queued it.
     pub by: u32,
-    /// The workqueue's name.
+    /// Name of the workqueue.
     pub queue: QueueName,
 }
 
-/// What a kworker runs at present.
+/// Work item that a kworker runs at present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Running {
-    /// The function.
+    /// Address of its function.
     pub function: u64,
     /// See [`Queued::stack`].
     pub stack: u64,
-    /// The workqueue's name, as far as a level has room for it.
+    /// Name of the workqueue, as far as a level has room for it.
     pub queue: Comm,
 }
 
-/// Who asked another CPU to call a function.
+/// Thread that asked another CPU to call a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Sender {
-    /// The thread.
+    /// Thread id.
     pub tid: u64,
-    /// Its name.
+    /// Name of the thread.
     pub name: Comm,
 }
 
-/// How many callers a stack has.
+/// Number of callers in a stack.
 pub const FRAMES: usize = 12;
 
-/// By CPU: a [`State`].
+/// Name of the map from CPU to [`State`].
 pub const STATES: &str = "states";
-/// By [`Key`]: a [`Tally`].
+/// Name of the map from [`Key`] to [`Tally`].
 pub const TALLIES: &str = "tallies";
-/// By thread: a [`Waiting`].
+/// Name of the map from thread to [`Waiting`].
 pub const WAITING: &str = "waiting";
-/// By the address of a work item: a [`Queued`].
+/// Name of the map from the address of a work item to [`Queued`].
 pub const QUEUED: &str = "queued";
-/// By thread: a [`Running`].
+/// Name of the map from thread to [`Running`].
 pub const RUNNING: &str = "running";
-/// By the address of what a CPU is asked to call: a [`Sender`].
+/// Name of the map from the address of a call's data (`csd`) to [`Sender`].
 pub const SENDERS: &str = "senders";
-/// By number: [`FRAMES`] addresses.
+/// Name of the map from number to [`FRAMES`] addresses.
 pub const STACKS: &str = "stacks";
 
-/// How many tallies there is room for: 1.5 MiB of them.
+/// Limit on tallies: 1.5 MiB of them.
 const MOST_TALLIES: u32 = 8192;
-/// How many there is room for that wait, of each kind.
+/// Limit on entries of each map of waits, running work or senders.
 const MOST_WAITING: u32 = 4096;
 
 const fn size<T>() -> u32 {
     size_of::<T>() as u32
 }
 
-/// The maps, for that many CPUs and a ring of that many bytes; 0 for no ring.
+/// Returns the maps for `cpus` CPUs and a ring of `ring_bytes` bytes; 0 for no ring.
 pub(crate) fn maps(cpus: u32, ring_bytes: u32) -> Vec<MapDef> {
     let hash = |name, key, value, most| MapDef::new(name, MapKind::Hash, key, value, most);
     let mut maps = vec![

@@ -1,4 +1,4 @@
-//! An audit that goes on: programs attached, windows begun and ended.
+//! A running audit: attaches programs, begins and ends windows.
 
 use std::collections::HashMap;
 use std::sync::mpsc::channel;
@@ -14,47 +14,49 @@ use crate::audit::layout::{self, Episode, Queued, RING, STACKS, STATES, State, T
 use crate::audit::programs;
 use crate::audit::sums::{CpuSums, Sums, since};
 
-/// The bytes of the ring for single ones.
+/// Size of the ring for individual intrusions.
 const RING_BYTES: u32 = 1 << 20;
-/// How often a map is tried that has just changed.
+/// Limit on further batches that one call takes from the ring.
 const BATCHES: usize = 64;
 
-/// What is to be audited.
+/// Settings of an audit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The CPUs.
+    /// CPUs to audit.
     pub cpus: Vec<u32>,
-    /// Each one that took at least this many nanoseconds is handed out.
+    /// Shortest length of the intrusions to report individually, in nanoseconds; `None` to report
+    /// none.
     pub each: Option<u64>,
 }
 
-/// A thread that could run and did not when the audit began, as `/proc` has it.
+/// Thread that was runnable but not running when the audit began, according to `/proc`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StuckThread {
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// For which CPU it waits.
+    /// CPU that it waits for.
     pub cpu: u32,
-    /// Its name.
+    /// Name of the thread.
     pub name: Vec<u8>,
 }
 
-/// The programs, attached.
+/// The attached programs.
 pub struct Audit {
     session: Session,
     reader: Option<RingReader<Result<Episode, WrongSize>>>,
     cpus: Vec<u32>,
-    /// The program with which an audit begins; the next ones are that with which it ends, and that with which a window turns.
+    /// Index of the program that begins an audit; those that end it and turn a window are the next
+    /// two.
     start: usize,
-    /// When it began, in nanoseconds of the monotonic clock: nothing is known of what was before.
+    /// Start of the audit, in nanoseconds of the monotonic clock; nothing before it is known.
     began: u64,
-    /// The states at the last turn, and stacks that were read already.
+    /// States at the last turn, and stacks already read.
     turns: Turns,
 }
 
-/// What is kept from one turn to the next.
+/// State that is kept from one turn to the next.
 #[derive(Default)]
 struct Turns {
     states: HashMap<u32, State>,
@@ -63,12 +65,13 @@ struct Turns {
 }
 
 impl Audit {
-    /// Attaches the programs, and begins the windows of the CPUs. The calling thread, and those that it starts, should not run
-    /// on one of these.
+    /// Attaches the programs, and begins the windows of the CPUs. The calling thread, and those
+    /// that it starts, should not run on any of these.
     ///
     /// # Errors
     ///
-    /// The kernel does not take the programs: it is too old, or the rights are missing. A CPU is not there.
+    /// Returns an error if the kernel rejects the programs, because it is too old or privileges are
+    /// missing; or if a CPU does not exist.
     pub fn start(facts: &Facts, options: &Options) -> Result<Self, SchedError> {
         let possible = host::cpus::possible().map_err(SchedError::map(STATES))?;
         let features = Features::detect()?;
@@ -94,11 +97,12 @@ impl Audit {
         Ok(audit)
     }
 
-    /// Enters threads that could run and did not when it began. One that has run since then is not entered again by that.
+    /// Enters threads that were runnable but not running when the audit began. An entry that the
+    /// programs have made since then is kept.
     ///
     /// # Errors
     ///
-    /// The map does not take them.
+    /// Returns an error if the map can't be changed.
     pub fn add_stuck(&self, threads: &[StuckThread]) -> Result<(), SchedError> {
         let map = self.map(layout::WAITING)?;
         for StuckThread { tid, pid, cpu, name } in threads {
@@ -109,40 +113,41 @@ impl Audit {
         Ok(())
     }
 
-    /// The threads that wait for one of the CPUs at present.
+    /// Returns the threads that wait for one of the CPUs at present.
     ///
     /// # Errors
     ///
-    /// The map can't be read.
+    /// Returns an error if the map can't be read.
     pub fn waiting(&self) -> Result<Vec<(u32, Waiting)>, SchedError> {
         self.map(layout::WAITING)?.pairs()
     }
 
-    /// Forgets that a thread waits: `/proc` shows that it does not.
+    /// Forgets that a thread waits, if `/proc` shows that it does not.
     ///
     /// # Errors
     ///
-    /// The map can't be changed.
+    /// Returns an error if the map can't be changed.
     pub fn forget(&self, tid: u32) -> Result<(), SchedError> {
         self.map(layout::WAITING)?.delete(&tid)
     }
 
-    /// The work items that are queued and not begun, by their address.
+    /// Returns the work items that are queued for the CPUs and not begun, by their address.
     ///
     /// # Errors
     ///
-    /// The map can't be read.
+    /// Returns an error if the map can't be read.
     pub fn queued(&self) -> Result<Vec<(u64, Queued)>, SchedError> {
         let mut queued: Vec<(u64, Queued)> = self.map(layout::QUEUED)?.pairs()?;
         queued.retain(|(_, item)| u32::try_from(item.cpu).is_ok_and(|cpu| self.cpus.contains(&cpu)));
         Ok(queued)
     }
 
-    /// Single ones of the length that was asked for, as they come.
+    /// Returns the individual intrusions of at least the requested length, waiting up to `at_most`
+    /// for the first.
     ///
     /// # Errors
     ///
-    /// What came is none: a mistake of ours.
+    /// Returns an error if an event has the wrong size, which is a bug of ours.
     pub fn each(&self, at_most: Duration) -> Result<Vec<Episode>, SchedError> {
         let Some(reader) = &self.reader else {
             std::thread::sleep(at_most);
@@ -159,11 +164,11 @@ impl Audit {
         Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// All single ones that are left, after [`Audit::stop`].
+    /// Returns the remaining individual intrusions, after [`Audit::stop`].
     ///
     /// # Errors
     ///
-    /// What came is none: a mistake of ours.
+    /// Returns an error if an event has the wrong size, which is a bug of ours.
     pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, SchedError> {
         let mut all = Vec::new();
         if let Some(reader) = self.reader.take() {
@@ -172,21 +177,21 @@ impl Audit {
         Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// The states of the CPUs at present; they change while they are read.
+    /// Returns the states of the CPUs at present; they change while they are read.
     ///
     /// # Errors
     ///
-    /// The map can't be read.
+    /// Returns an error if the map can't be read.
     pub fn states(&self) -> Result<Vec<(u32, State)>, SchedError> {
         self.cpus.iter().map(|&cpu| Ok((cpu, self.state(cpu)?))).collect()
     }
 
-    /// Ends the windows, and reads what came of them. Then nothing of ours runs on the CPUs but a comparison at each event, until
-    /// [`Audit::close`].
+    /// Ends the windows, and reads their sums. Until [`Audit::close`], nothing of ours then runs on
+    /// the CPUs but a comparison at each event.
     ///
     /// # Errors
     ///
-    /// A map can't be read.
+    /// Returns an error if a map can't be read.
     pub fn stop(&self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 1)?;
         let mut sums = Sums {
@@ -206,18 +211,18 @@ impl Audit {
         Ok(sums)
     }
 
-    /// Ends the windows and begins the next ones without a gap, and reads what came of those that ended: since the last turn, or the
-    /// begin. Each CPU takes an interrupt for it, which is counted. Tallies are read a moment after that, and belong to the
-    /// windows in whose turn they are read.
+    /// Ends the windows, begins the next ones without a gap, and reads the sums since the last turn
+    /// or the start. Each CPU takes an interrupt for it, which is counted. Tallies are read a
+    /// moment later, and belong to the windows in whose turn they are read.
     ///
     /// # Errors
     ///
-    /// A map can't be read, or a CPU is gone.
+    /// Returns an error if a map can't be read, or a CPU is gone.
     pub fn turn(&mut self) -> Result<Sums, SchedError> {
         self.run_on_all(self.start + 2)?;
         let misses = self.session.misses();
         let mut sums = Sums {
-            // An event between reading and removing is in the sums of its kind only.
+            // The sums by kind alone have an event between reading and removing.
             tallies: self.map(TALLIES)?.drain()?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
@@ -233,7 +238,7 @@ impl Audit {
         Ok(sums)
     }
 
-    /// The CPUs that are audited.
+    /// Returns the audited CPUs.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
@@ -242,7 +247,7 @@ impl Audit {
     ///
     /// # Errors
     ///
-    /// The CPU is not there.
+    /// Returns an error if the CPU does not exist, or the map can't be changed.
     pub fn add_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         if self.cpus.contains(&cpu) {
             return Ok(());
@@ -257,21 +262,22 @@ impl Audit {
         Ok(())
     }
 
-    /// Ends the window of a CPU: what came of it since the last turn is not read.
+    /// Ends the window of a CPU, without reading its sums since the last turn.
     ///
     /// # Errors
     ///
-    /// A map can't be changed.
+    /// Returns an error if a map can't be changed.
     pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), SchedError> {
         self.cpus.retain(|&audited| audited != cpu);
-        // One that is not there any more is not audited either.
+        // A CPU that is gone is not audited either.
         self.session.run_on(self.start + 1, cpu);
         let left = self.waiting()?.into_iter().filter(|(_, waiting)| waiting.cpu == cpu);
         left.map(|(tid, _)| tid).try_for_each(|tid| self.forget(tid))
     }
 
-    /// Detaches the programs. If the kernel does not let go of them in time, because a grace period does not end while a CPU is
-    /// starved, the rest is left to the end of this process. Returns whether all are detached.
+    /// Detaches the programs; returns whether all are detached. If the kernel does not release them
+    /// in time, because a starved CPU holds up a grace period, the rest is left to the end of this
+    /// process.
     pub fn close(self, at_most: Duration) -> bool {
         let (done, wait) = channel();
         let Self { session, reader, .. } = self;
@@ -289,7 +295,7 @@ impl Audit {
         gone.map_or(Ok(()), |&cpu| Err(SchedError::Unreachable { cpu }))
     }
 
-    /// The stacks of those who queued work; each is read once.
+    /// Returns the stacks that queued work; each is read once.
     fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, SchedError> {
         let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
         let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
@@ -302,7 +308,7 @@ impl Audit {
         Ok(self.turns.stacks.clone())
     }
 
-    /// Returns the callers of a stack; none if it is not there.
+    /// Returns the callers of a stack; empty if it does not exist.
     fn stack(&self, number: u32) -> Result<Vec<u64>, SchedError> {
         let frames = self.map(STACKS)?.values(number)?;
         Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())

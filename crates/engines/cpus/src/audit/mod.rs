@@ -1,23 +1,26 @@
-//! Who takes time of a CPU, and who waits for it: an audit of the CPUs that polling threads want for themselves.
+//! Audit of the CPUs that polling threads want for themselves: who takes their time, and who waits
+//! for them.
 //!
-//! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) keep, for each audited CPU, what it is at: a thread, and above that
-//! what interrupts it. Each event gives the time since the last one to what the CPU was at: so a CPU's budget adds up to its
-//! window by construction. All sums are made in the kernel, and read once at the end.
+//! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) track what each audited CPU is doing:
+//! a thread, and above that what interrupts it. Each event adds the time since the last one to what
+//! the CPU was doing, so a CPU's budget adds up to its window by construction. All sums are made in
+//! the kernel, and read once at the end.
 //!
-//! Nothing of ours needs to run on an audited CPU. Its window begins and ends in an interrupt, which a CPU takes whatever thread
-//! occupies it; the ring is never woken from there; and what waits for that CPU is known from the events of those who made it wait.
+//! Nothing of ours needs to run on an audited CPU. Its window begins and ends in an interrupt,
+//! which a CPU takes whichever thread occupies it. The ring is never woken from there. Waits for
+//! that CPU are known from the events of those who caused them.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`layout`] | what lies in the maps and in the ring |
+//! | [`layout`] | layout of the maps and of the ring |
 //! | `programs` | the programs |
-//! | `facts` | what the programs must know of this kernel |
+//! | `facts` | facts of this kernel that the programs need |
 //! | `live` | attaches them, begins and ends windows, reads the maps |
-//! | `sums` | what was read, before anything has a name |
-//! | `model` | whose time it was, who took it and who waited, by their names |
-//! | `pollers` | which CPUs have a poller |
-//! | `names`, `few_names` | names of this machine: all of the kernel's, and few for windows without end |
-//! | `run` | one audit from begin to end; `text` and `json` are its report |
+//! | `sums` | sums read from the maps, without names |
+//! | `model` | the report with names: owners, intruders and victims |
+//! | `pollers` | CPUs that have a poller |
+//! | `names`, `few_names` | names of this machine: all, and few for endless windows |
+//! | `run` | one audit from start to end; `text` and `json` format its report |
 //! | `windows` | audits as windows that follow one another |
 
 mod facts;

@@ -1,4 +1,5 @@
-//! Whose time it was, who took it and who waited, by their names: all of it from [`Sums`], which hold numbers.
+//! The report with names: owners, intruders and victims of a CPU's time, all from [`Sums`], which
+//! hold numbers.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -9,106 +10,107 @@ use sched_programs::Comm;
 use crate::audit::layout::{CLASSES, Key, State, Tally, detail, kind};
 use crate::audit::sums::Sums;
 
-/// What the machine knows of the numbers.
+/// Names and facts of this machine for the numbers in [`Sums`].
 pub trait Names {
-    /// The kernel's function at an address; the address itself where it may not be known.
+    /// Returns the name of the kernel's function at an address; the address itself if the name is
+    /// unknown.
     fn function(&self, address: u64) -> String;
-    /// The CPUs that an interrupt is for at present, as the kernel lists them.
+    /// Returns the CPUs that an interrupt is for at present, as the kernel lists them.
     fn affinity(&self, interrupt: u64) -> Option<String>;
-    /// What is known of a thread that is still there.
+    /// Returns the facts of a thread; `None` if they are unknown or it has exited.
     fn thread(&self, tid: u32) -> Option<ThreadFacts>;
 }
 
-/// What is known of a thread.
+/// Facts of a thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadFacts {
-    /// Its process, and what that is called.
+    /// Process id and name.
     pub process: (u32, String),
-    /// Its policy and its priority: `SCHED_FIFO 50`, `nice 0`.
+    /// Policy and priority: `SCHED_FIFO 50`, `nice 0`.
     pub policy: String,
-    /// Its control group.
+    /// Control group.
     pub cgroup: Option<String>,
-    /// The CPUs that it may run on.
+    /// CPUs that it may run on.
     pub affinity: Option<String>,
 }
 
-/// A part of a CPU's budget.
+/// Part of a CPU's budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// What it went to: one of a few words, the same in text and in JSON.
+    /// Label: one of a few words, the same in text and in JSON.
     pub what: &'static str,
-    /// How often.
+    /// Number of episodes.
     pub count: u64,
-    /// Nanoseconds.
+    /// Nanoseconds of all episodes.
     pub total: u64,
     /// Nanoseconds of the longest.
     pub longest: u64,
 }
 
-/// Something that took time of a CPU, or waited for it.
+/// Thread, interrupt or function that took time of a CPU, or waited for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Intruder {
-    /// What it is: `thread`, `work`, `interrupt`, `soft interrupt`, ...
+    /// Name of the kind: `thread`, `work`, `interrupt`, `soft interrupt`, ...
     pub kind: &'static str,
-    /// Its name; foreign text.
+    /// Name; untrusted text.
     pub name: String,
-    /// What caused it; foreign text.
+    /// Cause, if known; untrusted text.
     pub cause: Option<String>,
-    /// How often.
+    /// Number of episodes.
     pub count: u64,
-    /// Nanoseconds of all.
+    /// Nanoseconds of all episodes.
     pub total: u64,
     /// Nanoseconds of the longest.
     pub longest: u64,
-    /// When the longest began, in nanoseconds since the window's begin.
+    /// Start of the longest, in nanoseconds since the window's start.
     pub longest_at: u64,
-    /// How many there were of each class of lengths.
+    /// Number of episodes by class of length.
     pub classes: [u64; CLASSES],
-    /// Of a thread.
+    /// Thread id, for a thread.
     pub tid: Option<u32>,
-    /// Of a thread, if it is still there.
+    /// Facts of a thread; only what the programs saw if it has exited.
     pub thread: Option<ThreadFacts>,
-    /// Of a device's interrupt: for which CPUs it is.
+    /// CPUs that a device interrupt is for.
     pub affinity: Option<String>,
 }
 
-/// Something that waited for a CPU.
+/// Thread, work item or soft interrupt that waited for a CPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Victim {
-    /// What it is, its waits (also one that is not over), and what caused it.
+    /// Identity, waits (including one that is not over) and cause.
     pub who: Intruder,
-    /// Nanoseconds for which it waits at the end and waited already.
+    /// Nanoseconds of the wait that is not over at the end, if any.
     pub still: Option<u64>,
-    /// It waited already when the window began.
+    /// True if it already waited when the window began.
     pub before: bool,
 }
 
-/// What is reported of a CPU.
+/// Report of a CPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CpuReport {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Nanoseconds of its window.
+    /// Nanoseconds of the window.
     pub window: u64,
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// Start of the window, in nanoseconds of the monotonic clock.
     pub start: u64,
-    /// The thread that has it for itself.
+    /// Thread that has the CPU to itself.
     pub poller: Option<Intruder>,
-    /// Where its time went; adds up to the window.
+    /// Budget of the CPU's time; adds up to the window.
     pub budget: Vec<Share>,
-    /// Who took its time, but for the poller and the idle thread: the most first.
+    /// Users of its time except the poller and the idle thread, largest first.
     pub intruders: Vec<Intruder>,
-    /// Who waited for it: the longest first.
+    /// Victims that waited for it: those still waiting first, then by longest wait.
     pub victims: Vec<Victim>,
-    /// Nanoseconds that are in the budget, and not in a line of `intruders`.
+    /// Nanoseconds of the budget that no line of `intruders` has.
     pub unnamed: u64,
-    /// Counts that had no room in the maps, of times and of what waits.
+    /// Episodes, entries and waits that the maps or levels had no room for.
     pub lost: u64,
-    /// Single ones that were not sent.
+    /// Individual intrusions that were not sent.
     pub unsent: u64,
 }
 
-/// What the CPUs' sums say. A poller is one of `subject`, if that is given; it has at least half of its CPU.
+/// Reports on each CPU. A poller is one of `subject`, if given, and has at least half of its CPU.
 pub fn report(sums: &Sums, subject: Option<&BTreeSet<u32>>, names: &dyn Names) -> Vec<CpuReport> {
     sums.cpus.iter().map(|cpu| of_cpu(sums, cpu.cpu, &cpu.state, subject, names)).collect()
 }
@@ -157,7 +159,7 @@ impl Share {
     }
 }
 
-/// The parts of a budget, in the order in which they are listed, and the kinds of which each consists.
+/// Parts of a budget in the order of listing, each with its kinds.
 const PARTS: [(&str, &[u32]); 7] = [
     ("threads", &[kind::THREAD]),
     ("kworkers' work", &[kind::WORK]),
@@ -168,10 +170,10 @@ const PARTS: [(&str, &[u32]); 7] = [
     ("NMI", &[kind::NMI]),
 ];
 
-/// The kinds of which a function is counted within its interrupt.
+/// Kinds whose functions are counted within their interrupt.
 const WITHIN: [u32; 3] = [kind::HRTIMER, kind::TIMER, kind::FUNCTION];
 
-/// Where the time of the window went.
+/// Splits the time of the window into shares.
 fn budget(state: &State, window: u64, poller: Share, idle: Share) -> Vec<Share> {
     let mut shares = vec![Share { what: "poller", ..poller }];
     for (what, kinds) in PARTS {
@@ -185,7 +187,8 @@ fn budget(state: &State, window: u64, poller: Share, idle: Share) -> Vec<Share> 
         if kinds == [kind::THREAD] {
             share.total = share.total.saturating_sub(poller.total).saturating_sub(idle.total);
             share.count = share.count.saturating_sub(poller.count).saturating_sub(idle.count);
-            // The longest of all threads may be the poller's or the idle one's: that of the others is in their lines.
+            // The longest of all threads may be the poller's or the idle one's: that of the others
+            // is in their lines.
             share.longest = 0;
         }
         shares.push(share);
@@ -196,17 +199,18 @@ fn budget(state: &State, window: u64, poller: Share, idle: Share) -> Vec<Share> 
     shares
 }
 
-/// What names are made of.
+/// Data that names are made from.
 struct Context<'a> {
     sums: &'a Sums,
     names: &'a dyn Names,
     start: u64,
 }
 
-/// What soft interrupts are called (`softirq_to_name` of `kernel/softirq.c`).
+/// Names of the soft interrupts (`softirq_to_name` of `kernel/softirq.c`).
 const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// How the functions begin that stand between a work item and who queued it: those of tracepoints and of `kernel/workqueue.c`.
+/// Prefixes of the functions between a work item and its queuer: those of tracepoints and of
+/// `kernel/workqueue.c`.
 const BETWEEN: [&str; 14] = [
     "bpf_",
     "__bpf_",
@@ -245,7 +249,7 @@ impl Context<'_> {
         }
     }
 
-    /// What is known of a thread; of one that is gone, what the programs have seen.
+    /// Returns the facts of a thread; if it has exited, those that the programs saw.
     fn thread(&self, tid: u32, tally: &Tally) -> ThreadFacts {
         self.names.thread(tid).unwrap_or_else(|| ThreadFacts {
             process: (tally.tgid, String::new()),
@@ -291,7 +295,8 @@ impl Context<'_> {
         }
     }
 
-    /// Who queued work: the first function of the stack that is not of workqueues, and the one that called it.
+    /// Returns the queuer of work: the first function of the stack outside of workqueues, and its
+    /// caller.
     fn queuer(&self, stack: u64) -> Option<String> {
         let frames = self.sums.stacks.get(&(stack & 0xffff_ffff))?;
         let names = frames.iter().map(|&frame| self.names.function(frame));
@@ -304,13 +309,13 @@ impl Context<'_> {
     }
 }
 
-/// The soft interrupt's name.
+/// Returns the name of a soft interrupt.
 fn soft_name(vector: u64) -> Cow<'static, str> {
     let known = usize::try_from(vector).ok().and_then(|vector| SOFT.get(vector));
     known.map_or_else(|| format!("vector {vector}").into(), |name| Cow::Borrowed(*name))
 }
 
-/// What a kind is called.
+/// Returns the name of a kind.
 fn kind_name(kind: u32) -> &'static str {
     match kind {
         kind::THREAD => "thread",
@@ -329,8 +334,8 @@ fn kind_name(kind: u32) -> &'static str {
     }
 }
 
-/// Policy and priority as the programs have seen them (`sched(7)`; `MAX_RT_PRIO` and `DEFAULT_PRIO` of
-/// `include/linux/sched/prio.h`).
+/// Formats policy and priority as seen by the programs (`sched(7)`; `MAX_RT_PRIO` and
+/// `DEFAULT_PRIO` of `include/linux/sched/prio.h`).
 fn policy(seen: u32) -> String {
     let (policy, priority) = (seen & 0xff, i64::from(seen >> detail::PRIORITY & 0xff));
     match policy {
@@ -344,12 +349,12 @@ fn policy(seen: u32) -> String {
     }
 }
 
-/// A name up to its first zero.
+/// Decodes a name up to its first zero byte.
 fn text(name: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(name.split(|&byte| byte == 0).next().unwrap_or_default())
 }
 
-/// Who waited: those whose waits are over, and those who wait still.
+/// Returns the victims: those whose waits are over, and those still waiting.
 fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tally)]) -> Vec<Victim> {
     let over = |(key, tally): &(&Key, &Tally)| Victim {
         before: tally.longest_at != 0 && tally.longest_at <= state.start,
@@ -395,7 +400,7 @@ fn victims(context: &Context<'_>, cpu: u32, state: &State, waited: &[(&Key, &Tal
     victims
 }
 
-/// The name of a single one, for a line of its own, and its cause.
+/// Returns the kind, name and cause of an individual intrusion, for a line of its own.
 pub fn name_of(sums: &Sums, key: &Key, name: &Comm, names: &dyn Names) -> (&'static str, String, Option<String>) {
     let context = Context { sums, names, start: 0 };
     (kind_name(key.kind & !kind::WAITED), context.name(key, name), context.cause(key, name))
@@ -407,7 +412,7 @@ mod tests {
     use crate::audit::layout::Total;
     use crate::audit::sums::CpuSums;
 
-    /// A machine of which nothing is known.
+    /// A machine whose names are all unknown.
     struct Nameless;
 
     impl Names for Nameless {
@@ -424,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Sums of CPU 1 in a window of 1,000 ns: of each kind, which one, and how long it had the CPU.
+    /// Returns sums of CPU 1 in a window of 1,000 ns, from the kind, id and time of each episode.
     fn sums(ran: &[(u32, u64, u64)]) -> Sums {
         let mut sums = Sums::default();
         let mut state = State { start: 5_000, stop: 6_000, ..State::default() };
@@ -451,7 +456,8 @@ mod tests {
         assert_eq!(took, [("soft interrupt", None, 100), ("thread", Some(78), 50)]);
     }
 
-    /// A poller has half of its CPU at least, is one of those that were named, and is never the idle thread.
+    /// A poller has at least half of its CPU, is one of the given threads, and is never the idle
+    /// thread.
     #[test]
     fn who_has_less_than_half_is_no_poller() {
         let poller = |ran: &[_], subject: Option<&BTreeSet<u32>>| {

@@ -1,4 +1,4 @@
-//! Names of this machine: the kernel's functions, and what is known of threads.
+//! Names of this machine: the kernel's functions, and facts of threads.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,11 +13,12 @@ pub(super) struct KernelNames {
 }
 
 impl KernelNames {
-    /// Reads them in a thread of their own: on a slow machine it takes seconds, in which what waits is to be seen.
+    /// Reads the symbols in a separate thread: on a slow machine it takes seconds, in which waits
+    /// must be seen.
     pub(super) fn read_meanwhile(&self) {
         let symbols = Arc::clone(&self.symbols);
         let read = move || _ = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
-        // Without a thread, whoever needs a name reads them.
+        // Without that thread, the first lookup of a name reads them.
         let _ = std::thread::Builder::new().name("symbols".into()).spawn(read);
     }
 
@@ -25,7 +26,7 @@ impl KernelNames {
         self.symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default())
     }
 
-    /// Returns true if names were wanted, and there are none.
+    /// Returns true if names were read and `schedule` has none: the kernel hides them.
     pub(super) fn is_blind(&self) -> bool {
         self.symbols.get().is_some_and(|symbols| symbols.address("schedule").is_none())
     }
@@ -49,7 +50,7 @@ impl Names for KernelNames {
     }
 }
 
-/// Returns what is known of a thread; nothing of one that is gone.
+/// Returns the facts of a thread; `None` if it has exited.
 pub(super) fn thread_facts(tid: u32) -> Option<ThreadFacts> {
     let busy::Scheduling { process: (pid, name), policy, priority, nice, cgroup, affinity } = busy::scheduling(tid)?;
     let policy = match policy {

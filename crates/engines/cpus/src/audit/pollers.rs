@@ -1,4 +1,5 @@
-//! The CPUs of a process's pollers: those on which a thread is nearly all the time, or to which one is pinned.
+//! CPUs of a process's pollers: those on which a thread is nearly all the time, or to which one is
+//! pinned.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use host::busy::{BusyThread, busy_threads};
 use host::cpus::allowed;
 use host::proc::{task, threads};
 
-/// For how long threads are watched at least.
+/// Shortest time for which threads are watched.
 const WATCHED: Duration = Duration::from_millis(100);
 
-/// Threads at one moment: compared with those at the next one.
+/// Snapshot of threads, to compare with the next one.
 pub struct Pollers {
     at: Instant,
     busy: HashMap<u32, BusyThread>,
@@ -24,13 +25,13 @@ impl Pollers {
         Self { at, busy: busy_threads(Some(pids)).into_iter().map(|thread| (thread.tid, thread)).collect() }
     }
 
-    /// Returns how much longer they must be watched.
+    /// Returns the time for which they must still be watched.
     pub fn wait(&self) -> Duration {
         WATCHED.saturating_sub(self.at.elapsed())
     }
 
-    /// Returns the CPUs of the pollers of these processes since it began, and of threads that are pinned to one CPU; from now on it
-    /// is watched anew.
+    /// Returns the CPUs of the pollers of these processes since the last snapshot, and of threads
+    /// pinned to one CPU; then takes a new snapshot.
     pub fn cpus(&mut self, pids: &[u32]) -> BTreeSet<u32> {
         let nanos = u64::try_from(self.at.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Self::watch(pids);
@@ -42,7 +43,8 @@ impl Pollers {
     }
 }
 
-/// Returns the threads that are on one CPU all the time: of these processes, or of all if there are none.
+/// Returns the threads that are on one CPU nearly all the time: of these processes, or of all if
+/// `pids` is empty.
 pub(super) fn pollers(pids: &[u32]) -> Vec<BusyThread> {
     let pids = if pids.is_empty() { None } else { Some(pids) };
     let (from, first) = (Instant::now(), busy_threads(pids));
@@ -54,14 +56,16 @@ pub(super) fn pollers(pids: &[u32]) -> Vec<BusyThread> {
     second
 }
 
-/// Returns true if a thread was on its CPU for nearly all of these nanoseconds.
+/// Returns true if a thread was on its CPU for at least 80 % of these nanoseconds.
 fn is_poller(before: &HashMap<u32, BusyThread>, thread: &BusyThread, nanos: u64) -> bool {
     let same = before.get(&thread.tid).filter(|before| before.cpu == thread.cpu);
-    // The kernel adds a thread's time at the tick: what is missing of it, too, may be a tick's length each time.
+    // The kernel adds a thread's time at the tick, so up to a tick's length may be missing each
+    // time.
     same.is_some_and(|before| thread.ran.saturating_sub(before.ran) >= nanos / 10 * 8)
 }
 
-/// Returns the CPUs to each of which a thread of the process is pinned. On a machine with one CPU none is: nobody has chosen that.
+/// Returns the CPUs that have a pinned thread of the process. On a machine with one CPU there are
+/// none, since nobody chose that.
 fn pinned(pid: u32) -> Vec<u32> {
     if host::cpus::online().len() < 2 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! One audit: what runs on the CPUs, and what waits for them.
+//! One audit: intruders on the CPUs, and victims that wait for them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -17,15 +17,15 @@ use super::windows::{DETACH, LONG, stuck};
 use super::{Audit, CpuReport, Facts, Names as _, Options, Sums, json, report, text};
 use crate::Subject;
 
-/// Time between two checks of what waits, and of whether to end.
+/// Interval between two checks of the waits, and of whether to end.
 const LOOK: Duration = Duration::from_millis(100);
-/// The most single ones that are kept: 7 MiB of them.
+/// Limit on kept individual intrusions: 7 MiB of them.
 pub(super) const MOST_EACH: usize = 100_000;
 
-/// An audit that has not begun: its CPUs are known, and the calling thread is off them.
+/// Audit that has not begun: its CPUs are known, and the calling thread is off them if possible.
 pub struct Plan {
     cpus: Vec<u32>,
-    /// Threads of the processes that were named.
+    /// Threads of the processes that were named, if any.
     threads: Option<BTreeSet<u32>>,
     facts: Facts,
 }
@@ -33,24 +33,24 @@ pub struct Plan {
 /// Results of an audit.
 pub struct Found {
     pub(super) cpus: Vec<CpuReport>,
-    /// Nanoseconds that a hypervisor had of each CPU, in steps of ten milliseconds.
+    /// Nanoseconds that a hypervisor took of each CPU, in steps of ten milliseconds.
     pub(super) stolen: HashMap<u32, u64>,
-    /// Single ones, in the order of time.
+    /// Individual intrusions, in the order of time.
     pub(super) each: Singles,
     pub(super) sums: Sums,
     pub(super) names: KernelNames,
-    /// Features that this kernel lacks.
+    /// Facts that this kernel does not show.
     pub(super) missing: Vec<&'static str>,
-    /// The programs, which are attached until [`Found::end`].
+    /// The programs, attached until [`Found::end`].
     audit: Audit,
 }
 
-/// Single ones: the first that came, up to [`MOST_EACH`].
+/// Individual intrusions: the first ones, up to [`MOST_EACH`].
 #[derive(Default)]
 pub(super) struct Singles {
-    /// The kept ones.
+    /// Kept intrusions.
     pub(super) kept: Vec<Episode>,
-    /// Number of further ones, by CPU.
+    /// Number of further intrusions, by CPU.
     pub(super) left_out: HashMap<u32, u64>,
 }
 
@@ -67,8 +67,8 @@ impl Singles {
 }
 
 impl Plan {
-    /// Finds the CPUs of the subject, or those of the pollers of its processes or of all; keeps the calling thread off them; and
-    /// reads what the programs must know of this kernel.
+    /// Finds the CPUs of the subject, or of the pollers of its processes or of all; keeps the
+    /// calling thread off them; and reads the facts of this kernel that the programs need.
     pub fn make(subject: &Subject, observer: &Observer) -> anyhow::Result<Self> {
         let cpus: Vec<u32> = match &subject.cpus {
             Some(cpus) => cpus.iter().collect(),
@@ -79,7 +79,7 @@ impl Plan {
         Ok(Self { cpus, threads, facts: Facts::read()? })
     }
 
-    /// Audits the CPUs for this time. Single ones are kept if they take at least `each` nanoseconds.
+    /// Audits the CPUs for this time; keeps individual intrusions of at least `each` nanoseconds.
     pub fn run(self, duration: Duration, each: Option<u64>, observer: &Observer) -> anyhow::Result<Found> {
         let Self { cpus, threads, facts } = self;
         let names = KernelNames::default();
@@ -107,17 +107,17 @@ impl Plan {
 }
 
 impl Found {
-    /// Returns the report for people; `summary` is one line for each CPU.
+    /// Returns the report as text; `summary` gives one line for each CPU.
     pub fn text(&self, summary: bool) -> String {
         text::report(self, summary)
     }
 
-    /// Returns the report for programs: one JSON object on each line.
+    /// Returns the report as JSON, one object on each line.
     pub fn json(&self) -> String {
         json::lines(self)
     }
 
-    /// Returns what the report lacks, each with its reason.
+    /// Returns notes on what the report lacks.
     pub fn notes(&self) -> Vec<String> {
         let missing = self.missing.iter().map(|missing| format!("this kernel does not show {missing}"));
         let blind = self.names.is_blind().then(|| {
@@ -127,13 +127,14 @@ impl Found {
         missing.chain(blind).collect()
     }
 
-    /// Detaches the programs; returns whether the kernel has let go of all of them in time.
+    /// Detaches the programs; returns whether the kernel released all of them in time.
     pub fn end(self) -> bool {
         self.audit.close(DETACH)
     }
 }
 
-/// Returns the CPUs of the pollers.
+/// Returns the CPUs of the pollers and those that the subject is pinned to; an error if there are
+/// none.
 fn cpus_of(pollers: &[BusyThread], subject: &Subject, observer: &Observer) -> anyhow::Result<Vec<u32>> {
     let mut cpus: BTreeSet<u32> = pollers.iter().map(|poller| poller.cpu).collect();
     cpus.extend(subject.pinned());
@@ -146,7 +147,7 @@ fn cpus_of(pollers: &[BusyThread], subject: &Subject, observer: &Observer) -> an
     Ok(cpus.into_iter().collect())
 }
 
-/// Keeps this thread, and those that it starts, off the CPUs.
+/// Keeps this thread, and those that it starts, off the CPUs; prints a note if it can't.
 fn keep_off(cpus: &[u32], observer: &Observer) {
     let Ok(ours) = sys::sched::allowed_cpus() else { return };
     let others: Vec<usize> =
@@ -159,7 +160,7 @@ fn keep_off(cpus: &[u32], observer: &Observer) {
     }
 }
 
-/// Takes single ones until the end, and reports what waits for long.
+/// Collects individual intrusions until the end, and reports long waits.
 fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Observer) -> anyhow::Result<Singles> {
     let (end, mut reported, mut each) = (Instant::now() + duration, HashSet::new(), Singles::default());
     while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
@@ -180,7 +181,7 @@ fn watch(audit: &Audit, duration: Duration, names: &KernelNames, observer: &Obse
         }
         for (_, item) in audit.queued()? {
             let nanos = now.saturating_sub(item.since);
-            // Many of one function may wait: the report has how many.
+            // Several items of one function may wait: the report has their number.
             if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
                 let (function, time) = (names.function(item.function), screen::time(nanos));
                 observer.note(&format!("CPU {}: work {function} is queued and not begun, for {time} now", item.cpu));

@@ -1,38 +1,39 @@
-//! What was read of the maps when the window was over, before anything has a name.
+//! Sums read from the maps at the end of the window, without names.
 
 use std::collections::HashMap;
 
 use crate::audit::layout::{CLASSES, FIRST_CLASS, Key, Level, Queued, State, Tally, Waiting, detail, kind};
 
-/// One CPU's.
+/// Sums of one CPU.
 #[derive(Clone, Debug)]
 pub struct CpuSums {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Its state, in which no level is open any more.
+    /// State, with no open level if the audit was stopped.
     pub state: State,
 }
 
-/// Everything.
+/// Sums of all CPUs.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// The CPUs.
+    /// Sums by CPU.
     pub cpus: Vec<CpuSums>,
-    /// What ran and what waited, by key.
+    /// Sums of what ran and what waited, by key.
     pub tallies: HashMap<Key, Tally>,
-    /// Threads that wait still.
+    /// Threads that still wait.
     pub waiting: Vec<(u32, Waiting)>,
-    /// Work items that are queued still, by their address.
+    /// Work items that are still queued, by their address.
     pub queued: Vec<(u64, Queued)>,
-    /// Stacks of those who queued work, by number.
+    /// Stacks that queued work, by number.
     pub stacks: HashMap<u64, Vec<u64>>,
-    /// How often the kernel did not run a program, because it was running on that CPU already.
+    /// Number of times that the kernel skipped a program because it was already running on that
+    /// CPU.
     pub skipped: u64,
 }
 
 impl Sums {
-    /// Ends the levels that were open when the CPU's window ended. The interrupt that ended it is not counted; what it took
-    /// until then stays in the sums of its kind.
+    /// Ends the levels that were open when the CPU's window ended. The interrupt that ended it is
+    /// not counted; its time so far stays in the sums of its kind.
     pub(crate) fn close(&mut self, cpu: u32, mut state: State) {
         let depth = (state.depth as usize).min(state.levels.len() - 1);
         for level in &mut state.levels[..=depth] {
@@ -52,7 +53,8 @@ impl Sums {
     }
 }
 
-/// The state of a window that ended with a turn, from the states at its end and, if another one came before it, at its begin.
+/// Returns the state of a window that ended with a turn, from the states at its end and, if it was
+/// not the first, at its start.
 pub(crate) fn since(now: &State, before: Option<&State>) -> State {
     let none = State { stop: now.start, ..State::default() };
     let before = before.unwrap_or(&none);
@@ -73,7 +75,7 @@ pub(crate) fn since(now: &State, before: Option<&State>) -> State {
     }
 }
 
-/// Whether it is what another CPU's call consists of.
+/// Returns whether the kind is part of another CPU's call.
 fn is_call(kind: u32) -> bool {
     matches!(kind, kind::CALL | kind::CALLS | kind::FUNCTION | kind::IPI)
 }
@@ -82,7 +84,7 @@ fn key_of(cpu: u32, level: &Level) -> Key {
     Key { cpu, kind: level.kind, id: level.id, by: level.by, by_kind: level.by_kind, unused: 0 }
 }
 
-/// As the programs do it.
+/// Adds a level to its tally, as the programs do.
 fn add(tally: &mut Tally, level: &Level, counts: u64) {
     tally.count += counts;
     tally.total += level.own;
@@ -93,7 +95,7 @@ fn add(tally: &mut Tally, level: &Level, counts: u64) {
     tally.classes[class(level.own)] += 1;
 }
 
-/// The class of a length.
+/// Returns the class of a length.
 fn class(nanos: u64) -> usize {
     let log = nanos.max(1).ilog2();
     ((log + 1).saturating_sub(FIRST_CLASS) as usize).min(CLASSES - 1)
@@ -115,7 +117,7 @@ mod tests {
         let state = |start, stop, total, longest| {
             let mut state = State { start, stop, lost: total, ..State::default() };
             state.turned[kind::SOFT as usize] = Total { count: total / 10, total, longest, ..Total::default() };
-            // What has come since the turn.
+            // Sums since the turn.
             state.totals[kind::SOFT as usize] = Total { count: 99, total: 9999, ..Total::default() };
             state
         };

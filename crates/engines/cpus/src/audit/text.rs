@@ -10,10 +10,10 @@ use super::run::{Found, MOST_EACH};
 use super::windows::USUAL;
 use super::{CpuReport, Intruder, Victim, name_of};
 
-/// How many intruders and victims are listed of each CPU.
+/// Limit on listed intruders, and on listed victims, per CPU.
 const LISTED: usize = 20;
 
-/// Returns all of it; `summary` is one line for each CPU.
+/// Formats the whole report; `summary` gives one line for each CPU.
 pub(super) fn report(found: &Found, summary: bool) -> String {
     let mut text = String::new();
     for (nth, cpu) in found.cpus.iter().enumerate() {
@@ -45,7 +45,7 @@ fn safe(text: &str) -> String {
     printable::text(text.as_bytes()).into_owned()
 }
 
-/// What a CPU's audit comes to.
+/// Formats the summary of a CPU.
 fn one_line(cpu: &CpuReport) -> String {
     let poller = match &cpu.poller {
         Some(poller) => format!("{} has {}", safe(&poller.name), share(poller.total, cpu.window)),
@@ -98,14 +98,15 @@ fn of_cpu(text: &mut String, found: &Found, cpu: &CpuReport) {
     losses(text, cpu);
 }
 
-/// One line of intruders or victims.
+/// Appends a line of intruders or victims.
 fn row(text: &mut String, name: &str, who: &Intruder) {
     let [count, total, longest] = [who.count.to_string(), time(who.total), time(who.longest)];
     let numbers = format!("{} {} {}", pad_left(&count, 9), pad_left(&total, 9), pad_left(&longest, 9));
     line(text, &format!("    {} {numbers}", pad(name, 49)));
 }
 
-/// `reactor_1 [4711] (process nvmf_tgt [4700], SCHED_FIFO 50, CPUs 1)`.
+/// Formats a thread with its facts: `reactor_1 [4711] (process nvmf_tgt [4700], SCHED_FIFO 50, may
+/// run on CPU 1)`.
 fn described(who: &Intruder) -> String {
     let facts = facts(who);
     if facts.is_empty() { safe(&who.name) } else { format!("{} ({facts})", safe(&who.name)) }
@@ -123,7 +124,7 @@ fn facts(who: &Intruder) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What else there is to say of an intruder, and the histogram of its lengths.
+/// Appends the cause and facts of an intruder, and the histogram of its lengths.
 fn details(text: &mut String, who: &Intruder) {
     let facts = facts(who);
     let parts = [
@@ -140,14 +141,14 @@ fn details(text: &mut String, who: &Intruder) {
     }
 }
 
-/// `<512 ns: 3, <1.02 us: 70`.
+/// Formats a histogram: `<512 ns: 3, <1.02 us: 70`.
 fn histogram(classes: &[u64]) -> String {
     let shown = classes.iter().enumerate().filter(|(_, count)| **count > 0);
     let class = |(nth, count): (usize, &u64)| format!("<{}: {count}", time(1 << (FIRST_CLASS as usize + nth)));
     shown.map(class).collect::<Vec<_>>().join(", ")
 }
 
-/// Those that waited for longer than usual, or wait still.
+/// Returns the victims that waited longer than usual.
 fn listed_victims(cpu: &CpuReport) -> impl Iterator<Item = &Victim> {
     cpu.victims.iter().filter(|victim| victim.who.longest >= USUAL)
 }
@@ -187,7 +188,7 @@ fn losses(text: &mut String, cpu: &CpuReport) {
     }
 }
 
-/// Single ones, in the order of time.
+/// Appends the individual intrusions, in the order of time.
 fn each(text: &mut String, found: &Found) {
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
     if !found.each.kept.is_empty() {

@@ -1,4 +1,5 @@
-//! The audit of CPUs as windows that follow one another, for `top` and `serve`: each window is read when it is over.
+//! The audit of CPUs as windows that follow one another, for `top` and `serve`: each window is read
+//! when it is over.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -9,21 +10,23 @@ use sys::clock::monotonic_nanos;
 use super::few_names::FewNames;
 use super::{Audit, CpuReport, Facts, Intruder, Options, StuckThread, report};
 
-/// A thread that waits longer may have been woken without an event: `/proc` says whether it waits.
+/// Wait in nanoseconds from which `/proc` decides whether a thread still waits: it may have been
+/// woken without an event.
 pub(super) const LONG: u64 = 1_000_000_000;
-/// How long the kernel may take to let go of the programs.
+/// Limit on the time that the kernel takes to release the programs.
 pub(super) const DETACH: Duration = Duration::from_secs(3);
-/// Waits below this are usual: they are counted, and not listed.
+/// Shortest wait to list, in nanoseconds; shorter ones are usual, and only counted.
 pub const USUAL: u64 = 1_000_000;
 
-/// The programs, attached.
+/// The attached programs, with a cache of names.
 pub struct Windows {
     audit: Audit,
     names: FewNames,
 }
 
 impl Windows {
-    /// Attaches them, and begins the windows of these CPUs. The calling thread should not run there.
+    /// Attaches the programs, and begins the windows of these CPUs. The calling thread should not
+    /// run there.
     pub fn begin(cpus: Vec<u32>) -> anyhow::Result<Self> {
         let audit = Audit::start(&Facts::read()?, &Options { cpus, each: None })?;
         let windows = Self { audit, names: FewNames::default() };
@@ -31,7 +34,7 @@ impl Windows {
         Ok(windows)
     }
 
-    /// Has these CPUs audited from now on, and no others.
+    /// Audits exactly these CPUs from now on.
     pub fn choose(&mut self, cpus: &BTreeSet<u32>) -> anyhow::Result<()> {
         let now: BTreeSet<u32> = self.audit.cpus().iter().copied().collect();
         for &gone in now.difference(cpus) {
@@ -39,7 +42,7 @@ impl Windows {
         }
         let mut new = Vec::new();
         for &cpu in cpus.difference(&now) {
-            // One that can't be audited is tried again with the next choice.
+            // A CPU that can't be audited is tried again with the next choice.
             if self.audit.add_cpu(cpu).is_ok() {
                 new.push(cpu);
             }
@@ -47,7 +50,7 @@ impl Windows {
         if new.is_empty() { Ok(()) } else { self.add_stuck(&new) }
     }
 
-    /// Returns what came of the windows since the last time. A CPU's poller is one of `threads`.
+    /// Returns the reports of the windows since the last turn. A CPU's poller is one of `threads`.
     pub fn turn(&mut self, threads: &BTreeSet<u32>) -> anyhow::Result<Vec<CpuReport>> {
         let mut sums = self.audit.turn()?;
         let now = monotonic_nanos();
@@ -63,18 +66,18 @@ impl Windows {
         Ok(if self.names.learn() { report(&sums, Some(threads), &self.names) } else { reports })
     }
 
-    /// Detaches them; returns whether the kernel has let go of all of them in time.
+    /// Detaches the programs; returns whether the kernel released all of them in time.
     pub fn end(self) -> bool {
         self.audit.close(DETACH)
     }
 
-    /// Adds the threads that could run on these CPUs, and did not when their windows began.
+    /// Adds the threads that could run on these CPUs and did not when their windows began.
     fn add_stuck(&self, cpus: &[u32]) -> anyhow::Result<()> {
         Ok(self.audit.add_stuck(&stuck(&self.audit, cpus)?)?)
     }
 }
 
-/// Returns the threads that could run on these CPUs when their audit began, and did not.
+/// Returns the threads that could run on these CPUs and did not when their audit began.
 pub(super) fn stuck(audit: &Audit, cpus: &[u32]) -> anyhow::Result<Vec<StuckThread>> {
     let runs: HashSet<u64> = audit.states()?.into_iter().map(|(_, state)| state.levels[0].id).collect();
     let is_stuck = |thread: &BusyThread| cpus.contains(&thread.cpu) && !runs.contains(&thread.tid.into());

@@ -1,4 +1,5 @@
-//! What is injected on an audited CPU: each of a known number is counted under its own name, with what caused it.
+//! Tests that inject known numbers of events on an audited CPU: each is counted under its own name,
+//! with its cause.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -10,12 +11,14 @@ use host::KernelSymbols;
 use rustix::thread::{MembarrierCommand, gettid, membarrier};
 use testkit::kernel;
 
-/// How many of each are injected.
+/// Number of injected memory barriers, and of flushes.
 const TIMES: u64 = 200;
+/// Number of injected work items.
 const WORKS: u64 = 20;
+/// Number of injected packets.
 const PACKETS: u64 = 300;
 
-/// The address of a function of the kernel.
+/// Returns the address of a function of the kernel; `None`, with a note, if the kernel hides it.
 fn function(name: &str) -> Option<u64> {
     let address = KernelSymbols::read().unwrap().address(name);
     if address.is_none() {
@@ -24,7 +27,7 @@ fn function(name: &str) -> Option<u64> {
     address
 }
 
-/// Whether this kernel says which functions CPUs call on each other.
+/// Returns whether this kernel shows the functions that CPUs call on each other.
 fn shows_calls() -> bool {
     let missing = Facts::read().unwrap().missing();
     let shows = missing.iter().all(|(name, _)| *name != "csd_function_entry");
@@ -34,7 +37,7 @@ fn shows_calls() -> bool {
     shows
 }
 
-/// The thread has this CPU in each of the calls, so each one interrupts it.
+/// Each call interrupts the thread, which keeps the CPU throughout.
 #[test]
 #[ignore = "deep starve: a thread with SCHED_FIFO keeps the CPU, so that no call comes to an idle one"]
 fn each_memory_barrier_of_another_cpu_is_a_called_function_with_its_caller() {
@@ -60,7 +63,8 @@ fn each_memory_barrier_of_another_cpu_is_a_called_function_with_its_caller() {
     close(audit);
 }
 
-/// A hypervisor may do the flush instead where it has stopped the CPU: hence the kernel's own count (`/proc/interrupts`, x86-64).
+/// A hypervisor may do the flush itself if it has stopped the CPU: hence the comparison with the
+/// kernel's own count (`/proc/interrupts`, x86-64).
 #[test]
 #[ignore = "deep starve: a thread with SCHED_FIFO keeps the CPU, so that no call comes to an idle one"]
 fn flushes_of_translations_are_as_many_as_the_kernel_counts() {
@@ -75,7 +79,7 @@ fn flushes_of_translations_are_as_many_as_the_kernel_counts() {
         let audit = started(None);
         let inside = read();
         for _ in 0..TIMES {
-            // More than an allocator keeps for itself: it is mapped, and unmapped when it goes.
+            // Larger than the allocator caches: it is mapped, and unmapped when dropped.
             let mut memory: Vec<u8> = Vec::with_capacity(64 << 20);
             memory.push(std::hint::black_box(1));
             std::hint::black_box(&memory);
@@ -93,7 +97,8 @@ fn flushes_of_translations_are_as_many_as_the_kernel_counts() {
     close(audit);
 }
 
-/// Reading this file queues `refresh_vm_stats` on each CPU, and waits until all of them are done (`vmstat_refresh` of `mm/vmstat.c`).
+/// Reading this file queues `refresh_vm_stats` on each CPU, and waits until all of them are done
+/// (`vmstat_refresh` of `mm/vmstat.c`).
 #[test]
 fn each_work_item_has_its_function_and_who_queued_it() {
     let Some(_turn) = kernel::may_run("work items of an audited CPU") else { return };
@@ -116,7 +121,7 @@ fn each_work_item_has_its_function_and_who_queued_it() {
             (key.kind, key.id, key.by_kind) == (of, refresh, kind::STACK)
                 && names(key.by).contains(&"schedule_on_each_cpu")
         });
-        // Another process may read it, too.
+        // Another process may read the file, too.
         assert!(found >= WORKS, "{found} of {WORKS} work items {what}");
     }
     let sent = each.iter().filter(|one| (one.key.kind, one.key.id) == (kind::WORK, refresh)).count() as u64;
@@ -124,8 +129,9 @@ fn each_work_item_has_its_function_and_who_queued_it() {
     close(audit);
 }
 
-/// Both ends of a pair are in a network namespace of their own, which goes with its last process. Packets go out by one end, and come in
-/// by the other one, which hands them to the audited CPU. A packet at a time: each is waited for.
+/// Script that sends packets over a pair of interfaces, both in a separate network namespace that
+/// goes with its last process. Packets leave by one end and arrive at the other, which hands them
+/// to the audited CPU, one at a time: the script waits for each.
 const SENDER: &str = r#"
 set -e
 mount -t sysfs none /sys
@@ -146,8 +152,8 @@ echo sent
 read -r _
 "#;
 
-/// How often another CPU has interrupted [`cpu`] to hand it packets: the tenth number of its line (`softnet_seq_show` of
-/// `net/core/net-procfs.c`).
+/// Returns the number of times that another CPU has interrupted [`cpu`] to hand it packets: the
+/// tenth number of its line (`softnet_seq_show` of `net/core/net-procfs.c`).
 fn handed() -> u64 {
     let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
     let line = text.lines().nth(cpu() as usize).unwrap();
@@ -203,7 +209,7 @@ fn packets_that_are_handed_to_the_cpu_are_soft_interrupts_raised_for_that() {
     let raised =
         tallies(&sums, |key| (key.kind, key.id, key.by_kind, key.by) == (kind::SOFT, 3, kind::FUNCTION, trigger));
     let soft: u64 = raised.iter().map(|(_, tally)| tally.count).sum();
-    // One may be raised by something else before, and one may be over before the next packet's.
+    // Something else may have raised one before, and one may be over before the next packet's.
     assert!(soft > 0 && soft <= called, "{soft} soft interrupts of {called} calls");
     assert!(raised.iter().any(|(_, tally)| tally.name.starts_with(b"bash\0")), "{raised:?}");
     close(audit);

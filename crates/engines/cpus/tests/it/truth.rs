@@ -1,4 +1,5 @@
-//! What an audit counts, against what the kernel itself counts: inside of the window at most as many, around it at least.
+//! Tests of the audit's counts against the kernel's own: at least those inside of the window, at
+//! most those around it.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -15,7 +16,7 @@ use rustix::time::{
 };
 use testkit::kernel;
 
-/// How many timers are set, one after the other.
+/// Number of timers that are set, one after the other.
 const TIMERS: u64 = 100;
 
 /// Sets timers that expire one after the other, and sleeps until each has.
@@ -59,14 +60,14 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     let between = |from: &HashMap<String, u64>, to: &HashMap<String, u64>, name: &str| {
         Some(to.get(name)?.checked_sub(*from.get(name)?).unwrap_or_else(|| panic!("{name} has become less")))
     };
-    // The lines that x86-64 has.
+    // Lines of `/proc/interrupts` on x86-64.
     let lines =
         [("LOC", &[kind::TIMER_INTERRUPT][..]), ("CAL", &[kind::CALL, kind::CALLS]), ("RES", &[kind::RESCHEDULE])];
     for (name, kinds) in lines {
         let Some(least) = between(&inside.0, &inside_end.0, name) else { continue };
         let most = between(&around.0, &around_end.0, name).unwrap();
-        // Not below the kernel's count in 26 of 27 runs on a virtual machine with a load of 20; in one, 3 of 135 were
-        // missing, of LOC.
+        // Not below the kernel's count in 26 of 27 runs on a virtual machine with a load of 20; in
+        // one, 3 of 135 were missing, of LOC.
         let (found, least) = (counts(&sums, kinds), least.saturating_sub(5 + least / 50));
         assert!((least..=most).contains(&found), "{name}: {found} are not between {least} and {most}");
     }
@@ -80,7 +81,7 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     close(audit);
 }
 
-/// Windows that follow one another: each adds up, and none begins elsewhere than the last one ended.
+/// Windows that follow one another: each adds up, and begins where the last one ended.
 #[test]
 fn windows_follow_one_another_without_a_gap() {
     let Some(_turn) = kernel::may_run("windows of a CPU that follow one another") else { return };
@@ -94,10 +95,10 @@ fn windows_follow_one_another_without_a_gap() {
         end = state.stop;
         assert!(state.start < state.stop);
         assert_eq!(sum(state), state.stop - state.start, "{state:?}");
-        // Threads of earlier windows have gone.
+        // Threads of earlier windows are gone.
         assert!(windowed(&sums).len() <= 1, "{:?}", windowed(&sums));
     }
-    // A CPU that goes, and comes again, has a new window.
+    // A CPU that goes and comes back has a new window.
     audit.remove_cpu(cpu()).unwrap();
     assert!(audit.turn().unwrap().cpus.is_empty());
     audit.add_cpu(cpu()).unwrap();
@@ -107,12 +108,12 @@ fn windows_follow_one_another_without_a_gap() {
     assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
 }
 
-/// Sleeps by timers, in a thread whose name no other test uses, until it ends.
+/// Sleeps by timers in a thread whose name no other test uses; returns when it has ended.
 fn sleep_as_windowed() {
     std::thread::Builder::new().name("windowed".into()).spawn(sleep_by_timers).unwrap().join().unwrap();
 }
 
-/// Returns how often each thread of that name in this process had the CPU.
+/// Returns the number of times that each thread with that name in this process had the CPU.
 fn windowed(sums: &Sums) -> Vec<u64> {
     let named = tallies(sums, |key| key.kind == kind::THREAD && key.cpu == cpu()).into_iter();
     let is_ours = |tally: &Tally| tally.tgid == std::process::id() && tally.name.starts_with(b"windowed\0");
@@ -129,19 +130,20 @@ fn windows_have_the_threads_that_ran_in_them() {
         let sums = audit.turn().unwrap();
         let state = &sums.cpus[0].state;
         assert_eq!((state.lost, state.too_deep, sums.skipped), (0, 0, 0));
-        // One thread in each window, which was there until it had slept a hundred times.
+        // One thread in each window, which exists until it has slept a hundred times.
         let counts = windowed(&sums);
         assert!(counts.len() == 1 && counts[0] >= TIMERS / 2, "{counts:?}");
         let threads: u64 = sums.tallies.iter().filter(|(key, _)| key.kind == kind::THREAD).map(|it| it.1.total).sum();
         let total = state.totals[kind::THREAD as usize].total;
-        // What comes after the turn, and before the tallies are read, is in the next window's sums.
+        // Events between the turn and the reading of the tallies are in the next window's sums.
         assert!(threads.abs_diff(total) < total / 2, "{threads} of {total}");
     }
     close(audit);
 }
 
-/// Audits a thread that sleeps by timers; returns how often their function was counted, how often it was sent, and how many of all
-/// there was no room to send. `None`, which is noted, if the kernel shows no function's name.
+/// Audits a thread that sleeps by timers. Returns how often their function was counted, how often
+/// it was sent, and how many events of all had no room; `None`, with a note, if the kernel hides
+/// the function's name.
 fn timers_counted_and_sent() -> Option<[u64; 3]> {
     let Some(function) = KernelSymbols::read().unwrap().address("timerfd_tmrproc") else {
         kernel::skip("names of timers", "/proc/kallsyms has no timerfd_tmrproc");
@@ -183,7 +185,7 @@ fn who_waits_for_the_cpu_is_known() {
         return;
     }
     let audit = started(None);
-    // Two threads that want the same CPU for themselves: one of both waits.
+    // Two threads that want the CPU for themselves: one of them waits.
     let spin = || {
         stay_on_it();
         let begin = Instant::now();
@@ -207,15 +209,16 @@ fn who_waits_for_the_cpu_is_known() {
     close(audit);
 }
 
-/// The kernel's own sums of a thread: nanoseconds on a CPU (with interrupts that came meanwhile) and of waiting for one.
+/// Returns the kernel's own sums of this thread: nanoseconds on a CPU (including interrupts) and
+/// waiting for one.
 fn schedstat() -> [u64; 2] {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let mut numbers = text.split_whitespace().map(|word| word.parse().unwrap());
     [numbers.next().unwrap(), numbers.next().unwrap()]
 }
 
-/// A thread that is on the CPU, sleeps, and is on it again, while another one wants the CPU, too. It reads the kernel's sums before it
-/// comes to the CPU, there, at the end there, and after it has left.
+/// A thread runs on the CPU, sleeps, and runs again, while another one wants the CPU, too. It reads
+/// the kernel's sums before it comes to the CPU, there, at the end there, and after it has left.
 #[test]
 #[ignore = "deep truth: two clocks of a virtual machine agree within 1 %"]
 fn a_threads_times_are_those_of_the_kernel() {
@@ -250,7 +253,8 @@ fn a_threads_times_are_those_of_the_kernel() {
         mine.iter().map(|(_, tally)| tally.total).sum()
     };
     let state = &sums.cpus[0].state;
-    // The kernel's time of a thread has the interrupts in it, and not what a hypervisor took, which is known in steps of 10 ms.
+    // The kernel's time of a thread includes interrupts, but not the hypervisor's time, which is
+    // known in steps of 10 ms.
     let interrupts: u64 = (kind::HARD..=kind::NMI).map(|kind| state.totals[kind as usize].total).sum();
     let stolen = (stolen() - stolen_before + 1) * 10_000_000;
     for (at, of, less, more) in [(0, kind::THREAD, interrupts, stolen), (1, kind::THREAD | kind::WAITED, 0, 0)] {

@@ -1,5 +1,6 @@
-//! What happens to the thread that has the CPU: interrupts (`include/trace/events/irq.h`, and on x86
-//! `arch/x86/include/asm/trace/irq_vectors.h`) and system calls (`include/trace/events/syscalls.h`).
+//! Events of the thread that has the CPU: interrupts (`include/trace/events/irq.h`, and on x86
+//! `arch/x86/include/asm/trace/irq_vectors.h`) and system calls
+//! (`include/trace/events/syscalls.h`).
 
 use bpf_insn::Reg::{R0, R1, R6, R7};
 use bpf_insn::{AsmError, Code, Helper};
@@ -13,7 +14,7 @@ use super::emit::{self, event};
 /// Argument of the tracepoint that is the event's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
-    /// There is none.
+    /// No argument.
     None,
     /// `irq_handler_entry(irq, action)`, `softirq_entry(vector)`.
     First,
@@ -35,7 +36,7 @@ pub(super) fn send_current(setting: &Setting, kind: u32, number: Number) -> Resu
         asm.put(event!(tid), R7);
         match number {
             Number::None => {}
-            // An int, of which the upper half of a register may hold anything.
+            // An int: the upper half of its register may hold anything.
             Number::First => {
                 _ = asm.get(R1, argument(R6, 0)).low_half(R1).put(event!(detail), R1);
             }

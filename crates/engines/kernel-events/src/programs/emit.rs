@@ -1,4 +1,4 @@
-//! What all programs do: fill the event, send it, count what did not fit into the ring.
+//! Steps that all programs share: fill the event, send it, count what did not fit into the ring.
 
 use bpf_insn::Reg::{R0, R1, R2, R8, R9};
 use bpf_insn::{Asm, Helper, JumpOp};
@@ -9,45 +9,45 @@ use sched_programs::{Ours, ProcessStack, Processes};
 use super::Setting;
 use crate::layout::{Event, LOST, Lost, LostEvent, kind};
 
-/// The stack of all programs.
+/// Stack of all programs.
 #[repr(C)]
 pub(super) struct Stack {
-    /// For [`Ours`]. One process needs none of it.
+    /// Slots for [`Ours`]; unused for a single process.
     pub(super) processes: ProcessStack,
-    /// Number of a CPU, as a key.
+    /// CPU number used as a key.
     pub(super) cpu: u32,
     /// Any other key.
     pub(super) key: u32,
-    /// A new value of a map.
+    /// New value of a map.
     pub(super) value: u64,
     /// Address of this CPU's [`Lost`].
     pub(super) kept: u64,
-    /// The event that reports a loss.
+    /// Event that reports a loss.
     pub(super) loss: LostEvent,
-    /// The event.
+    /// Event to send.
     pub(super) event: Event,
 }
 
-/// A slot of the stack: `slot!(cpu)`.
+/// Slot of the stack: `slot!(cpu)`.
 macro_rules! slot {
     ($($field:tt)+) => { bpf_program::slot!($crate::programs::emit::Stack, $($field)+) };
 }
 pub(super) use slot;
 
-/// A field of the event, on the stack: `event!(tid)`.
+/// Field of the event on the stack: `event!(tid)`.
 macro_rules! event {
     ($($field:tt)+) => { bpf_program::slot!($crate::programs::emit::Stack, event.$($field)+) };
 }
 pub(super) use event;
 
 impl Setting {
-    /// Returns the question whether a task is one of the process's.
+    /// Returns the test whether a task belongs to the process.
     pub(super) fn ours(&self) -> Ours {
         Ours { processes: Processes::One(self.tgid), task: self.task, stack: slot!(processes) }
     }
 }
 
-/// Begins an event of that kind: when, and on which CPU. All other fields are 0.
+/// Begins an event of that kind, with its time and CPU. All other fields are 0.
 pub(super) fn begin(asm: &mut Asm, kind: u32) {
     asm.comment("when").call(Helper::KTIME_GET_BOOT_NS).mov(R8, R0).put(event!(head.at), R8);
     asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R9, R0).put(event!(head.cpu), R9);
@@ -67,8 +67,8 @@ pub(super) fn begin(asm: &mut Asm, kind: u32) {
 ///     lost.count += 1
 /// ```
 ///
-/// `lost` is this CPU's. An interrupt in between may count, too: then one of both counts is lost, and none of the
-/// holes.
+/// `lost` is this CPU's. An interrupt in between may count, too: then one of both counts is lost,
+/// but no hole is.
 pub(super) fn send(asm: &mut Asm, setting: &Setting) {
     let [whole, failed, done] = ["whole", "failed", "sent"].map(|name| asm.label(name));
     let lost = |at| field!(at, Lost, count);

@@ -1,13 +1,13 @@
-//! The programs: each looks whether the event is of the process, and sends it.
+//! Programs that send the events of the process.
 //!
 //! In all of them r6 is the context, r8 the time and r9 the CPU. The event is made on the stack.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `emit` | what all programs do: the event, sending it, counting what was lost |
-//! | `queues` | which threads of the process wait, and for which CPU |
+//! | `emit` | steps that all programs share: the event, sending it, counting losses |
+//! | `queues` | waiting threads of the process, and their CPUs |
 //! | `sched` | switches, wake-ups, migrations |
-//! | `current` | interrupts and system calls, which are of the CPU's thread |
+//! | `current` | interrupts and system calls, which belong to the CPU's thread |
 
 mod current;
 mod emit;
@@ -22,27 +22,28 @@ use sched_programs::{Facts, Hook, SchedError, TaskFacts, hooks};
 use crate::layout::{self, kind};
 use current::{Number, send_current};
 
-/// Setting for which the programs are made.
+/// Setting that the programs are made for.
 pub(crate) struct Setting {
     /// Members of tasks.
     pub(crate) task: TaskFacts,
-    /// The process: its thread group.
+    /// Thread group of the process.
     pub(crate) tgid: u32,
-    /// Bytes of the ring.
+    /// Size of the ring, in bytes.
     pub(crate) ring_bytes: u32,
 }
 
-/// The only ones without which nothing is known; each other one may be missing, on another machine or kernel.
+/// Tracepoints that recording cannot do without; any other may be missing on another machine or
+/// kernel.
 const NEEDED: [&str; 2] = ["sched_switch", "sched_wakeup"];
 
-/// Makes the hook of a tracepoint at which something happens to the current thread.
+/// Makes the hook of a tracepoint whose event belongs to the current thread.
 macro_rules! current {
     ($tracepoint:literal, $kind:expr, $number:ident) => {
         Hook::typed($tracepoint, |setting| send_current(setting, $kind, Number::$number))
     };
 }
 
-/// Hooks that are attached.
+/// Hooks to attach.
 const HOOKS: [Hook<Setting>; 16] = [
     Hook::typed("sched_switch", sched::switch),
     Hook::typed("sched_wakeup", sched::wake),

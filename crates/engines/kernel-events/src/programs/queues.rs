@@ -1,7 +1,8 @@
-//! Which threads of the process wait, and for which CPU: switches of these CPUs are recorded, whoever they are of.
+//! Waiting threads of the process and their CPUs: all switches of these CPUs are recorded, of any
+//! process.
 //!
-//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock of its queue, so
-//! that those of one thread never overlap.
+//! The kernel calls the programs of one thread's switches, wake-ups and migrations under the lock
+//! of its queue, so that those of one thread never overlap.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{Asm, JumpOp, Label};
@@ -15,7 +16,8 @@ fn value() -> Place<u64> {
     R0.into()
 }
 
-/// Notes that the thread whose number is at `tid` waits for the CPU whose number is in the slot `cpu`:
+/// Records that the thread whose number is at `tid` waits for the CPU whose number is in the slot
+/// `cpu`:
 ///
 /// ```text
 /// if waiting[tid] == 0 (or is missing):
@@ -31,7 +33,7 @@ pub(super) fn starts(asm: &mut Asm, tid: Place<u32>) {
     asm.bind(done);
 }
 
-/// Notes that it does not wait any more; goes to `not` if it did not:
+/// Records that the thread does not wait any more; goes to `not` if it did not wait:
 ///
 /// ```text
 /// if waiting[tid] != 0:
@@ -44,7 +46,8 @@ pub(super) fn ends(asm: &mut Asm, tid: Place<u32>, not: Label) {
     add(asm, slot!(key), -1, not);
 }
 
-/// Goes to `others` unless a thread of the process waits for the CPU whose number is in the slot `cpu`.
+/// Goes to `others` unless a thread of the process waits for the CPU whose number is in the slot
+/// `cpu`.
 pub(super) fn unless_waited_for(asm: &mut Asm, others: Label) {
     asm.lookup_or(QUEUES, slot!(cpu), others).get(R1, value()).jump_if(R1, JumpOp::Eq, 0, others);
 }

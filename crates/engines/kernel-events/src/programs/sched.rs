@@ -44,7 +44,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Draws the conclusion from the reason for which the thread of the event has left its CPU.
+/// Updates the queues by the reason for which the thread of the event left its CPU.
 fn left(asm: &mut Asm) {
     let (waits, done) = (asm.label("waits_now"), asm.label("left"));
     asm.get(R1, event!(detail)).jump_if(R1, JumpOp::Eq, leaves::PREEMPTED, waits);

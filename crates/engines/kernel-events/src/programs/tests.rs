@@ -1,6 +1,8 @@
-//! The number of instructions of each program: a change must not make events dearer unnoticed.
+//! Tests of the number of instructions of each program: a change must not make events dearer
+//! unnoticed.
 //!
-//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there, to be compared.
+//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there for
+//! comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +36,7 @@ fn facts(passes_state: bool) -> Facts {
     Facts { task, tracepoints: tracepoints().map(|name| (name.to_owned(), 1)).collect() }
 }
 
-/// Returns all programs, each with its setting and its name.
+/// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
     [("plain", true), ("old", false)].into_iter().flat_map(|(setting, passes_state)| {
         let programs = module(&facts(passes_state), 77, 1 << 20, 8).unwrap().programs;

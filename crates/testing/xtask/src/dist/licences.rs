@@ -1,4 +1,5 @@
-//! The licences of the crates that are linked into the program. Most of them require that every copy includes their text.
+//! Licences of the crates that are linked into the program. Most of them require that every copy
+//! includes their text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Deserialize;
 
-/// What `cargo metadata --format-version 1` says, as far as it matters here.
+/// Output of `cargo metadata --format-version 1`, as far as it is needed here.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -21,7 +22,7 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
-    /// None for the workspace's own.
+    /// `None` for the workspace's own packages.
     source: Option<String>,
     manifest_path: PathBuf,
     targets: Vec<Target>,
@@ -51,11 +52,11 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct DependencyKind {
-    /// None for an ordinary dependency; `dev` or `build` else.
+    /// `None` for an ordinary dependency; else `dev` or `build`.
     kind: Option<String>,
 }
 
-/// A list of the packages with their licences, and each licence's text once.
+/// Returns a list of the packages with their licences, and each licence's text once.
 pub(super) fn of_what_is_linked(target: &str) -> anyhow::Result<String> {
     let mut ask = crate::cargo();
     ask.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target]);
@@ -64,8 +65,8 @@ pub(super) fn of_what_is_linked(target: &str) -> anyhow::Result<String> {
     text_of(&linked(&metadata)?)
 }
 
-/// The packages of others that dptrace reaches by ordinary dependencies. What runs in the compiler (procedural macros) is
-/// not in the program.
+/// Returns the foreign packages that dptrace reaches by ordinary dependencies. Code that runs in
+/// the compiler (procedural macros) is not in the program.
 fn linked(metadata: &Metadata) -> anyhow::Result<Vec<&Package>> {
     let packages: BTreeMap<&str, &Package> = metadata.packages.iter().map(|it| (it.id.as_str(), it)).collect();
     let nodes: BTreeMap<&str, &Node> = metadata.resolve.nodes.iter().map(|it| (it.id.as_str(), it)).collect();
@@ -107,7 +108,7 @@ fn text_of(packages: &[&Package]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The texts beside a package's manifest whose names say that they are licences.
+/// Returns the texts beside a package's manifest whose names show that they are licences.
 fn licence_files(manifest: &Path) -> anyhow::Result<Vec<String>> {
     let folder = manifest.parent().with_context(|| format!("{} lies in no folder", manifest.display()))?;
     let mut paths: Vec<PathBuf> = Vec::new();

@@ -11,13 +11,13 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
-/// What the program's file may take. It is copied over slow lines onto machines of others.
+/// Limit on the size of the program's file, which is copied over slow lines onto foreign machines.
 const MOST_BYTES: u64 = 12 << 20;
 
-/// The workspace.
+/// Folder of the workspace.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 
-/// The shells that `dptrace completions` knows, with the file's name as each shell looks for it.
+/// Shells that `dptrace completions` knows, each with the name of the file that it looks for.
 const COMPLETIONS: &[(&str, &str)] = &[("bash", "dptrace"), ("zsh", "_dptrace"), ("fish", "dptrace.fish")];
 
 /// `cargo xtask dist`, as typed.
@@ -44,12 +44,12 @@ It goes into the folder dist beside the program that cargo built, and names that
 
 /// Runs the task.
 pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
-    // Before what takes minutes.
+    // Checked before the steps that take minutes.
     if !args.no_deb {
         package::look_for_cargo_deb()?;
     }
     let (built, target) = build()?;
-    // Where cargo-deb finds what the package's manifest names, whatever the target directory is.
+    // cargo-deb finds the files of the package's manifest here, in any target directory.
     let out = &built.with_file_name("dist");
     if out.exists() {
         fs::remove_dir_all(out).with_context(|| format!("removing {}", out.display()))?;
@@ -80,10 +80,10 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the program as a release is; gives it and the target's name.
+/// Builds the program as for a release; returns its path and the target's name.
 fn build() -> anyhow::Result<(PathBuf, &'static str)> {
     run_command(crate::cargo().args(["static", "--quiet", "-p", "dptrace"]))?;
-    // The alias `static` names the same; another machine's comes with that alias.
+    // The alias `static` builds for this target; another machine needs such an alias first.
     let target = "x86_64-unknown-linux-gnu";
     Ok((crate::target_dir()?.join(target).join("dist/dptrace"), target))
 }
@@ -96,16 +96,17 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     Ok(crate::target_dir()?.join("x86_64-unknown-linux-gnu/dist/dist"))
 }
 
-/// The functions of the demo target that its page recommends for uprobes.
+/// Functions of the demo target that its page recommends for uprobes.
 const KEPT: [&str; 2] = ["--keep-symbol=demo_request_start", "--keep-symbol=demo_request_complete"];
 
-/// The program without its symbols, which go into a file of their own that debuggers find by the build id.
+/// Strips the program of its symbols, which go into a separate file that debuggers find by the
+/// build id.
 fn strip(built: &Path, program: &Path, debug: &Path) -> anyhow::Result<()> {
     run_command(Command::new("objcopy").arg("--only-keep-debug").arg(built).arg(debug))?;
     run_command(Command::new("objcopy").arg("--strip-all").args(KEPT).arg(built).arg(program))
 }
 
-/// Refuses what can't be copied onto any machine and started there.
+/// Rejects a program that can't be copied onto any machine and started there.
 fn check(program: &Path) -> anyhow::Result<()> {
     let size = fs::metadata(program).context("looking at the program's size")?.len();
     ensure!(
@@ -119,7 +120,7 @@ fn check(program: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The man pages and the shells' completions, from the program itself.
+/// Writes the man pages and the shells' completions, by the program itself.
 fn manual(program: &Path, out: &Path) -> anyhow::Result<()> {
     let pages = out.join("man");
     fs::create_dir(&pages).context("creating the folder of the man pages")?;
@@ -132,7 +133,7 @@ fn manual(program: &Path, out: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs it; it must end well.
+/// Runs a command; returns an error if it fails.
 fn run_command(command: &mut Command) -> anyhow::Result<()> {
     let name = name_of(command);
     let status = command.status().with_context(|| format!("running {name}"))?;
@@ -140,7 +141,7 @@ fn run_command(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its standard output; it must end well.
+/// Runs a command and returns its standard output; an error if it fails.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = name_of(command);
     let done = command.output().with_context(|| format!("running {name}"))?;

@@ -8,17 +8,18 @@ use anyhow::{Context as _, ensure};
 
 use super::{output, run_command, write};
 
-/// What the archive leaves out: it is for debuggers, and larger than all else.
+/// File that the archive leaves out: it is for debuggers, and larger than all others.
 const NOT_IN_THE_ARCHIVE: &str = "dptrace.debug";
 
-/// `dptrace-VERSION-ARCH.tar.gz`, the same bytes whoever makes it of the same files: no names and times of the builder.
+/// Writes `dptrace-VERSION-ARCH.tar.gz`. The same files give the same bytes: there are no names and
+/// times of the builder.
 pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
     let arch = target.split('-').next().unwrap_or(target);
     let name = format!("dptrace-{}-{arch}", env!("CARGO_PKG_VERSION"));
     let archive = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0", "--gzip"]);
-    // Beside what it packs, so not yet there when the folder is read.
+    // Beside the folder that it packs, so that it is not there when the folder is read.
     let beside = out.with_extension("tar.gz");
     tar.arg("--create").arg("--file").arg(&beside).arg(format!("--exclude={NOT_IN_THE_ARCHIVE}"));
     tar.arg(format!("--transform=s,^\\.,{name},")).arg("--directory").arg(out).arg(".");
@@ -26,7 +27,7 @@ pub(super) fn tar(out: &Path, target: &str) -> anyhow::Result<()> {
     fs::rename(&beside, &archive).with_context(|| format!("naming {}", archive.display()))
 }
 
-/// Says how to get it if it is not there.
+/// Returns an error with the command to install cargo-deb if it is missing.
 pub(super) fn look_for_cargo_deb() -> anyhow::Result<()> {
     let found = crate::cargo().args(["deb", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.context("running cargo")?.success();
@@ -34,7 +35,7 @@ pub(super) fn look_for_cargo_deb() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The package of what lies in `out`; its contents stand in the manifest of dptrace.
+/// Builds the package from `out`; the manifest of dptrace lists its contents.
 pub(super) fn deb(out: &Path, target: &str) -> anyhow::Result<()> {
     let mut deb = crate::cargo();
     deb.args([
@@ -54,7 +55,7 @@ pub(super) fn deb(out: &Path, target: &str) -> anyhow::Result<()> {
     run_command(&mut deb)
 }
 
-/// `SHA256SUMS` of every file in the folder itself, as `sha256sum --check` takes it.
+/// Writes `SHA256SUMS` of every file in the folder itself, in the format of `sha256sum --check`.
 pub(super) fn checksums(out: &Path) -> anyhow::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(out).with_context(|| format!("reading {}", out.display()))? {

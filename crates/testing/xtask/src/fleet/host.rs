@@ -1,4 +1,4 @@
-//! What one host has.
+//! Tables of one host.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -10,10 +10,12 @@ use tables::{TABLES, Table, TableWriter, hour_of, partition, rows};
 use super::Planted;
 
 /// 2026-11-23T06:00:00Z, in nanoseconds since 1970.
+/// Nanoseconds in a minute.
 const BEGIN: i64 = 1_795_413_600_000_000_000;
 const MINUTE: i64 = 60_000_000_000;
+/// Nanoseconds in a day.
 const DAY: i64 = 24 * 60 * MINUTE;
-/// The stages of a request with their medians in nanoseconds.
+/// Stages of a request with their medians in nanoseconds.
 const STAGES: [(&str, u64); 8] = [
     ("TCP_REQ_NEW > TCP_REQ_NEED_BUFFER", 400),
     ("TCP_REQ_NEED_BUFFER > TCP_REQ_HAVE_BUFFER", 600),
@@ -24,24 +26,26 @@ const STAGES: [(&str, u64); 8] = [
     ("TCP_REQ_RDY_TO_COMPL > TCP_REQ_TRANSFER_H2C", 5_000),
     ("TCP_REQ_TRANSFER_H2C > TCP_REQ_COMPLETED", 9_000),
 ];
-/// The stage that waits for the device.
+/// Stage that waits for the device.
 const DEVICE: &str = "TCP_REQ_EXECUTING > TCP_REQ_EXECUTED";
-/// The median of all stages together.
+/// Median of all stages together, in nanoseconds.
 const WHOLE: u64 = 100_000;
-/// How many of 100,000 requests are longer or shorter than the median by that number of buckets, from [`SHORTER`] shorter on.
+/// Distribution of 100,000 requests around the median: their number per bucket, starting
+/// [`SHORTER`] buckets below it.
 const SHAPE: [u32; 14] = [900, 4_000, 12_000, 22_000, 24_000, 18_000, 10_000, 5_000, 2_500, 1_000, 400, 150, 40, 10];
+/// Number of buckets below the median.
 const SHORTER: usize = 4;
-/// Who takes the CPU on the noisy host.
+/// Process that takes the CPU on the noisy host.
 pub(super) const BACKUP: &str = "backup-agent";
-/// Slow requests that are kept of each minute.
+/// Number of slow requests that are kept of each minute.
 const KEPT: i64 = 5;
 
-/// The name of a host.
+/// Returns the name of a host.
 pub(super) fn name(number: u32) -> String {
     format!("node{number:04}")
 }
 
-/// A number that looks random, of a seed and a place (splitmix64).
+/// Returns a pseudo-random number from a seed and a place (splitmix64).
 pub(super) fn random(seed: u64, place: u64) -> u64 {
     let mut z = seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,15 +62,15 @@ pub(super) struct Host {
     pub(super) seed: u64,
 }
 
-/// A file that is being written.
+/// Writer of a table's file.
 type Writer = TableWriter<BufWriter<File>>;
 
 impl Host {
-    /// Writes all its tables; how many rows these have.
+    /// Writes all tables of the host; returns the number of rows.
     pub(super) fn write(&self, dir: &Path) -> anyhow::Result<u64> {
         let minutes: Vec<i64> = (0..i64::from(self.minutes)).map(|minute| BEGIN + minute * MINUTE).collect();
         let mut rows = 0;
-        // Of the day before, every tenth minute is enough to compare with.
+        // Every tenth minute of the day before is enough to compare with.
         let yesterday: Vec<i64> = minutes.iter().step_by(10).map(|minute| minute - DAY).collect();
         for minutes in [minutes, yesterday] {
             for of_hour in minutes.chunk_by(|a, b| hour_of(*a) == hour_of(*b)) {
@@ -107,7 +111,7 @@ impl Host {
         format!("nqn.2016-06.io.spdk:cnode{}", connection % 4)
     }
 
-    /// How much longer all requests of that minute are.
+    /// Returns the factor by which all requests of that minute are longer.
     fn factor(&self, minute: i64, stage: &str, connection: u32) -> u64 {
         let is_slow = self.number == self.planted.slow && connection == 1 && [DEVICE, "whole"].contains(&stage);
         let is_changed = self.number == self.planted.changed && minute >= BEGIN;
@@ -127,7 +131,7 @@ impl Host {
             format!("10.{}.{}.{connection}:4420", self.number / 256, self.number % 256),
         );
         for (stage, median) in STAGES.into_iter().chain([("whole", WHOLE)]) {
-            // Each host and stage has a median of its own, up to a quarter longer.
+            // Each host and stage has its own median, up to a quarter longer.
             let own = random(self.seed, u64::from(self.number) << 20 | u64::from(connection) << 10 | median) % 4;
             let middle = bounds::index(median * self.factor(minute, stage, connection)) + own as usize;
             for (at, share) in SHAPE.into_iter().enumerate() {
@@ -155,12 +159,13 @@ impl Host {
         Ok(())
     }
 
-    /// When the slow request of that place begins, how long it takes, and of which subsystem it is.
+    /// Returns the start, duration and subsystem of the slow request at that place.
     fn slow(&self, minute: i64, place: i64) -> (i64, i64, u32) {
         let is_first = minute == BEGIN && place == 0;
         match self.number {
             it if is_first && it == self.planted.target => (BEGIN + MINUTE / 2, 900_000_000, 1_000),
-            // The same on its initiator, which waits a little longer, and is not whole in its trace.
+            // The same request on its initiator, which waits a little longer, and is not whole in
+            // its trace.
             it if is_first && it == self.planted.initiator => (BEGIN + MINUTE / 2 - 50_000, 850_000_000, 1_000),
             it => {
                 let random = random(self.seed ^ minute as u64, u64::from(it) << 8 | place as u64);
@@ -216,7 +221,7 @@ impl Host {
         Ok(writer.row(&row)?)
     }
 
-    /// Two reactors, each of which has a whole minute.
+    /// Writes the budgets of two reactors, each of which has a whole minute.
     fn budgets(&self, writer: &mut Writer, minute: i64) -> anyhow::Result<()> {
         let hostname = name(self.number);
         let backup = if self.number == self.planted.noisy { MINUTE / 5 } else { 0 };

@@ -1,5 +1,6 @@
-//! `cargo xtask fleet`: the tables that many hosts would have, with culprits planted among them; the queries of `queries/` must find
-//! these. What each host has is made of its number and a seed: the same numbers give the same files.
+//! `cargo xtask fleet`: the tables that many hosts would have, with culprits planted among them,
+//! which the queries of `queries/` must find. A host's data depends on its number and a seed: the
+//! same numbers give the same files.
 
 mod host;
 
@@ -18,11 +19,11 @@ use host::Host;
 /// `cargo xtask fleet`, as typed.
 #[derive(Args, Debug)]
 pub(crate) struct FleetArgs {
-    /// How many hosts there are
+    /// Number of hosts
     #[arg(long, value_name = "N", default_value_t = 1000)]
     hosts: u32,
 
-    /// Of how many minutes, from 06:00 on
+    /// Number of minutes, from 06:00 on
     #[arg(long, value_name = "M", default_value_t = 60)]
     minutes: u32,
 
@@ -30,35 +31,36 @@ pub(crate) struct FleetArgs {
     #[arg(long, value_name = "N", default_value_t = 4)]
     connections: u32,
 
-    /// Decides who the culprits are
+    /// Seed that chooses the culprits
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Where the tables go; default: target/fleet
+    /// Folder for the tables; default: target/fleet
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Ask Spark as well, at this master: spark://127.0.0.1:7077
+    /// Run the queries on Spark as well, at this master: spark://127.0.0.1:7077
     #[arg(long, value_name = "URL")]
     spark: Option<String>,
 }
 
-/// Who was planted.
+/// Planted culprits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Planted {
-    /// The host with a connection whose device is slow now and then.
+    /// Host with a connection whose device is slow now and then.
     slow: u32,
-    /// The host whose threads lose their CPU to a backup.
+    /// Host whose threads lose their CPU to a backup.
     noisy: u32,
-    /// The host that was faster yesterday.
+    /// Host that was faster yesterday.
     changed: u32,
-    /// The host of the slowest request, and that of its initiator.
+    /// Host of the slowest request.
     target: u32,
+    /// Host of that request's initiator.
     initiator: u32,
 }
 
 impl Planted {
-    /// Five different hosts.
+    /// Chooses five different hosts.
     fn of(seed: u64, hosts: u32) -> Self {
         let at = |place: u64| {
             let from = host::random(seed, 0) % u64::from(hosts);
@@ -86,7 +88,7 @@ pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs all queries on the engines that are here, which must agree; the rows of each.
+/// Runs all queries on the available engines, which must agree; returns the rows of each.
 fn queries(dir: &Path, spark: Option<&str>) -> anyhow::Result<BTreeMap<String, Vec<Value>>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut command = Command::new("python3");
@@ -103,7 +105,7 @@ fn queries(dir: &Path, spark: Option<&str>) -> anyhow::Result<BTreeMap<String, V
     serde_json::from_slice(&done.stdout).context("reading the results of the queries")
 }
 
-/// Whether the first row of each query is about who was planted.
+/// Checks that the first row of each query shows a planted culprit.
 fn check(found: &BTreeMap<String, Vec<Value>>, planted: Planted) -> anyhow::Result<()> {
     let expected = [
         ("slowest-connections", "hostname", host::name(planted.slow)),

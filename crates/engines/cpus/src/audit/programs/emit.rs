@@ -1,4 +1,5 @@
-//! What all programs do: find the CPU's state, account for its time, go a level up or down.
+//! Steps that all programs share: find the CPU's state, account for its time, go a level up or
+//! down.
 //!
 //! In all of them r6 is the context, r7 the CPU's state, r8 the time, and r9 the level.
 
@@ -9,51 +10,51 @@ use bpf_program::Emit as _;
 use super::Setting;
 use crate::audit::layout::{Episode, LEVELS, Level, Queued, Running, STATES, Sender, Tally, Waiting, kind};
 
-/// The stack of all programs. All use the last slots, some the first ones.
+/// Stack of all programs. All use the last slots, some the first ones.
 #[repr(C)]
 pub(super) struct Stack {
-    /// The work that the current kworker begins.
+    /// Work item that the current kworker begins.
     pub(super) running: Running,
-    /// The work item of the event.
+    /// Work item of the event.
     pub(super) item: Queued,
-    /// The current thread, if it sends an interrupt.
+    /// Current thread, if it sends an interrupt.
     pub(super) sender: Sender,
     /// Eight bytes for any program.
     pub(super) saved: u64,
-    /// An address as a key.
+    /// Address used as a key.
     pub(super) address: u64,
-    /// A new value of the threads that wait.
+    /// New value of the map of waiting threads.
     pub(super) waits: Waiting,
-    /// A new tally.
+    /// New tally.
     pub(super) new: Tally,
-    /// Episode that is over, with the key of its tally.
+    /// Finished episode, with the key of its tally.
     pub(super) episode: Episode,
-    /// Number of a thread, as a key.
+    /// Thread id used as a key.
     pub(super) tid: u32,
-    /// Number of a CPU, as a key.
+    /// CPU number used as a key.
     pub(super) cpu: u32,
 }
 
-/// A slot of the stack: `slot!(cpu)`.
+/// Slot of the stack: `slot!(cpu)`.
 macro_rules! slot {
     ($($field:tt)+) => { bpf_program::slot!($crate::audit::programs::emit::Stack, $($field)+) };
 }
 pub(super) use slot;
 
-/// A field of the episode, on the stack: `episode!(own)`.
+/// Field of the episode on the stack: `episode!(own)`.
 macro_rules! episode {
     ($($field:tt)+) => { bpf_program::slot!($crate::audit::programs::emit::Stack, episode.$($field)+) };
 }
 pub(super) use episode;
 
-/// A field of the CPU's state, which r7 is: `state!(mark)`.
+/// Field of the CPU's state in r7: `state!(mark)`.
 macro_rules! state {
     ($($field:tt)+) => { bpf_program::field!(bpf_insn::Reg::R7, $crate::audit::layout::State, $($field)+) };
 }
 pub(super) use state;
 
-/// A field of a level of the CPU's state, by default of r9: `level!(own)`. The register is the state's, moved by
-/// whole levels.
+/// Field of a level of the CPU's state, by default in r9: `level!(own)`. The register is the
+/// state's address, moved by whole levels.
 macro_rules! level {
     ($field:ident) => {
         level!(bpf_insn::Reg::R9, $field)
@@ -68,9 +69,9 @@ macro_rules! level {
 }
 pub(super) use level;
 
-/// The greatest number of a level, as a mask.
+/// Greatest number of a level, as a mask.
 pub(super) const LEVEL_MASK: u32 = LEVELS as u32 - 1;
-/// The bytes of a level, as a shift.
+/// Size of a level, as a shift.
 pub(super) const LEVEL_SHIFT: u32 = size_of::<Level>().trailing_zeros();
 
 /// Sets r7 to the state of the CPU whose number is in its slot; goes to `out` unless it is audited.
@@ -78,7 +79,8 @@ pub(super) fn state_of(asm: &mut Asm, out: Label) {
     asm.lookup_or(STATES, slot!(cpu), out).mov(R7, R0).get(R1, state!(on)).jump_if(R1, JumpOp::Eq, 0, out);
 }
 
-/// Sets r6 to the context, r7 to the state of this CPU and r8 to now, and accounts; goes to `out` unless it is audited.
+/// Sets r6 to the context, r7 to the state of this CPU and r8 to the current time, and accounts;
+/// goes to `out` unless the CPU is audited.
 pub(super) fn begin_accounted(asm: &mut Asm, setting: &Setting, out: Label) {
     begin(asm, out);
     asm.now(R8);
@@ -91,12 +93,12 @@ pub(super) fn begin(asm: &mut Asm, out: Label) {
     state_of(asm, out);
 }
 
-/// Sets r9 to the level that the CPU is at, and r1 to its number.
+/// Sets r9 to the current level of the CPU, and r1 to its number.
 pub(super) fn top(asm: &mut Asm) {
     asm.get(R1, state!(depth)).and(R1, LEVEL_MASK).mov(R2, R1).lsh(R2, LEVEL_SHIFT).mov(R9, R7).add(R9, R2);
 }
 
-/// Adds the time from the mark until now to the level that the CPU is at; r9 is that:
+/// Adds the time from the mark until now to the current level, and leaves that in r9:
 ///
 /// ```text
 /// before = exchange(mark, now)
@@ -111,9 +113,9 @@ pub(super) fn account(asm: &mut Asm, setting: &Setting) {
     asm.mov(R2, R8).sub(R2, R1).increase(level!(own), R1, R2).bind(done);
 }
 
-/// Goes a level up, for what begins now; r9 is the new level, in which `own` is 0, as in all levels that are not
-/// used. `id` puts its number into r1. The level is taken before it is filled, so that an interrupt takes the next
-/// one.
+/// Goes a level up, for what begins now; r9 is the new level, in which `own` is 0, as in all unused
+/// levels. `id` puts its id into r1. The level is taken before it is filled, so that an interrupt
+/// takes the next one.
 ///
 /// ```text
 /// if depth is that of the last level: too_deep += 1, goto out
@@ -139,8 +141,8 @@ pub(super) fn take_level(asm: &mut Asm, setting: &Setting) {
     asm.mov(R1, 0).exchange(R1, level!(own), setting.exchange).put(episode!(own), R1);
 }
 
-/// Begins the episode of something that waited for the CPU whose number is in its slot, without a cause. The caller
-/// fills in its `id`, `own`, `began` and name.
+/// Begins the episode of a wait for the CPU whose number is in its slot, without a cause. The
+/// caller fills in `id`, `own`, `began` and the name.
 pub(super) fn waited(asm: &mut Asm, kind: u32) {
     asm.copy(slot!(cpu), episode!(key.cpu)).put(episode!(key.kind), kind | kind::WAITED).put(episode!(key.by), 0);
     asm.put(episode!(key.by_kind), 0).put(episode!(key.unused), 0).put(episode!(tgid), 0).put(episode!(detail), 0);

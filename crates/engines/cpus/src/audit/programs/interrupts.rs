@@ -1,5 +1,5 @@
-//! What interrupts a thread, and what interrupts that: `include/trace/events/irq.h`, `timer.h`, `ipi.h`, `csd.h`,
-//! `nmi.h`, and on x86 `arch/x86/include/asm/trace/irq_vectors.h`.
+//! Interrupts of threads and of other interrupts: `include/trace/events/irq.h`, `timer.h`, `ipi.h`,
+//! `csd.h`, `nmi.h`, and on x86 `arch/x86/include/asm/trace/irq_vectors.h`.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Width};
@@ -12,26 +12,27 @@ use super::sched::since;
 use super::{Setting, tally};
 use crate::audit::layout::{Raised, SENDERS, STATES, Sender, Total, VECTORS, kind};
 
-/// Arguments at the beginning of an interrupt.
+/// Arguments at the start of an interrupt.
 #[derive(Clone, Copy)]
 pub(super) enum Id {
-    /// Nothing.
+    /// No argument.
     None,
     /// `irq_handler_entry(irq, action)`.
     Device,
     /// `softirq_entry(vector)`.
     Vector,
-    /// `hrtimer_expire_entry(hrtimer, now)`, `timer_expire_entry(timer, now)`: the function, a member of the timer.
+    /// `hrtimer_expire_entry(hrtimer, now)`, `timer_expire_entry(timer, now)`: the function is a
+    /// member of the timer.
     TimerFunction(Member<u64>),
     /// `csd_function_entry(function, csd)`, without types.
     Function,
     /// `ipi_entry(reason)`.
     Reason,
-    /// `reschedule_entry(vector)`, with who sent it.
+    /// `reschedule_entry(vector)`, with the thread that sent it.
     Reschedule,
 }
 
-/// A field of what is kept of a soft interrupt. r2 is the state, moved by whole ones of them.
+/// Field of a [`Raised`] in the CPU's state. r2 is the state, moved by whole ones of them.
 macro_rules! raised {
     ($field:ident) => {
         field!(field!(R2, crate::audit::layout::State, raised).element(0), Raised, $field)
@@ -68,29 +69,29 @@ pub(super) fn entry(setting: &Setting, kind: u32, id: Id) -> Result<Code, AsmErr
     })
 }
 
-/// Sets r1 to the number.
+/// Sets r1 to the id.
 fn number(asm: &mut Asm, id: Id) {
     match id {
         Id::None | Id::Reschedule => asm.mov(R1, 0),
-        // An int, of which the upper half of a register may hold anything.
+        // An int: the upper half of its register may hold anything.
         Id::Device | Id::Vector => asm.get(R1, argument(R6, 0)).low_half(R1),
         Id::TimerFunction(function) => asm.get(R1, argument(R6, 0)).get(R1, function.of(R1)),
         Id::Function | Id::Reason => asm.get(R1, argument(R6, 0)),
     };
 }
 
-/// Copies the text at r3, the level's name.
+/// Copies the text at r3 to the level's name.
 fn read_name(asm: &mut Asm) {
     asm.address(R1, level!(name)).mov(R2, bytes_of!(Comm)).call(Helper::PROBE_READ_KERNEL_STR);
 }
 
-/// Sets r2 to the state, moved to what is kept of the soft interrupt of the event. r1 is lost.
+/// Sets r2 to the state, moved to the [`Raised`] of the event's soft interrupt. r1 is lost.
 fn vector(asm: &mut Asm) {
     asm.get(R1, argument(R6, 0)).and(R1, VECTORS as u32 - 1).lsh(R1, size_of::<Raised>().trailing_zeros());
     asm.mov(R2, R7).add(R2, R1);
 }
 
-/// Notes the cause of a soft interrupt, which raised it, and its wait from then until now.
+/// Records the cause of a soft interrupt, which raised it, and its wait from then until now.
 fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
     vector(asm);
     asm.get(R3, raised!(at)).jump_if(R3, JumpOp::Eq, 0, out).copy(raised!(by), level!(by));
@@ -102,7 +103,7 @@ fn raised(asm: &mut Asm, setting: &Setting, out: Label) {
     tally::add(asm, setting);
 }
 
-/// Notes the cause of a function that another CPU called: the thread that asked for it.
+/// Records the cause of a function that another CPU called: the thread that asked for it.
 fn sender(asm: &mut Asm, out: Label) {
     asm.get(R1, argument(R6, 1)).put(slot!(address), R1).lookup_or(SENDERS, slot!(address), out);
     asm.copy(field!(R0, Sender, tid), level!(by)).put(level!(by_kind), kind::THREAD);
@@ -126,7 +127,7 @@ pub(super) fn exit(setting: &Setting, kind: u32) -> Result<Code, AsmError> {
     })
 }
 
-/// Adds the level r9 that the CPU is at, and goes a level down; goes to `out` if it is the thread's.
+/// Adds the current level r9, and goes a level down; goes to `out` if it is the thread's level.
 pub(super) fn pop(asm: &mut Asm, setting: &Setting, out: Label) {
     asm.get(R1, state!(depth)).jump_if(R1, JumpOp::Eq, 0, out);
     emit::take_level(asm, setting);
@@ -155,8 +156,8 @@ fn current(asm: &mut Asm) {
     asm.call(Helper::GET_CURRENT_PID_TGID).low_half(R0).put(slot!(sender.tid), R0).current_name(slot!(sender.name));
 }
 
-/// Makes the program of `csd_queue_cpu(cpu, call site, function, csd)`, without types: if that CPU is audited,
-/// senders\[csd\] = the current thread.
+/// Makes the program of `csd_queue_cpu(cpu, call site, function, csd)`, without types: if that CPU
+/// is audited, senders\[csd\] = the current thread.
 pub(super) fn queue_call(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.mov(R6, R1).get(R1, argument(R6, 0)).put(slot!(cpu), R1);
@@ -167,8 +168,8 @@ pub(super) fn queue_call(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `ipi_send_cpu(cpu, call site, callback)`: without a callback it is for the scheduler
-/// (`smp_send_reschedule`). If that CPU is audited, its waker is the current thread.
+/// Makes the program of `ipi_send_cpu(cpu, call site, callback)`: without a callback it is for the
+/// scheduler (`smp_send_reschedule`). If that CPU is audited, its waker is the current thread.
 pub(super) fn send_ipi(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.mov(R6, R1).get(R1, argument(R6, 2)).jump_if(R1, JumpOp::Ne, 0, out);
@@ -179,8 +180,8 @@ pub(super) fn send_ipi(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of `nmi_handler(handler, nanoseconds, handled)`, which comes when it is over: its time is taken
-/// from what it interrupted.
+/// Makes the program of `nmi_handler(handler, nanoseconds, handled)`, which comes at the end of the
+/// NMI: its time is taken from the level that it interrupted.
 ///
 /// ```text
 /// totals[NMI] += nanoseconds; mark += nanoseconds
@@ -197,7 +198,8 @@ pub(super) fn nmi(_: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program with which a CPU's audit begins, run there in an interrupt: who runs there is level 0.
+/// Makes the program that begins a CPU's audit, run there in an interrupt: the thread there is
+/// level 0.
 ///
 /// ```text
 /// state of this CPU: level 0 = the current thread; start = mark = now; on = 1
@@ -206,14 +208,14 @@ pub(super) fn start(_: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {
         asm.call(Helper::GET_SMP_PROCESSOR_ID).put(slot!(cpu), R0).lookup_or(STATES, slot!(cpu), out).mov(R7, R0);
         asm.get(R1, state!(start)).jump_if(R1, JumpOp::Ne, 0, out);
-        // Level 0 begins where the levels do.
+        // Level 0 is at the start of the levels.
         asm.mov(R9, R7).put(level!(kind), kind::THREAD).call(Helper::GET_CURRENT_PID_TGID).mov(R1, R0).rsh(R1, 32);
         asm.put(level!(tgid), R1).low_half(R0).put(level!(id), R0).current_name(level!(name));
         asm.now(R8).put(level!(began), R8).put(state!(start), R8).put(state!(mark), R8).put(state!(on), 1);
     })
 }
 
-/// Makes the program with which it ends, run there in an interrupt, which itself is not counted.
+/// Makes the program that ends a CPU's audit, run there in an interrupt, which is not counted.
 ///
 /// ```text
 /// if the CPU is at what this interrupt is: stop = mark

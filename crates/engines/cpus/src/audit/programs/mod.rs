@@ -1,15 +1,16 @@
-//! The programs: they sum up, for each audited CPU, what it was at.
+//! Programs that sum up the time of each audited CPU.
 //!
-//! A CPU is at a *level*: level 0 is the thread that it runs, and what interrupts that is a level above. Each event
-//! gives the time since the last one to the level that the CPU was at. When a level ends, its time goes to the sums
-//! of its kind and to the tally of its key. So all time of the CPU is somewhere, once.
+//! A CPU is at a *level*: level 0 is the thread that it runs, and what interrupts that is a level
+//! above. Each event adds the time since the last one to the current level. When a level ends, its
+//! time goes to the sums of its kind and to the tally of its key. So all time of the CPU is counted
+//! exactly once.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `emit` | what all programs do: find the CPU's state, account, go a level up |
-//! | `tally` | adds what is over to the sums |
+//! | `emit` | steps that all programs share: find the CPU's state, account, go a level up |
+//! | `tally` | adds finished episodes to the sums |
 //! | `sched` | switches, wake-ups, migrations |
-//! | `interrupts` | device, soft and other interrupts, timers' functions, who caused them; begin and end of an audit |
+//! | `interrupts` | interrupts, timers' functions, their causes; start and end of an audit |
 //! | `work` | work items of kworkers |
 //! | `turn` | ends a window and begins the next one |
 
@@ -29,23 +30,23 @@ use crate::audit::facts::{Facts, Members};
 use crate::audit::layout::{self, kind};
 use interrupts::{Id, entry, exit};
 
-/// Setting for which the programs are made.
+/// Setting that the programs are made for.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     /// Members of tasks.
     task: TaskFacts,
     /// Members of other structures.
     members: Members,
-    /// True if a word may be exchanged in one step. Since Linux 5.12.
+    /// True if the kernel can exchange a word atomically. Since Linux 5.12.
     exchange: bool,
-    /// Nanoseconds of the shortest episode that is sent, if any.
+    /// Nanoseconds of the shortest episode to send; `None` to send none.
     each: Option<u64>,
 }
 
-/// The only one without which nothing is known.
+/// Tracepoint that the audit cannot do without.
 const NEEDED: &str = "sched_switch";
 
-/// Hooks that are attached. Ends come before begins, so that no level is entered whose end is not seen.
+/// Hooks to attach. Ends come before begins, so that no level is entered whose end is not seen.
 const HOOKS: [Hook<Setting>; 33] = [
     Hook::typed("softirq_exit", |setting| exit(setting, kind::SOFT)),
     Hook::typed("softirq_entry", |setting| entry(setting, kind::SOFT, Id::Vector)),
@@ -86,7 +87,8 @@ const HOOKS: [Hook<Setting>; 33] = [
     Hook::typed(NEEDED, sched::switch),
 ];
 
-/// Tracepoints that kernels may lack: what is not known without them, and who has them.
+/// Tracepoints that kernels may lack, each with what is unknown without it and the release that
+/// introduced it.
 pub(crate) const MISSED: [(&str, &str); 3] = [
     (
         "csd_function_entry",
@@ -101,14 +103,15 @@ pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
 
-/// The programs that are attached to nothing: run on a CPU, they begin and end its audit.
+/// Name of the unattached program that begins the audit of the CPU on which it runs.
 pub(crate) const START: &str = "start";
+/// Name of the unattached program that ends the audit of the CPU on which it runs.
 pub(crate) const STOP: &str = "stop";
-/// The same for the program that does both: its window ends, and the next one begins.
+/// Name of the unattached program that ends a window and begins the next one.
 pub(crate) const TURN: &str = "turn";
 
-/// Makes the maps for that many CPUs and a ring of that many bytes (0 for no ring), and the programs of this kernel's
-/// tracepoints; [`START`], [`STOP`] and [`TURN`] are the last three.
+/// Makes the maps for `cpus` CPUs and a ring of `ring_bytes` bytes (0 for no ring), and the
+/// programs of this kernel's tracepoints; [`START`], [`STOP`] and [`TURN`] are the last three.
 pub(crate) fn module(
     facts: &Facts,
     exchange: bool,

@@ -47,10 +47,10 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Ends the levels from the one that the CPU is at down to the thread's. It is at level 0 then.
+/// Ends the levels from the current one down to the thread's; then the CPU is at level 0.
 fn end_levels(asm: &mut Asm, setting: &Setting) {
     let (each, done) = (asm.label("each_level"), asm.label("ended"));
-    // The verifier follows a constant in a register that is stored, and not one that is stored as such (before 6.3).
+    // Before Linux 6.3, the verifier tracks a stored constant only if it was in a register.
     asm.mov(R1, LEVELS as u32).put(slot!(saved), R1).bind(each);
     emit::top(asm);
     emit::take_level(asm, setting);
@@ -69,8 +69,8 @@ fn base(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.copy(of.comm.of(task), level!(R7, name));
 }
 
-/// Goes a level up for the work function of the [`Running`] whose address is in the slot `saved`; goes to `out` if
-/// there is no level. r8 is now.
+/// Goes a level up for the work function of the [`Running`] whose address is in the slot `saved`;
+/// goes to `out` if there is no level left. r8 is the current time.
 pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     emit::push(asm, kind::WORK, out, |asm| {
         asm.get(R2, slot!(saved)).get(R1, field!(R2, Running, function));
@@ -82,8 +82,8 @@ pub(super) fn work(asm: &mut Asm, out: Label, goes_on: bool) {
     }
 }
 
-/// Notes that the task waits for the CPU whose state is r7 and whose number is in its slot, from now on, unless it is
-/// the idle one or waits already. Goes on at `done`.
+/// Records that the task waits from now on for the CPU whose state is r7 and whose number is in its
+/// slot, unless it is the idle task or waits already. Goes to `done` in any case.
 fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     let of = &setting.task;
     asm.get(R1, of.pid.of(task)).jump_if(R1, JumpOp::Eq, 0, done).put(slot!(tid), R1);
@@ -93,8 +93,8 @@ fn waits(asm: &mut Asm, setting: &Setting, task: Reg, done: Label) {
     asm.add_atomic(state!(unseen), R1, 1).jump(done);
 }
 
-/// Adds the wait of the thread whose number is in its slot, which does not wait any more for the CPU r7. Goes to
-/// `out` if it did not.
+/// Adds the wait for the CPU r7 of the thread whose number is in its slot, and ends that wait. Goes
+/// to `out` if it did not wait.
 fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     asm.lookup_or(WAITING, slot!(tid), out).mov(R9, R0);
     emit::waited(asm, kind::THREAD);
@@ -105,7 +105,7 @@ fn ended_wait(asm: &mut Asm, setting: &Setting, out: Label) {
     tally::add(asm, setting);
 }
 
-/// Makes the episode begin at the time there, and end now.
+/// Makes the episode begin at the time in that place, and end now.
 pub(super) fn since(asm: &mut Asm, at: Place<u64>) {
     asm.copy(at, episode!(began)).mov(R2, 0).if_(R1, JumpOp::Le, R8, |asm| _ = asm.mov(R2, R8).sub(R2, R1));
     asm.put(episode!(own), R2);

@@ -1,4 +1,4 @@
-//! Adds what is over to the sums of its kind and of its key.
+//! Adds finished episodes to the sums of their kind and of their key.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R9};
 use bpf_insn::{Asm, Helper, JumpOp};
@@ -9,14 +9,14 @@ use super::Setting;
 use super::emit::{episode, slot, state};
 use crate::audit::layout::{CLASSES, Episode, FIRST_CLASS, KINDS, RING, State, TALLIES, Tally, Total, detail, kind};
 
-/// A field of the tally, which r9 is.
+/// Field of the tally in r9.
 macro_rules! tally {
     ($field:ident) => {
         field!(R9, Tally, $field)
     };
 }
 
-/// A field of the sums of a kind. r9 is the state, moved by whole sums.
+/// Field of the sums of a kind. r9 is the state, moved by whole sums.
 macro_rules! total {
     ($field:ident) => {
         field!(field!(R9, State, totals).element(0), Total, $field)
@@ -43,7 +43,7 @@ pub(super) fn add(asm: &mut Asm, setting: &Setting) {
     }
 }
 
-/// Sets r2 to 1, or to 0 for one that only goes on.
+/// Sets r2 to 1, or to 0 for an episode that only goes on.
 fn counted(asm: &mut Asm) {
     let goes_on = asm.label("goes_on");
     asm.mov(R2, 0).get(R1, episode!(detail)).jump_if(R1, JumpOp::Set, detail::RESUMED, goes_on);
@@ -60,7 +60,7 @@ fn add_total(asm: &mut Asm) {
     });
 }
 
-/// Adds it to the tally r9.
+/// Adds the episode to the tally r9.
 fn add_tally(asm: &mut Asm) {
     asm.get(R3, episode!(own));
     counted(asm);

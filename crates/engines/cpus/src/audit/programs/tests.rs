@@ -1,6 +1,8 @@
-//! The number of instructions of each program: a change must not make events dearer unnoticed.
+//! Tests of the number of instructions of each program: a change must not make events dearer
+//! unnoticed.
 //!
-//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there, to be compared.
+//! If the variable `DPTRACE_LISTINGS` names a folder, the listings are written there for
+//! comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +45,7 @@ fn facts(old: bool) -> Facts {
     Facts { programs: sched_programs::Facts { task, tracepoints }, members }
 }
 
-/// Returns all programs, each with its setting and its name.
+/// Returns all programs, each with its setting and name.
 fn programs() -> impl Iterator<Item = (&'static str, String, Code)> {
     let settings = [("plain", false, None), ("each", false, Some(1000)), ("old", true, None)];
     settings.into_iter().flat_map(|(setting, old, each)| {

@@ -1,4 +1,4 @@
-//! The program that ends a window of a CPU and begins the next one, without a gap between them.
+//! The program that ends a window of a CPU and begins the next one, without a gap.
 
 use bpf_insn::Reg::{R1, R7, R8, R9};
 use bpf_insn::{Asm, AsmError, Code, JumpOp};
@@ -9,8 +9,8 @@ use super::emit::{self, LEVEL_MASK, LEVEL_SHIFT, level, slot, state};
 use super::{Setting, tally};
 use crate::audit::layout::{KINDS, LEVELS, Total, detail};
 
-/// Makes the program, run on the CPU in an interrupt, which is counted: the time of its levels goes to the sums, and
-/// they go on.
+/// Makes the program that runs on the CPU in an interrupt, which is counted: the time of its levels
+/// goes to the sums, and the levels go on.
 ///
 /// ```text
 /// account
@@ -18,12 +18,12 @@ use crate::audit::layout::{KINDS, LEVELS, Total, detail};
 /// turned = totals, whose longest begin anew; stop = mark
 /// ```
 pub(super) fn turn(setting: &Setting) -> Result<Code, AsmError> {
-    // Single ones are sent when they are over, not in pieces.
+    // Individual intrusions are sent when they are over, not in pieces.
     let setting = &Setting { each: None, ..*setting };
     program(|asm, out| {
         let each = asm.label("each_level");
         emit::begin_accounted(asm, setting, out);
-        // The verifier follows a constant in a register that is stored, and not one that is stored as such (before 6.3).
+        // Before Linux 6.3, the verifier tracks a stored constant only if it was in a register.
         asm.mov(R1, LEVELS as u32).put(slot!(saved), R1).bind(each);
         asm.get(R1, slot!(saved)).sub(R1, 1).and(R1, LEVEL_MASK).lsh(R1, LEVEL_SHIFT).mov(R9, R7).add(R9, R1);
         asm.get(R1, level!(own)).if_(R1, JumpOp::Ne, 0, |asm| {
@@ -37,7 +37,7 @@ pub(super) fn turn(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Copies the sums of each kind: whoever reads them gets those of the window's end, whatever has come since.
+/// Copies the sums of each kind, so that a reader gets those of the window's end.
 fn keep_totals(asm: &mut Asm) {
     asm.comment("the sums at the end of this window");
     for kind in 0..KINDS {

@@ -12,7 +12,7 @@ use super::sched::{since, work};
 use super::{Setting, tally};
 use crate::audit::layout::{QUEUED, QueueName, Queued, RUNNING, STACKS, kind};
 
-/// Makes the program of a work item that is queued:
+/// Makes the program for queueing a work item:
 ///
 /// ```text
 /// if the pool is of a CPU that is not audited: return
@@ -37,7 +37,7 @@ pub(super) fn queue(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of work that begins:
+/// Makes the program for the start of a work item:
 ///
 /// ```text
 /// item = queued[work], or one without a cause; it is not queued any more
@@ -69,7 +69,7 @@ pub(super) fn execute(setting: &Setting) -> Result<Code, AsmError> {
     })
 }
 
-/// Makes the program of work that ends:
+/// Makes the program for the end of a work item:
 ///
 /// ```text
 /// running[current thread] is no more

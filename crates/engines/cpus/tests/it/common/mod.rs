@@ -1,4 +1,4 @@
-//! What the tests of an audit share: the CPU, threads on it, and what the kernel itself counts.
+//! Helpers of the audit's tests: the CPU, threads on it, and the kernel's own counts.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,17 +13,17 @@ use testkit::kernel;
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 /// Longest time that a poller of the real-time class keeps the CPU busy in a guest.
 const LONGEST_POLL_IN_A_GUEST: Duration = Duration::from_mins(1);
-/// The plan of a guest of `cargo xtask vm`: the file is there in guests only.
+/// Plan of a guest of `cargo xtask vm`; the file exists in guests only.
 const GUEST_PLAN: &str = "/plan";
 
-/// Returns the CPU that is audited: the last one, since CPU 0 has the machine's own work.
+/// Returns the audited CPU: the last one, since CPU 0 has the machine's own work.
 pub(crate) fn cpu() -> u32 {
-    // Known before a test leaves the CPU.
+    // Determined before a test leaves the CPU.
     static LAST: LazyLock<u32> = LazyLock::new(|| testkit::last_cpu() as u32);
     *LAST
 }
 
-/// An audit of [`cpu`].
+/// Starts an audit of [`cpu`].
 pub(crate) fn started(each: Option<u64>) -> Audit {
     Audit::start(&Facts::read().unwrap(), &Options { cpus: vec![cpu()], each })
         .unwrap_or_else(|error| panic!("{error:?}"))
@@ -34,7 +34,7 @@ pub(crate) fn stay_on_it() {
     sys::sched::run_on(&[cpu() as usize]).unwrap();
 }
 
-/// Puts the calling thread on all CPUs but [`cpu`]. False if there is no other.
+/// Moves the calling thread to all CPUs but [`cpu`]; returns false if there is no other.
 pub(crate) fn keep_off(what: &str) -> bool {
     let mut others = sys::sched::allowed_cpus().unwrap();
     others.retain(|other| *other != cpu() as usize);
@@ -46,7 +46,8 @@ pub(crate) fn keep_off(what: &str) -> bool {
     true
 }
 
-/// The numbers of [`cpu`] in `/proc/interrupts` or `/proc/softirqs`, by what stands at the line's beginning.
+/// Returns the numbers of [`cpu`] in `/proc/interrupts` or `/proc/softirqs`, by the start of the
+/// line.
 pub(crate) fn counted(path: &str) -> HashMap<String, u64> {
     let text = std::fs::read_to_string(path).unwrap();
     let number = |line: &str| {
@@ -57,28 +58,28 @@ pub(crate) fn counted(path: &str) -> HashMap<String, u64> {
     text.lines().filter_map(number).collect()
 }
 
-/// All tallies with such a key.
+/// Returns all tallies whose key fits.
 pub(crate) fn tallies(sums: &Sums, fits: impl Fn(&Key) -> bool) -> Vec<(&Key, &Tally)> {
     sums.tallies.iter().filter(|(key, _)| fits(key)).collect()
 }
 
-/// How many there were with such a key.
+/// Returns the number of episodes whose key fits.
 pub(crate) fn count(sums: &Sums, fits: impl Fn(&Key) -> bool) -> u64 {
     tallies(sums, fits).iter().map(|(_, tally)| tally.count).sum()
 }
 
-/// Ends the windows, and gives the sums and all single ones.
+/// Ends the windows; returns the sums and all individual intrusions.
 pub(crate) fn stopped(audit: &mut Audit) -> (Sums, Vec<Episode>) {
     let sums = audit.stop().unwrap();
     (sums, audit.rest_of_each().unwrap())
 }
 
-/// The programs are detached.
+/// Detaches the programs, and checks that they are detached.
 pub(crate) fn close(audit: Audit) {
     assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
 }
 
-/// Ends what it stands for, also if the test fails.
+/// Guard that sets its flag when dropped, also if the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -87,18 +88,18 @@ impl Drop for Over<'_> {
     }
 }
 
-/// The class of the thread that occupies the CPU.
+/// Class of the thread that occupies the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Poller {
-    /// An ordinary thread, among others: for two seconds at most.
+    /// Ordinary thread among others, for two seconds at most.
     Ordinary,
-    /// One with `SCHED_FIFO`, which runs before all ordinary threads. In a guest only: everything that is bound to the CPU
-    /// stands still meanwhile.
+    /// Thread with `SCHED_FIFO`, which runs before all ordinary threads. In a guest only:
+    /// everything bound to the CPU stands still meanwhile.
     First,
 }
 
 impl Poller {
-    /// Takes the CPU with the calling thread, and returns for how long it may keep it.
+    /// Takes the CPU with the calling thread, and returns the time for which it may keep it.
     ///
     /// # Panics
     /// If this is not a guest, and the poller is to run before all others.
@@ -118,11 +119,12 @@ impl Poller {
     }
 }
 
-/// Runs `task` while a thread of this process occupies [`cpu`], which so is hardly ever idle.
+/// Runs `task` while a thread of this process occupies [`cpu`], which is then hardly ever idle.
 ///
-/// Of what comes to an idle CPU, the kernel itself does not pass all by its tracepoints: on Linux 6.18, in a virtual machine, `rps_trigger_softirq`
-/// was called 1,000 times on a CPU that was idle in between, and 993 of these came by `csd_function_entry`, to any program; all of 1,004
-/// did while a thread polled.
+/// The kernel does not pass all events of an idle CPU through its tracepoints. On Linux 6.18 in a
+/// virtual machine, `rps_trigger_softirq` was called 1,000 times on a CPU that was idle in between,
+/// and 993 of these passed `csd_function_entry`, for any program; all of 1,004 did while a thread
+/// polled.
 pub(crate) fn beside_a_poller<T>(poller: Poller, task: impl FnOnce() -> T) -> T {
     let (polls, over) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -130,7 +132,7 @@ pub(crate) fn beside_a_poller<T>(poller: Poller, task: impl FnOnce() -> T) -> T 
             let longest = poller.take_the_cpu();
             let began = Instant::now();
             polls.store(true, Ordering::Release);
-            // It ends also if the task takes too long, since others may need the CPU for that.
+            // It also ends if the task takes too long, since others may need the CPU for that.
             while !over.load(Ordering::Relaxed) && began.elapsed() < longest {
                 std::hint::spin_loop();
             }

@@ -1,7 +1,8 @@
 //! `datapath`: an Open vSwitch datapath of the kernel, without Open vSwitch.
 //!
-//! `datapath COMMAND ARG...` loads the modules that are in the guest, and runs a command. `datapath` alone creates a datapath
-//! without flows, sends packets into it, each of which is an upcall, and writes down the kernel's counters.
+//! `datapath COMMAND ARG...` loads the guest's modules, and runs a command. `datapath` alone
+//! creates a datapath without flows, sends packets into it, each of which is an upcall, and writes
+//! down the kernel's counters.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -17,55 +18,73 @@ use xtask::{DatapathTruth, MODULES, TRUTH_OF_DATAPATH};
 
 use crate::netlink::{Message, Socket, attribute};
 
-/// What the modules are for.
+/// Folder that exists once the modules are loaded.
 const LOADED: &str = "/sys/module/openvswitch";
-/// `MODULE_INIT_COMPRESSED_FILE` of `linux/module.h`: the kernel unpacks it.
+/// `MODULE_INIT_COMPRESSED_FILE` of `linux/module.h`: the kernel unpacks the module.
 const COMPRESSED: i32 = 4;
 
-/// The datapath's own port, with an address for documentation (RFC 5737) and that of all in its net.
+/// Name of the datapath's own port.
 const PORT: &str = "dptrace-dp";
+/// Address of the port, from a net for documentation (RFC 5737).
 const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Broadcast address of that net.
 const ALL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 255);
+/// Length of the net's prefix, in bits.
 const PREFIX: u8 = 24;
 
-/// How many packets are sent while somebody listens, and then to nobody. The listener reads none until the first are sent,
-/// and has room for some only.
+/// Number of packets that are sent while a listener exists. It reads none until all of these are
+/// sent.
 const HEARD: u64 = 300;
+/// Number of packets that are sent when nobody listens.
 const UNHEARD: u64 = 7;
+/// Size of the listener's buffer in bytes, which holds only some of the packets.
 const LISTENERS_ROOM: usize = 16 << 10;
 
-/// The controller of generic netlink's families (`linux/genetlink.h`): its own number, `CTRL_CMD_GETFAMILY`,
-/// `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`; and the size of the header, which is command, version and two zeros.
+/// Number of the controller of generic netlink's families (`linux/genetlink.h`).
 const CONTROLLER: u16 = 16;
+/// `CTRL_CMD_GETFAMILY`.
 const GET_FAMILY: u8 = 3;
+/// `CTRL_ATTR_FAMILY_ID`.
 const FAMILY_ID: u16 = 1;
+/// `CTRL_ATTR_FAMILY_NAME`.
 const FAMILY_NAME: u16 = 2;
+/// Size of the generic header: command, version and two zeros.
 const GENERIC_HEADER: usize = 4;
 
-/// Datapaths (`linux/openvswitch.h`): `OVS_DATAPATH_FAMILY`, its version, `OVS_DP_CMD_NEW`, `OVS_DP_CMD_DEL` and
-/// `OVS_DP_CMD_GET`, `OVS_DP_ATTR_NAME`, `OVS_DP_ATTR_UPCALL_PID`, `OVS_DP_ATTR_STATS`. Behind the generic header stands
-/// an interface's number, 0 where it is named.
+/// Name of the family of datapaths, `OVS_DATAPATH_FAMILY` (`linux/openvswitch.h`). In its messages,
+/// an interface's number follows the generic header, 0 if a name selects it.
 const DATAPATHS: &str = "ovs_datapath";
+/// Version of the family.
 const VERSION: u8 = 2;
+/// `OVS_DP_CMD_NEW`.
 const NEW: u8 = 1;
+/// `OVS_DP_CMD_DEL`.
 const DELETE: u8 = 2;
+/// `OVS_DP_CMD_GET`.
 const GET: u8 = 3;
+/// `OVS_DP_ATTR_NAME`.
 const NAME: u16 = 1;
+/// `OVS_DP_ATTR_UPCALL_PID`.
 const UPCALL_SOCKET: u16 = 2;
+/// `OVS_DP_ATTR_STATS`.
 const STATISTICS: u16 = 3;
 
-/// Interfaces and their addresses (`linux/rtnetlink.h`, `linux/if_addr.h`): `RTM_NEWLINK`, `RTM_NEWADDR`, `IFA_LOCAL`,
-/// `IFA_BROADCAST`, `IFF_UP`, `AF_INET`.
+/// `RTM_NEWLINK` (`linux/rtnetlink.h`).
 const NEW_LINK: u16 = 16;
+/// `RTM_NEWADDR` (`linux/rtnetlink.h`).
 const NEW_ADDRESS: u16 = 20;
+/// `IFA_LOCAL` (`linux/if_addr.h`).
 const LOCAL: u16 = 2;
+/// `IFA_BROADCAST` (`linux/if_addr.h`).
 const BROADCAST: u16 = 4;
+/// `IFF_UP`.
 const UP: u32 = 1;
+/// `AF_INET`.
 const INET: u8 = 2;
 
-/// Loads the modules, in the order of their names, and becomes the command.
+/// Loads the modules in the order of their names, and becomes the command.
 pub(crate) fn with_modules(command: &[String]) -> anyhow::Result<()> {
-    // On a machine that has Open vSwitch, a datapath of ours would be in the way of what it is there for.
+    // On a machine with Open vSwitch, our datapath would get in its way.
     let Ok(found) = fs::read_dir(MODULES) else {
         eprintln!("error: Open vSwitch's module is loaded in the guests only");
         std::process::exit(3);
@@ -79,13 +98,13 @@ pub(crate) fn with_modules(command: &[String]) -> anyhow::Result<()> {
             finit_module(file, c"", flags).with_context(|| format!("loading {}", module.display()))?;
         }
     }
-    // That of an earlier check is not this one's.
+    // Removes the truth of an earlier check.
     let _ = fs::remove_file(TRUTH_OF_DATAPATH);
     let (program, arguments) = command.split_first().context("no command")?;
     Err(Command::new(program).args(arguments).exec()).with_context(|| format!("running {program}"))
 }
 
-/// Makes a datapath, and sends packets that nobody has a flow for.
+/// Creates a datapath, and sends packets that have no flow.
 pub(crate) fn play() -> anyhow::Result<()> {
     let asking = Socket::open(Some(netlink::GENERIC))?;
     let listening = Socket::open(Some(netlink::GENERIC))?;
@@ -106,21 +125,22 @@ pub(crate) fn play() -> anyhow::Result<()> {
 
     let answer = asking.ask(of_datapaths(GET), GENERIC_HEADER + 4).context("asking for statistics")?;
     let (missed, lost) = misses(attribute(&answer, STATISTICS)?)?;
-    // A datapath stays when its maker ends.
+    // A datapath outlives its creator.
     asking.ask(of_datapaths(DELETE), 0).context("removing the datapath")?;
     let truth = DatapathTruth { missed, lost, received, unheard: UNHEARD, port: PORT.into() };
     ensure!(truth.missed == HEARD + UNHEARD, "{truth:?}, but {} packets were sent", HEARD + UNHEARD);
     fs::write(TRUTH_OF_DATAPATH, serde_json::to_vec(&truth)?).context("writing the truth")
 }
 
-/// The number of the family of datapaths.
+/// Returns the number of the family of datapaths.
 fn family(asking: &Socket) -> anyhow::Result<u16> {
     let question = Message::new(CONTROLLER, &[GET_FAMILY, 1, 0, 0]).with_name(FAMILY_NAME, DATAPATHS);
     let answer = asking.ask(question, GENERIC_HEADER).context(DATAPATHS)?;
     Ok(u16::from_ne_bytes(attribute(&answer, FAMILY_ID)?.try_into()?))
 }
 
-/// How many packets had no flow, and how many of them nobody got: the second and third number of `struct ovs_dp_stats`.
+/// Returns the number of packets without a flow, and of those that nobody received: the second and
+/// third number of `struct ovs_dp_stats`.
 fn misses(statistics: &[u8]) -> anyhow::Result<(u64, u64)> {
     let number = |at: usize| -> anyhow::Result<u64> {
         let bytes = statistics.get(8 * at..8 * at + 8).context("the statistics are cut off")?;
@@ -129,7 +149,8 @@ fn misses(statistics: &[u8]) -> anyhow::Result<(u64, u64)> {
     Ok((number(1)?, number(2)?))
 }
 
-/// Sets the port's address. IPv6 is off, because it would send additional packets.
+/// Sets the port's address and brings the port up. IPv6 is off, because it would send additional
+/// packets.
 fn bring_up() -> anyhow::Result<()> {
     let setting = format!("/proc/sys/net/ipv6/conf/{PORT}/disable_ipv6");
     fs::write(&setting, "1").context(setting)?;
@@ -142,13 +163,14 @@ fn bring_up() -> anyhow::Result<()> {
     let address = Message::new(NEW_ADDRESS, &[&[INET, PREFIX, 0, 0], &number[..]].concat());
     let address = address.with(LOCAL, &OWN.octets()).with(BROADCAST, &ALL.octets());
     routing.ask(address, 0).context("giving the port an address")?;
-    // `struct ifinfomsg`: family and type, interface, flags, which of them change.
+    // `struct ifinfomsg`: family and type, interface, flags, mask of the flags to change.
     let link = [&[0; 4], &number[..], &UP.to_ne_bytes(), &UP.to_ne_bytes()].concat();
     routing.ask(Message::new(NEW_LINK, &link), 0).context("bringing the port up")?;
     Ok(())
 }
 
-/// The number of upcalls that wait. If some were lost, the first call reports that as an error.
+/// Drains the waiting upcalls and returns their number. If some were lost, the first call reports
+/// that as an error.
 fn drain(listening: &Socket) -> u64 {
     let mut received = 0;
     loop {

@@ -1,6 +1,6 @@
-//! The first process of the guest: mounts the file systems that programs expect, runs the given commands, and powers off.
-//! If it is called by another name, it is one of the programs that checks need: `sleep`, `datapath` and
-//! `starve`.
+//! First process of the guest: mounts the file systems that programs expect, runs the given
+//! commands, and powers off. Called by another name, it is one of the programs that checks need:
+//! `sleep`, `datapath` and `starve`.
 #![forbid(unsafe_code)]
 
 mod datapath;
@@ -18,7 +18,7 @@ use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use xtask::{ANSWERS, GuestPlan, PLAN};
 
-/// File system and place, as a Debian system has them.
+/// File systems and where they are mounted, as on a Debian system.
 const MOUNTS: [(&str, &str); 8] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
     if own.ends_with("starve") {
         return starve::beside(&arguments);
     }
-    // Anywhere else it would mount over what is there, and switch the machine off.
+    // Anywhere else it would mount over existing folders, and switch the machine off.
     ensure!(std::process::id() == 1, "this is a guest's first process, started by: cargo xtask vm");
     if let Err(error) = run() {
         eprintln!("vm-init: {error:#}");
@@ -55,7 +55,8 @@ fn main() -> anyhow::Result<()> {
 
 fn run() -> anyhow::Result<()> {
     for (kind, at) in MOUNTS {
-        // A directory of a file system that makes none of its own is there already, or the mount fails and says so.
+        // On a file system where folders can't be made, the folder exists already, or the mount
+        // fails with a message.
         let _ = fs::create_dir_all(at);
         if let Err(error) = mount(kind, at, kind, MountFlags::empty(), None) {
             eprintln!("vm-init: mounting {kind} on {at}: {error}");
@@ -70,7 +71,7 @@ fn run() -> anyhow::Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         std::os::unix::fs::symlink(to, at).with_context(|| format!("linking {at}"))?;
     }
-    // Processes have a session, as on every machine: that of the kernel's first is nobody's.
+    // Processes have a session, as on every machine: the kernel's first process has none.
     rustix::process::setsid().context("becoming a session's leader")?;
     for command in plan.commands {
         let mut line = serde_json::to_vec(&command.run(Path::new("/tmp"), Path::new("/")))?;
@@ -78,11 +79,11 @@ fn run() -> anyhow::Result<()> {
         answers.write_all(&line).context("answering")?;
     }
     answers.flush()?;
-    // Nothing may still be on its way when the machine goes.
+    // Nothing may still be in transit when the machine goes off.
     rustix::termios::tcdrain(&answers).context("waiting for the serial port")
 }
 
-/// Bytes are to go out as they are.
+/// Makes the port pass bytes unchanged.
 fn make_raw(port: &File) -> anyhow::Result<()> {
     let mut settings = tcgetattr(port).context("looking at the serial port")?;
     settings.make_raw();

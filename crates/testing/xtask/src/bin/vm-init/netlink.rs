@@ -1,7 +1,7 @@
-//! The netlink messages that the guest needs: building and sending them, and reading the answers.
+//! Netlink messages that the guest needs: building and sending them, and reading the answers.
 //!
-//! A message is a header (`struct nlmsghdr` of `linux/netlink.h`), that of its family, and attributes (`struct nlattr`:
-//! length with itself, kind), each padded to 4 bytes.
+//! A message is a header (`struct nlmsghdr` of `linux/netlink.h`), the header of its family, and
+//! attributes (`struct nlattr`: length including the header, kind), each padded to 4 bytes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,23 +11,25 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{bind, getsockname, recv, send, socket_with};
 
-/// Sizes of the headers of a message and of an attribute.
+/// Size of a message's header.
 const HEADER: usize = 16;
+/// Size of an attribute's header.
 const ATTRIBUTE: usize = 4;
-/// `NLM_F_REQUEST` and `NLM_F_ACK`, the bits of a message that asks for something and wants to know what came of it.
+/// `NLM_F_REQUEST`: the message is a request.
 const REQUEST: u16 = 1;
+/// `NLM_F_ACK`: the kernel reports the result.
 const ACK: u16 = 4;
-/// `NLMSG_ERROR`: an error, or 0 for none.
+/// `NLMSG_ERROR`: an error number, or 0 for success.
 const ERROR: u16 = 2;
-/// No answer is longer.
+/// Limit on the size of an answer, in bytes.
 const ROOM: usize = 16 << 10;
 
-/// A message in the making.
+/// Message under construction.
 #[derive(Clone, Debug)]
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of a kind, behind the header of its family.
+    /// Makes a request of a kind, with the header of its family.
     pub(crate) fn new(kind: u16, family_header: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -36,7 +38,7 @@ impl Message {
         Self(bytes)
     }
 
-    /// With an attribute.
+    /// Appends an attribute.
     pub(crate) fn with(mut self, kind: u16, value: &[u8]) -> Self {
         self.0.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
@@ -45,7 +47,7 @@ impl Message {
         self
     }
 
-    /// With a name, which ends with a zero byte.
+    /// Appends an attribute with a name, which ends with a zero byte.
     pub(crate) fn with_name(self, kind: u16, name: &str) -> Self {
         self.with(kind, &[name.as_bytes(), b"\0"].concat())
     }
@@ -57,12 +59,12 @@ impl Message {
     }
 }
 
-/// A socket.
+/// Netlink socket.
 #[derive(Debug)]
 pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
-    /// Opens one. The kernel gives it a number, by which others send to it.
+    /// Opens a socket. The kernel assigns its number, by which others send to it.
     pub(crate) fn open(protocol: Option<Protocol>) -> anyhow::Result<Self> {
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol);
         let fd = fd.context("opening a netlink socket")?;
@@ -70,18 +72,19 @@ impl Socket {
         Ok(Self(fd))
     }
 
-    /// Its number.
+    /// Returns the socket's number.
     pub(crate) fn number(&self) -> anyhow::Result<u32> {
         let address = getsockname(&self.0).context("asking for a netlink socket's number")?;
         Ok(SocketAddrNetlink::try_from(address).context("a netlink socket has another address")?.pid())
     }
 
-    /// The file descriptor.
+    /// Returns the file descriptor.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.0
     }
 
-    /// Asks for something; gives the answer's bytes behind the headers of netlink and its family, if there is one.
+    /// Sends a request; returns the answer's bytes behind the headers of netlink and its family,
+    /// empty if there is no answer.
     pub(crate) fn ask(&self, message: Message, family_header: usize) -> anyhow::Result<Vec<u8>> {
         send(&self.0, &message.finish(), SendFlags::empty()).context("asking the kernel")?;
         let mut answer = Vec::new();
@@ -101,7 +104,7 @@ impl Socket {
         }
     }
 
-    /// The next datagram.
+    /// Receives the next datagram.
     pub(crate) fn receive(&self, flags: RecvFlags) -> rustix::io::Result<Vec<u8>> {
         let mut bytes = vec![0; ROOM];
         let length = recv(&self.0, &mut bytes[..], flags)?.1;
@@ -110,7 +113,7 @@ impl Socket {
     }
 }
 
-/// An attribute's value.
+/// Returns the value of the attribute of a kind.
 pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> anyhow::Result<&[u8]> {
     while let [a, b, c, d, rest @ ..] = bytes {
         let (length, kind) = (usize::from(u16::from_ne_bytes([*a, *b])), u16::from_ne_bytes([*c, *d]));
@@ -140,7 +143,7 @@ mod tests {
         assert!(attribute(&attributes[..6], 1).is_err() && attribute(&[1, 0, 1, 0], 1).is_err());
     }
 
-    /// The kernel of every machine knows its own controller of families.
+    /// Every machine's kernel knows its own controller of families.
     #[test]
     fn the_kernel_answers_and_refuses() {
         let socket = Socket::open(Some(rustix::net::netlink::GENERIC)).unwrap();

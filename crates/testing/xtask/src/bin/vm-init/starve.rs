@@ -1,6 +1,7 @@
-//! `starve COMMAND ARG...`: runs a command while a thread with `SCHED_FIFO` occupies CPU 0 and never yields, with throttling off, so that
-//! what the kernel has bound to this CPU can't run. Standard error of the command is passed on with the time since its start before
-//! each line: `[1.52 s] CPU 0: ...`.
+//! `starve COMMAND ARG...`: runs a command while a thread with `SCHED_FIFO` occupies CPU 0 and
+//! never yields, with throttling off, so that work that the kernel has bound to this CPU can't run.
+//! The command's standard error is passed on with the time since its start before each line: `[1.52
+//! s] CPU 0: ...`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,18 +17,20 @@ use anyhow::{Context as _, ensure};
 use sys::sched::{run_first, run_on};
 use xtask::PLAN;
 
-/// The CPU that starves, and the one for all others.
+/// CPU that starves.
 const STARVED: usize = 0;
+/// CPU for all other threads.
 const OTHER: usize = 1;
-/// The spinner ends then, whatever the command does.
+/// Time after which the spinner ends in any case.
 const AT_MOST: Duration = Duration::from_secs(100);
-/// A command that takes longer is stuck.
+/// Time after which a command counts as stuck.
 const TOO_LONG: Duration = Duration::from_mins(1);
-/// Work for each CPU is queued this often, by a thread of its own: it waits until all of it is done.
+/// Interval at which a separate thread queues work for each CPU; it waits until all of it is done.
 const QUEUE_EVERY: Duration = Duration::from_millis(500);
-/// Reading it queues `refresh_vm_stats` on each CPU (`vmstat_refresh` of `mm/vmstat.c`).
+/// File whose reading queues `refresh_vm_stats` on each CPU (`vmstat_refresh` of `mm/vmstat.c`).
 const QUEUES_WORK: &str = "/proc/sys/vm/stat_refresh";
-/// What would let others run on the CPU for a part of each second: throttling, and since Linux 6.12 the fair server.
+/// Settings, with their values for off, that would let others run on the CPU for a part of each
+/// second: throttling, and since Linux 6.12 the fair server.
 const LETS_OTHERS_RUN: [(&str, &str); 2] =
     [("/proc/sys/kernel/sched_rt_runtime_us", "-1"), ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0")];
 
@@ -37,7 +40,8 @@ pub(crate) fn beside(command: &[String]) -> anyhow::Result<()> {
         eprintln!("error: starving a CPU is for guests only");
         std::process::exit(3);
     }
-    // The files are written before the CPU is taken, and again behind it, for the checks that follow.
+    // The files are written before the CPU is taken, and restored afterwards, for the checks that
+    // follow.
     let before: Vec<Option<String>> = LETS_OTHERS_RUN.iter().map(|(path, _)| fs::read_to_string(path).ok()).collect();
     for ((path, none), old) in LETS_OTHERS_RUN.iter().zip(&before) {
         if old.is_some() {
@@ -59,7 +63,7 @@ pub(crate) fn beside(command: &[String]) -> anyhow::Result<()> {
     let spun = spinner.join().ok().context("the spinner broke off")?;
     ensure!(queuer.join().is_ok(), "the queuer broke off");
     for ((path, _), old) in LETS_OTHERS_RUN.iter().zip(&before).rev() {
-        // Linux 6.12 refuses to have throttling again (EBUSY). No other check has such threads.
+        // Linux 6.12 refuses to enable throttling again (EBUSY). No other check has such threads.
         if let Some(Err(error)) = old.as_ref().map(|old| fs::write(path, old.trim())) {
             eprintln!("starve: writing {path}: {error}");
         }
@@ -87,7 +91,7 @@ fn queue_work(over: &AtomicBool) {
     });
 }
 
-/// What a process waits for in the kernel, if it takes longer than it should.
+/// Prints where the threads of a process that takes too long wait in the kernel.
 fn show_waits(pid: u32) {
     for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
         let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
@@ -95,7 +99,7 @@ fn show_waits(pid: u32) {
     }
 }
 
-/// The command's standard output is ours.
+/// Runs the command with our standard output, and stamps its standard error.
 fn run(command: &[String]) -> anyhow::Result<ExitStatus> {
     let (program, arguments) = command.split_first().context("no command")?;
     let began = Instant::now();
