@@ -11,7 +11,8 @@ use crate::suite::{self, LoadSample, Log, reason, run_limited};
 /// different ways.
 const WIDTHS: [&str; 10] = ["6", "2", "32", "8", "1", "64", "4", "16", "3", "6"];
 
-/// Runs the tests once for each width, without repetition. What the machine lacks is skipped.
+/// Runs the tests once for each width, without repetition. Tests that the machine lacks something
+/// for are skipped.
 ///
 /// # Errors
 /// If cargo cannot be run.

@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_hours(2);
 /// themselves, and ends the rest.
 ///
 /// # Errors
-/// If the command fails, or something was left behind: the list.
+/// If the command fails, or leaves something behind, which is printed.
 pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
     let (program, arguments) = words.split_first().context("no command to watch")?;
     // A process whose parent has ended gets the nearest subreaper above it as its parent

@@ -176,8 +176,8 @@ fn mirror() -> anyhow::Result<String> {
     }
 }
 
-/// Returns the version of this release in `apt-cache madison`'s lines (`package | version |
-/// source`).
+/// Returns the version of this release in `apt-cache madison`'s lines
+/// (`package | version | source`).
 fn version_of<'text>(lines: &'text str, release: &str) -> Option<&'text str> {
     let versions = lines.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
     let mut versions = versions.filter(|version| {

@@ -44,7 +44,7 @@ pub(crate) struct VmArgs {
     #[arg(long, value_enum, default_value_t, conflicts_with = "write_docs")]
     machine: Architecture,
 
-    /// A statically linked dptrace, in place of one that is built for this
+    /// A statically linked dptrace to use instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 

@@ -192,7 +192,7 @@ fn files_are_short() {
 }
 
 /// Files that name a real-time class, and the reason. A real-time thread on a small machine stops
-/// the processes that keep it alive.
+/// the processes that keep the machine alive.
 const REAL_TIME: &[(&str, &str)] = &[
     ("bt-compiler/src/headers.rs", "constants for scripts"),
     ("cpus/src/audit/model.rs", "reports"),
