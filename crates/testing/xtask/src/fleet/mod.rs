@@ -1,4 +1,4 @@
-//! `cargo xtask fleet`: the tables that many hosts would have, with culprits planted among them,
+//! `cargo xtask fleet`: made-up tables of many hosts, with culprits planted among them,
 //! which the queries of `queries/` must find. A host's data depends on its number and a seed: the
 //! same numbers give the same files.
 
