@@ -42,7 +42,7 @@ pub(crate) struct Event {
 pub(crate) struct LostEvent {
     /// Time, CPU and kind.
     pub(crate) head: Head,
-    /// The loss.
+    /// Loss of the CPU.
     pub(crate) lost: Lost,
 }
 

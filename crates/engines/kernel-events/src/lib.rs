@@ -1,5 +1,5 @@
-//! Recording of what the kernel does with the threads of a process, and with the CPUs for which
-//! they wait: switches, wake-ups, interrupts and system calls, each as an event with its time.
+//! Recorder of the kernel's events for the threads of a process and the CPUs for which they wait:
+//! switches, wake-ups, interrupts and system calls, each with its time.
 //!
 //! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) return at the first comparison if the
 //! event belongs to other processes. While one of the process's threads waits for a CPU, all

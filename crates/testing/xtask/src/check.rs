@@ -1,17 +1,18 @@
-//! `cargo xtask check`, for contributors without root: rustfmt, lints, and the tests that need no kernel. `.ci/run` runs the
-//! same and all other tests.
+//! `cargo xtask check`, for contributors without root: rustfmt, lints, and the tests that need no
+//! kernel. `.ci/run` runs these and all other tests.
 
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::ensure;
 
-/// Cargo's arguments for the tests: all crates that the workspace has. Those of the program itself trace processes, all but its unit
-/// tests. A test of another crate that needs root or the kernel is skipped.
+/// Cargo's arguments for the tests of all crates of the workspace. The program's own tests trace
+/// processes, except for its unit tests. A test of another crate that needs root or the kernel is
+/// skipped.
 const TESTS: [&str; 8] =
     ["test", "--quiet", "--no-fail-fast", "--workspace", "--exclude", "dptrace", "--lib", "--tests"];
 
-/// Runs every step, also after one has failed, so that one run says everything.
+/// Runs every step, even after one has failed, so that one run reports everything.
 pub(crate) fn run() -> anyhow::Result<()> {
     let steps: [(&str, &[&str]); 4] = [
         ("form", &["fmt", "--all", "--check"]),
@@ -33,7 +34,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs cargo; says whether it succeeded.
+/// Runs cargo; returns whether it succeeded.
 fn step(args: &[&str]) -> anyhow::Result<bool> {
     let mut cargo: Command = super::cargo();
     cargo.args(args).env("DPTRACE_NO_KERNEL_TESTS", "1").env_remove("DPTRACE_REQUIRE_KERNEL_TESTS");

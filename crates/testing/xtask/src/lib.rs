@@ -130,7 +130,7 @@ pub struct GuestAnswer {
     pub stdout: String,
     /// Standard error, or the reason that the command could not be started.
     pub stderr: String,
-    /// The file that was asked for, if it could be read.
+    /// Requested file, if it could be read.
     pub file: Option<String>,
     /// Run time, in seconds.
     #[serde(default)]

@@ -30,7 +30,7 @@ struct Cli {
 enum Task {
     /// Check form, lints and all tests that need neither root nor a kernel
     Check,
-    /// Run what the gate has no time for, or what depends on time: kernels, truth, fuzz, peers, releases
+    /// Run the checks that take long or depend on time: kernels, truth, fuzz, peers, releases
     Deep(deep::DeepArgs),
     /// The steps of `.ci/run` around the tests
     Gate(gate::GateArgs),

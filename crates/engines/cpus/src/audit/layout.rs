@@ -113,13 +113,13 @@ pub struct Total {
 pub struct Raised {
     /// Time of raising; 0 if it is not raised.
     pub at: u64,
-    /// Id of what the CPU was doing then.
+    /// Id of the raiser: the current level of the CPU then.
     pub by: u64,
-    /// Kind of what the CPU was doing then.
+    /// Kind of the raiser.
     pub by_kind: u32,
     /// Padding to a power of two.
     pub unused: u32,
-    /// Name of what the CPU was doing then.
+    /// Name of the raiser.
     pub name: Comm,
     /// Padding to a power of two.
     pub unused_too: [u64; 3],
@@ -165,7 +165,7 @@ pub struct State {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Key {
-    /// The CPU.
+    /// CPU number.
     pub cpu: u32,
     /// One of [`kind`], with [`kind::WAITED`] if it waited.
     pub kind: u32,

@@ -105,8 +105,8 @@ fn row(text: &mut String, name: &str, who: &Intruder) {
     line(text, &format!("    {} {numbers}", pad(name, 49)));
 }
 
-/// Formats a thread with its facts: `reactor_1 [4711] (process nvmf_tgt [4700], SCHED_FIFO 50, may
-/// run on CPU 1)`.
+/// Formats a thread with its facts:
+/// `reactor_1 [4711] (process nvmf_tgt [4700], SCHED_FIFO 50, may run on CPU 1)`.
 fn described(who: &Intruder) -> String {
     let facts = facts(who);
     if facts.is_empty() { safe(&who.name) } else { format!("{} ({facts})", safe(&who.name)) }

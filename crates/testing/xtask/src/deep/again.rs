@@ -1,4 +1,5 @@
-//! The gate's tests ten times: what fails in one run of twenty is found here, and not by the change that happens to be judged then.
+//! The gate's tests ten times, to find tests that fail in one run of twenty, before one fails in
+//! the judgement of an unrelated change.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,12 @@ use super::Outcome;
 use super::parts::Deadline;
 use crate::suite::{self, LoadSample, Log, reason, run_limited};
 
-/// Tests at a time, by round: those that share a process, or the machine, meet in other ways.
+/// Number of tests at a time, by round: tests that share a process, or the machine, meet in
+/// different ways.
 const WIDTHS: [&str; 10] = ["6", "2", "32", "8", "1", "64", "4", "16", "3", "6"];
 
-/// Runs the tests once for each width, without repetition. What the machine lacks is skipped.
+/// Runs the tests once for each width, without repetition. Tests that the machine lacks something
+/// for are skipped.
 ///
 /// # Errors
 /// If cargo cannot be run.
@@ -38,7 +41,7 @@ pub(super) fn run(deadline: Deadline) -> anyhow::Result<Outcome> {
             *failed.entry(name).or_default() += 1;
         }
         log.others.iter().for_each(|line| println!("{line}"));
-        // An end without a test that failed: one that hangs, or something that breaks off.
+        // The round failed without a failed test: a test hangs, or a program broke off.
         if log.failures.is_empty() {
             outcome.add(&format!("round {rounds}"), ended.succeeded());
         }

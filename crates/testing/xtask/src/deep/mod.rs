@@ -1,5 +1,6 @@
-//! `cargo xtask deep`: everything that a verdict in minutes cannot depend on. Other kernels, all that judges time, other programs,
-//! random seeds, releases. It blocks no landing; what is red in it becomes an issue.
+//! `cargo xtask deep`: everything that a verdict in minutes cannot depend on. Other kernels, tests
+//! that judge time, other programs, random seeds, releases. It blocks no landing; a failure in it
+//! becomes an issue.
 
 mod again;
 mod packages;
@@ -47,9 +48,9 @@ Examples:
 pub(crate) struct Outcome {
     /// Number of tests or steps that passed.
     pub(crate) passed: usize,
-    /// Names of those that failed.
+    /// Names of the failed tests or steps.
     pub(crate) failed: Vec<String>,
-    /// Seed of random tests, if there are some.
+    /// Seed of random tests, if there are any.
     pub(crate) seed: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use crate::suite::{self, run_limited};
 /// Script that keeps packages from starting their services (invoke-rc.d(8)).
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs those of Debian's packages that are not there.
+/// Installs the missing ones of Debian's packages.
 ///
 /// # Errors
 /// If apt fails, or it takes longer than `limit`.
@@ -40,7 +40,7 @@ pub(super) fn install(packages: &[&str], limit: Duration) -> anyhow::Result<()> 
     installed
 }
 
-/// Installs a subcommand of cargo if it is not there.
+/// Installs a subcommand of cargo if it is missing.
 ///
 /// # Errors
 /// If it cannot be built.
@@ -53,7 +53,7 @@ pub(super) fn install_cargo(name: &str, limit: Duration) -> anyhow::Result<()> {
     run(crate::cargo().args(["install", "--quiet", "--debug", "--locked", &package]), limit)
 }
 
-/// Installs packages of Python's below the target directory, without what they depend on, if they are not there.
+/// Installs missing packages of Python below the target directory, without their dependencies.
 ///
 /// # Errors
 /// If pip fails.

@@ -1,4 +1,4 @@
-//! The table of parts: what each runs, what it needs, and which changes it is about.
+//! Table of parts: command, requirements and concerned paths of each.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,27 +7,27 @@ use super::tests::{Repetition, run_marked};
 use super::{Outcome, packages};
 use crate::suite::{self, LoadSample, SEED_VARIABLE, run_limited};
 
-/// A part of the deep check.
+/// Part of the deep check.
 pub(crate) struct Part {
     /// Name on the command line, and in `#[ignore = "deep NAME: .."]`.
     pub(super) name: &'static str,
     /// Description, for people.
     pub(super) about: &'static str,
-    /// Time after which it is ended.
+    /// Time limit.
     pub(super) limit: Duration,
-    /// Debian's packages that it needs.
+    /// Debian packages that it needs.
     packages: &'static [&'static str],
-    /// Beginnings of the paths that it is about.
+    /// Prefixes of the paths that it concerns.
     paths: &'static [&'static str],
     body: fn(Deadline) -> anyhow::Result<Outcome>,
 }
 
-/// The end of a part's time.
+/// End of a part's time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline(Instant);
 
 impl Deadline {
-    /// Returns the time that is left.
+    /// Returns the remaining time.
     pub(super) fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
@@ -197,20 +197,20 @@ pub(super) const PARTS: &[Part] = &[
 ];
 
 impl Part {
-    /// Installs what it needs, and runs it.
+    /// Installs the part's packages, and runs it.
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
         let deadline = Deadline(Instant::now() + self.limit);
         packages::install(self.packages, deadline.left())?;
         (self.body)(deadline)
     }
 
-    /// Returns whether one of these files is what it is about.
+    /// Returns whether one of these files concerns the part.
     pub(super) fn is_touched_by(&self, files: &[String]) -> bool {
         files.iter().any(|file| self.paths.iter().any(|start| file.starts_with(start)))
     }
 }
 
-/// Runs a command as a step of a part; prints what it printed if it failed.
+/// Runs a command as a step of a part; prints its output if it failed.
 fn step(outcome: &mut Outcome, name: &str, command: &mut Command, deadline: Deadline) -> anyhow::Result<()> {
     let load = LoadSample::now();
     let ended = run_limited(command.current_dir(suite::root()), deadline.left())?;
@@ -244,7 +244,7 @@ fn deny(deadline: Deadline) -> anyhow::Result<Outcome> {
         &mut cargo(&["deny", "check", "bans", "licenses", "sources"]),
         deadline,
     )?;
-    // The advisories are a database of somebody else's, which not every machine reaches.
+    // The advisories are a foreign database, which not every machine can reach.
     if run_limited(cargo(&["deny", "fetch", "db"]).current_dir(suite::root()), deadline.left())?.succeeded() {
         step(&mut outcome, "advisories", &mut cargo(&["deny", "check", "advisories"]), deadline)?;
     } else {
@@ -275,7 +275,7 @@ fn random(deadline: Deadline) -> anyhow::Result<Outcome> {
     let seed = u64::from(std::process::id()) ^ std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
     println!("{SEED_VARIABLE}={seed}");
     let mut outcome = run_marked("random", Repetition::Once, Some(seed), deadline)?;
-    // The tests that only compute: what the kernel does is not random by our seeds.
+    // Only the tests that compute: our seeds do not determine the kernel's behaviour.
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast", "--exclude", "dptrace", "--lib", "--tests"]);
     tests
         .env(SEED_VARIABLE, seed.to_string())

@@ -1,4 +1,4 @@
-//! The record of each run of a part: one line of JSON in `target/deep.jsonl`.
+//! Record of each run of a part: one line of JSON in `target/deep.jsonl`.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -25,7 +25,7 @@ pub(super) struct Line {
     stolen_percent: f64,
     passed: usize,
     failed: usize,
-    /// Names of the tests that failed.
+    /// Names of the failed tests.
     names: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
@@ -53,7 +53,7 @@ impl Line {
         })
     }
 
-    /// Appends it to the file.
+    /// Appends the line to the file.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! The tests that the gate leaves to a part, run one at a time.
+//! Tests that the gate leaves to a part, run one at a time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const TEST_LIMIT: Duration = Duration::from_mins(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repetition {
     Once,
-    /// Three times: the verdict is what came twice. A third run is left out if the first two agree.
+    /// Three runs, of which the majority decides. The third run is skipped if the first two agree.
     Median,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn run_marked(
     Ok(outcome)
 }
 
-/// Runs one test as often as it takes, and prints each run.
+/// Runs one test as often as its verdict needs, and prints each run.
 fn verdict(
     program: &TestProgram,
     name: &str,
@@ -82,7 +82,7 @@ impl Index {
         Ok(Self(all))
     }
 
-    /// Finds a marked test: its program, and its full name there.
+    /// Finds the program of a marked test, and its full name there.
     fn find(&self, test: &DeepTest) -> anyhow::Result<(&TestProgram, &str)> {
         let of_package = self.0.iter().filter(|(program, _)| program.package == test.package);
         let mut names = of_package.flat_map(|(program, tests)| tests.iter().map(move |name| (program, name.as_str())));

@@ -1,4 +1,4 @@
-//! `cargo xtask fleet`: the tables that many hosts would have, with culprits planted among them,
+//! `cargo xtask fleet`: made-up tables of many hosts, with culprits planted among them,
 //! which the queries of `queries/` must find. A host's data depends on its number and a seed: the
 //! same numbers give the same files.
 
@@ -70,7 +70,7 @@ impl Planted {
     }
 }
 
-/// Writes the tables, runs the queries, and compares what they find with what was planted.
+/// Writes the tables, runs the queries, and compares their results with the planted culprits.
 pub(crate) fn run(args: &FleetArgs) -> anyhow::Result<()> {
     ensure!(args.hosts >= 5 && args.minutes > 0, "a fleet has at least 5 hosts, and a minute");
     let dir = args.dir.clone().map_or_else(|| target_dir().map(|target| target.join("fleet")), Ok)?;

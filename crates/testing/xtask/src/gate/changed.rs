@@ -1,4 +1,4 @@
-//! Tests that a change adds or edits run 20 times without repetition, so that flaky tests do not get in.
+//! Tests that a change adds or edits, run 20 times without repetition, to keep flaky tests out.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +11,9 @@ use crate::suite::{self, LoadSample, TestProgram, changed_tests, reason, run_tes
 
 /// Number of runs of each test.
 const TIMES: usize = 20;
-/// Runs at the same time: tests wait more than they compute.
+/// Number of runs at the same time: tests wait more than they compute.
 const WORKERS: usize = 6;
-/// Time for all of them: what does not fit into it is counted.
+/// Time limit for all runs; runs that do not fit into it are counted.
 const TOTAL_LIMIT: Duration = Duration::from_mins(3);
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_mins(2);
@@ -27,7 +27,7 @@ pub(super) fn run() -> anyhow::Result<()> {
     }
     let (since, load) = (Instant::now(), LoadSample::now());
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    // Round by round, so that if the time is up each has run about as often.
+    // Round by round, so that each test has about as many runs when the time is up.
     let work = || -> anyhow::Result<()> {
         while since.elapsed() < TOTAL_LIMIT {
             let number = next.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Looks for leftovers of tests on a machine: processes, mounts, network namespaces, shared memory, pinned objects,
-//! uprobes that the kernel could not remove.
+//! Search for leftovers of tests on a machine: processes, mounts, network namespaces, shared
+//! memory, pinned objects, uprobes that the kernel could not remove.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,25 +15,29 @@ use rustix::process::{
     wait,
 };
 
-/// Time in which what ends by itself has ended: references that the kernel drops later, and commands of scripts, which go on for up to
-/// a minute when their tracer was killed (`hostile_signals`).
+/// Time in which leftovers may end by themselves: references that the kernel drops later, and
+/// commands of scripts, which go on for up to a minute after their tracer was killed
+/// (`hostile_signals`).
 const PATIENCE: Duration = Duration::from_secs(75);
-/// Folders of which the names of the files are compared, and what these are.
+/// Folders whose file names are compared, and the kind of their files.
 const FOLDERS: [(&str, &str); 3] =
     [("/dev/shm", "shared memory"), ("/run/netns", "network namespace"), ("/sys/fs/bpf", "pinned object")];
-/// Folders below which tests mount something, beside the one for temporary files: elsewhere the machine does.
+/// Folders below which tests mount something, beside the folder for temporary files; elsewhere the
+/// machine mounts.
 const MOUNTS: [&str; 4] = ["/run", "/sys", "/dev", "/proc"];
-/// Time after which a command that is watched is ended: longer than any gate.
+/// Time limit for a watched command: longer than any gate.
 const LONGEST: Duration = Duration::from_hours(2);
 
-/// Runs a command as the parent of whatever processes it leaves behind, waits for what ends by itself, and ends the rest.
+/// Runs a command as the parent of all processes that it leaves behind, waits for those that end by
+/// themselves, and ends the rest.
 ///
 /// # Errors
-/// If the command fails, or something was left behind: the list.
+/// If the command fails, or leaves something behind, which is printed.
 pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
     let (program, arguments) = words.split_first().context("no command to watch")?;
-    // A process whose parent has ended gets the nearest subreaper above it as its parent (PR_SET_CHILD_SUBREAPER, prctl(2)), not init:
-    // so what the tests left is told from what the machine starts meanwhile.
+    // A process whose parent has ended gets the nearest subreaper above it as its parent
+    // (PR_SET_CHILD_SUBREAPER, prctl(2)), not init. This separates the tests' leftovers from the
+    // processes that the machine starts meanwhile.
     set_child_subreaper(Some(getpid())).context("becoming the parent of what is left behind")?;
     set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with the gate")?;
     let before = present()?;
@@ -51,13 +55,13 @@ pub(super) fn watch(words: &[OsString]) -> anyhow::Result<()> {
     } else {
         println!("left behind:\n  {}", left.join("\n  "));
     }
-    // In this order: the end of a log is what is read.
+    // In this order, since readers look at the end of a log.
     ensure!(status.exit_status() == Some(0), "{} failed", program.display());
     ensure!(left.is_empty(), "{} left something behind", program.display());
     Ok(())
 }
 
-/// Waits for a child, and for all others that end before it.
+/// Waits for a child, and reaps all others that end before it.
 fn wait_for(child: Pid) -> anyhow::Result<WaitStatus> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -68,7 +72,7 @@ fn wait_for(child: Pid) -> anyhow::Result<WaitStatus> {
     }
 }
 
-/// Returns what there is that was not there before, when that has come to an end or the patience has.
+/// Returns the leftovers that were not there before, once all have gone or the time is up.
 fn left_behind(before: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
     let since = Instant::now();
     loop {
@@ -82,7 +86,7 @@ fn left_behind(before: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// Returns a line for each thing that a test could leave.
+/// Returns a line for each possible leftover of a test.
 fn present() -> anyhow::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for (folder, what) in FOLDERS {
@@ -102,14 +106,14 @@ fn present() -> anyhow::Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// A process of which this one is the parent.
+/// Process whose parent is this one.
 #[derive(Debug)]
 struct Left {
     pid: Pid,
     command: String,
 }
 
-/// Returns the processes of which this one is, or has become, the parent, and that have not ended.
+/// Returns the processes whose parent this one is, or has become, and that have not ended.
 fn children() -> anyhow::Result<Vec<Left>> {
     let own = getpid().as_raw_nonzero().to_string();
     let entries = fs::read_dir("/proc").context("reading /proc")?.flatten();
@@ -120,13 +124,14 @@ fn children() -> anyhow::Result<Vec<Left>> {
 fn child(process: &Path, parent: &str) -> Option<Left> {
     let pid = process.file_name()?.to_str()?.parse().ok().and_then(Pid::from_raw)?;
     let stat = fs::read_to_string(process.join("stat")).ok()?;
-    // Behind the name, which may have blanks and parentheses in it: state and parent (proc_pid_stat(5)).
+    // State and parent follow the name, which may contain blanks and parentheses
+    // (proc_pid_stat(5)).
     let (name, rest) = stat.rsplit_once(')')?;
     let mut rest = rest.split_whitespace();
     let is_left = rest.next() != Some("Z") && rest.next() == Some(parent);
     let command = fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
-    // A thread of the kernel, or a process that is ending, has no words.
+    // A kernel thread, or a process that is ending, has no command line.
     let command = if command.is_empty() { format!("{name})") } else { command.trim_end().to_owned() };
     is_left.then_some(Left { pid, command })
 }

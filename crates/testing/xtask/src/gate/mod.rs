@@ -1,5 +1,5 @@
-//! `cargo xtask gate`: what `.ci/run` does around the tests. It repeats live-kernel tests that failed, repeats tests that a change
-//! added or edited, and looks for what tests left behind.
+//! `cargo xtask gate`: the steps of `.ci/run` around the tests. It repeats live-kernel tests that
+//! failed, repeats tests that a change added or edited, and looks for leftovers of tests.
 
 mod changed;
 mod leftovers;
@@ -28,7 +28,7 @@ enum Step {
         #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
         words: Vec<OsString>,
     },
-    /// Read what `cargo test` printed, and run each live-kernel test that failed once more, alone
+    /// Read the output of `cargo test`, and run each live-kernel test that failed once more, alone
     Repeat {
         /// The output of `cargo test --workspace --no-fail-fast`
         #[arg(value_name = "FILE")]
@@ -50,12 +50,13 @@ pub(crate) fn run(args: &GateArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the folder for what one step leaves for another one; `.ci/tests` makes it.
+/// Returns the folder in which steps leave files for other steps; `.ci/tests` makes it.
 fn folder() -> PathBuf {
     suite::root().join("target/gate")
 }
 
-/// Returns the file to which `testkit::kernel` appends each live-kernel test: the name of its program's file, and its own.
+/// Returns the file to which `testkit::kernel` appends each live-kernel test: the file name of its
+/// program, and its own name.
 fn kernel_tests() -> PathBuf {
     folder().join("kernel-tests")
 }

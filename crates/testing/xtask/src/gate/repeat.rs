@@ -1,5 +1,5 @@
-//! One repetition, in the open: a live-kernel test that failed is run once more, alone. A test that only computes is never
-//! repeated.
+//! One repetition, in the open: a live-kernel test that failed is run once more, alone. A test that
+//! only computes is never repeated.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,13 @@ use anyhow::{Context as _, ensure};
 
 use crate::suite::{self, Failure, LoadSample, Log, reason, run_test};
 
-/// More flaky tests than this fail the run.
+/// Limit on flaky tests: more of them fail the run.
 const MAX_FLAKY: usize = 2;
 /// Longest time of a repetition.
 const REPEAT_LIMIT: Duration = Duration::from_mins(3);
 
-/// Judges a run of `cargo test`: it is good if all tests passed, or the few that failed use the kernel and pass alone.
+/// Judges a run of `cargo test`: it is good if all tests passed, or if the few failed ones use the
+/// kernel and pass alone.
 pub(super) fn run(log: &Path) -> anyhow::Result<()> {
     let text = fs::read(log).with_context(|| format!("reading {}", log.display()))?;
     let log = Log::parse(&String::from_utf8_lossy(&text));
@@ -38,7 +39,7 @@ pub(super) fn run(log: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs it once more, and prints both outputs.
+/// Runs the test once more, and prints both outputs; returns whether it passed.
 fn passes_alone(failure: &Failure) -> anyhow::Result<bool> {
     let programs = suite::test_programs(&[])?;
     let path = failure.program.display();

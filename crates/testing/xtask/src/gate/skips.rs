@@ -1,4 +1,5 @@
-//! The tests that were skipped, as `testkit::kernel` noted them: what may be missing on the gate's machine is in a short file.
+//! Skipped tests, as `testkit::kernel` noted them: a short file lists the features that the gate's
+//! machine may lack.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +8,10 @@ use anyhow::{Context as _, ensure};
 
 use crate::suite;
 
-/// File of what may be missing, a line each: its name, a colon, and why.
+/// File of the features that may be missing, a line each: the name, a colon, and the reason.
 const PERMITTED: &str = ".ci/permitted-skips";
 
-/// Lists what was skipped, and fails if something is not permitted.
+/// Lists the skipped tests, and fails if one is not permitted.
 pub(super) fn run() -> anyhow::Result<()> {
     let permitted =
         fs::read_to_string(suite::root().join(PERMITTED)).with_context(|| format!("reading {PERMITTED}"))?;
@@ -24,7 +25,7 @@ pub(super) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns how often each line was noted, and those lines whose names are not permitted.
+/// Returns the count of each line, and the lines whose names are not permitted.
 fn judged<'a>(skipped: &'a str, permitted: &str) -> (BTreeMap<&'a str, usize>, Vec<&'a str>) {
     let name = |line: &'a str| line.split(": ").next().unwrap_or(line);
     let is_permitted = |wanted: &str| permitted.lines().any(|line| line.split(": ").next() == Some(wanted));

@@ -1,4 +1,4 @@
-//! The changes of HEAD since the last landing, by git.
+//! Changes of HEAD since the last landing, by git.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Names the commit to compare with, if it is set.
+/// Variable that names the commit to compare with, if it is set.
 const BASE_VARIABLE: &str = "DPTRACE_GATE_BASE";
-/// Time in which the commits of one submission are made, in seconds: a session has three hours.
+/// Time span of the commits of one submission, in seconds: a session has three hours.
 const SESSION_SECONDS: u64 = 4 * 3600;
 
-/// Returns the commit to compare HEAD with: the one that the environment names, or else the newest one that is older than a
-/// session. `None` if there is none.
+/// Returns the commit to compare HEAD with: the one in the environment, or else the newest one
+/// older than a session. `None` if there is none.
 fn base(root: &Path) -> anyhow::Result<Option<String>> {
     if let Ok(named) = std::env::var(BASE_VARIABLE) {
         return Ok(Some(named));
@@ -23,10 +23,11 @@ fn base(root: &Path) -> anyhow::Result<Option<String>> {
     Ok(Some(found.trim().to_owned()).filter(|found| !found.is_empty()))
 }
 
-/// Returns the files that HEAD changed since the last landing, relative to `root`; all files if there is no landing.
+/// Returns the files that HEAD changed since the last landing, relative to `root`; all files if
+/// there is no landing.
 ///
 /// # Errors
-/// If git fails: a folder that is no clone, for example.
+/// If git fails, for example because the folder is no clone.
 pub(crate) fn changed_files(root: &Path) -> anyhow::Result<Vec<String>> {
     let text = match base(root)? {
         Some(base) => git(root, &["diff", "--name-only", &base, "HEAD"])?,
@@ -35,13 +36,15 @@ pub(crate) fn changed_files(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Returns the tests that HEAD added or edited since the last landing: package and function. Empty if there is no landing.
+/// Returns the package and function of each test that HEAD added or edited since the last landing;
+/// empty if there is no landing.
 ///
 /// # Errors
 /// As [`changed_files`].
 pub(crate) fn changed_tests(root: &Path) -> anyhow::Result<BTreeSet<(String, String)>> {
     let Some(base) = base(root)? else { return Ok(BTreeSet::new()) };
-    // With whole files around each change, to see in which test it lies. A file that was moved is compared with what it was.
+    // Whole files around each change show in which test it lies. A moved file is compared with its
+    // earlier self.
     let args = ["diff", "--find-renames=40%", "-l20000", "--unified=100000", &base, "HEAD", "--", "crates/*.rs"];
     Ok(tests_in_diff(&git(root, &args)?))
 }
@@ -50,7 +53,7 @@ pub(crate) fn changed_tests(root: &Path) -> anyhow::Result<BTreeSet<(String, Str
 fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     let (mut package, mut is_test, mut function) = (None, false, None);
-    // Whether it was ignored before: then it is new to the gate.
+    // True if the test was ignored before: then it is new to the gate.
     let mut was_ignored = false;
     for line in diff.lines() {
         if let Some(path) = line.strip_prefix("+++ ") {
@@ -68,7 +71,7 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
             function = is_test.then(|| name.to_owned());
             is_test = false;
         }
-        // A line that went shows in those that stayed around it.
+        // A removed line shows in the lines around it.
         let is_edited = sign == "+" || function.is_some() && std::mem::take(&mut was_ignored);
         if let (true, Some(package), Some(function)) = (is_edited, &package, &function) {
             found.insert((package.clone(), function.clone()));
@@ -80,9 +83,9 @@ fn tests_in_diff(diff: &str) -> BTreeSet<(String, String)> {
 /// Runs git; returns its standard output.
 ///
 /// # Errors
-/// If it fails.
+/// If git fails.
 pub(super) fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
-    // A clone that another user made, as CI's may be, is read all the same.
+    // A clone of another user, which CI's may be, must be readable, too.
     let done = Command::new("git").args(["-c", "safe.directory=*", "-C"]).arg(root).args(args).output();
     let done = done.context("running git")?;
     ensure!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr).trim());

@@ -1,4 +1,4 @@
-//! The load of the machine: printed beside every verdict that depends on it.
+//! Load of the machine, printed beside every verdict that depends on it.
 
 use std::fmt;
 use std::fs;
@@ -6,7 +6,8 @@ use std::fs;
 /// Load of the machine over some time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
-    /// Runnable threads, averaged over a minute, at the end of that time (`/proc/loadavg`, proc(5)).
+    /// Number of runnable threads, averaged over a minute, at the end of that time
+    /// (`/proc/loadavg`, proc(5)).
     pub(crate) average: f64,
     /// Share of the CPUs' time that a hypervisor took, in percent (`steal` of `/proc/stat`).
     pub(crate) stolen: f64,
@@ -32,8 +33,8 @@ impl LoadSample {
         text.lines().next().map(Self::parse).unwrap_or_default()
     }
 
-    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, and two that are part of
-    /// user and nice.
+    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq,
+    /// steal, and two that are part of user and nice.
     fn parse(line: &str) -> Self {
         let times: Vec<u64> = line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
         Self { all: times.iter().sum(), stolen: times.get(7).copied().unwrap_or(0) }

@@ -1,4 +1,4 @@
-//! Parses the output of `cargo test`: which tests of which program failed, and what they printed.
+//! Parser of the output of `cargo test`: the failed tests of each program, and their output.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::programs::TestProgram;
 /// A failed test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The program, relative to the workspace.
+    /// Path of the program, relative to the workspace.
     pub(crate) program: PathBuf,
     /// Full name of the test.
     pub(crate) test: String,
@@ -16,7 +16,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Returns the program of this failure. Cargo names programs `NAME-HASH`, and runs them in the folder of their package.
+    /// Returns the program of this failure. Cargo names programs `NAME-HASH`, and runs them in the
+    /// folder of their package.
     pub(crate) fn program_among<'a>(&self, programs: &'a [TestProgram]) -> Option<&'a TestProgram> {
         programs.iter().find(|program| program.path.file_name() == self.program.file_name())
     }
@@ -28,7 +29,8 @@ pub(crate) struct Log {
     pub(crate) failures: Vec<Failure>,
     /// Number of programs that printed a result.
     pub(crate) programs: usize,
-    /// Lines that show that more failed than tests: a program that broke off, a test that did not compile, a test in a doc comment.
+    /// Lines that show other failures than tests: a program that broke off, a test that did not
+    /// compile, a test in a doc comment.
     pub(crate) others: Vec<String>,
 }
 
@@ -70,12 +72,13 @@ impl Log {
     }
 }
 
-/// Lines of a panic's message that are shown again in a list of failures.
+/// Limit on the lines of a panic's message that a list of failures repeats.
 const MESSAGE_LINES: usize = 4;
-/// Characters of such a line.
+/// Limit on the characters of such a line.
 const MESSAGE_WIDTH: usize = 300;
 
-/// Returns the place and the beginning of the message of the first panic in an output, indented, or else the output's last line.
+/// Returns the location and the start of the message of the first panic in an output, indented;
+/// without a panic, the output's last line.
 pub(crate) fn reason(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     let begin = lines.iter().position(|line| line.contains("panicked at")).unwrap_or(lines.len().saturating_sub(1));

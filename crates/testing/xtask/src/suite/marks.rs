@@ -1,4 +1,4 @@
-//! Reads which tests belong to the deep check: their sources have `#[ignore = "deep PART: REASON"]`.
+//! Tests of the deep check: their sources have `#[ignore = "deep PART: REASON"]`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,27 @@ use anyhow::{Context as _, ensure};
 
 use super::changes::git;
 
-/// Beginning of the attribute, up to the name of the part.
+/// Start of the attribute, up to the name of the part.
 const MARK: &str = "#[ignore = \"deep ";
 
-/// A test that only the deep check runs.
+/// Test that only the deep check runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeepTest {
-    /// Name of its package, which is also the name of its folder.
+    /// Name of the package, which is also the name of its folder.
     pub(crate) package: String,
-    /// Name of its function.
+    /// Name of the function.
     pub(crate) function: String,
     /// Name of the part that runs it.
     pub(crate) part: String,
-    /// Why the gate does not run it.
+    /// Reason that the gate does not run it.
     pub(crate) reason: String,
 }
 
 /// Returns all tests of the deep check, package by package.
 ///
 /// # Errors
-/// If a source cannot be read, a mark has no part or no reason, or two marked tests of a package have the same name, so that the
-/// name does not say which one is meant.
+/// If a source cannot be read, a mark has no part or no reason, or two marked tests of a package
+/// have the same name, so that the name is ambiguous.
 pub(crate) fn deep_tests(root: &Path) -> anyhow::Result<Vec<DeepTest>> {
     let mut all: Vec<DeepTest> = Vec::new();
     for (package, path) in sources(root)? {
@@ -46,7 +46,7 @@ pub(crate) fn deep_tests(root: &Path) -> anyhow::Result<Vec<DeepTest>> {
 fn sources(root: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let listed = git(root, &["ls-files", "--cached", "--others", "--exclude-standard", "crates/*.rs"])?;
     let package = |line: &str| Some((line.split('/').nth(2)?.to_owned(), root.join(line)));
-    // Those that were removed, and are still listed, have no tests.
+    // Removed files that are still listed have no tests.
     Ok(listed.lines().filter_map(package).filter(|(_, path)| path.exists()).collect())
 }
 

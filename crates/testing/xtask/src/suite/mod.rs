@@ -1,5 +1,5 @@
-//! The tests of the workspace as data: which ones only the deep check runs, the programs that hold them, and one run of one of
-//! them. `deep` and `gate` decide what is run.
+//! Tests of the workspace as data: the marks of the deep check, the programs of the tests, and
+//! single runs of tests. `deep` and `gate` choose the tests to run.
 
 mod changes;
 mod load;

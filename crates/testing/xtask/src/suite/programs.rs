@@ -1,4 +1,4 @@
-//! The programs that cargo makes of the workspace's tests, and the tests in them.
+//! Programs that cargo makes of the workspace's tests, and the tests in them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-/// A program of tests.
+/// Program of tests.
 #[derive(Debug, Clone)]
 pub(crate) struct TestProgram {
-    /// Name of its package.
+    /// Name of the package.
     pub(crate) package: String,
-    /// The package's folder, in which its tests run.
+    /// Folder of the package, in which its tests run.
     pub(crate) folder: PathBuf,
-    /// The file.
+    /// Path of the program.
     pub(crate) path: PathBuf,
 }
 
@@ -36,8 +36,8 @@ pub(crate) fn test_programs(packages: &[&str]) -> anyhow::Result<Vec<TestProgram
 }
 
 impl TestProgram {
-    /// Returns the program that a message of cargo is about (`compiler-artifact`, The Cargo Book, "External tools"); `None` if
-    /// it is about something else.
+    /// Returns the program in a message of cargo (`compiler-artifact`, The Cargo Book, "External
+    /// tools"); `None` if the message is about something else.
     fn from_message(message: &Value) -> Option<Self> {
         let path = message["executable"].as_str().filter(|_| message["profile"]["test"] == true)?;
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
@@ -45,7 +45,7 @@ impl TestProgram {
         Some(Self { package, folder: folder.to_owned(), path: path.into() })
     }
 
-    /// Returns the full names of its tests: the ignored ones only, if `ignored`, or else all.
+    /// Returns the full names of the program's tests: only the ignored ones if `ignored`, else all.
     ///
     /// # Errors
     /// If the program cannot be run.

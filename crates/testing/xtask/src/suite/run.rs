@@ -11,29 +11,29 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::programs::TestProgram;
 
-/// Time by which the kernel ends a command later than we do.
+/// Additional time after which the kernel ends a command that we did not.
 const MARGIN: Duration = Duration::from_mins(1);
-/// Interval between two looks at a command that runs.
+/// Interval between two checks of a running command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A command that has ended.
+/// Result of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// `None` if the time limit ended it.
+    /// Exit status; `None` if the time limit ended the command.
     pub(crate) status: Option<ExitStatus>,
-    /// Time from its start to its end.
+    /// Run time.
     pub(crate) time: Duration,
-    /// Standard output and standard error, in the order in which they came.
+    /// Standard output and standard error, in the order of writing.
     pub(crate) output: String,
 }
 
 impl Ended {
-    /// Returns whether it ended by itself, and well.
+    /// Returns whether the command ended by itself, and successfully.
     pub(crate) fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Returns how it ended, in words.
+    /// Describes the end of the command.
     pub(crate) fn verdict(&self) -> String {
         let seconds = self.time.as_secs_f64();
         match self.status {
@@ -44,17 +44,17 @@ impl Ended {
     }
 }
 
-/// Runs a command in a process group of its own, and kills the group if it takes longer than `limit`.
+/// Runs a command in a separate process group, and kills the group if it takes longer than `limit`.
 ///
 /// # Errors
 /// If the command cannot be started, or its output cannot be read.
 pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A file, not a pipe: what a command leaves running cannot keep this waiting.
+    // A file, not a pipe: processes that the command leaves behind cannot keep this waiting.
     let mut output = tempfile::tempfile().context("making a file for the output")?;
     let copy = |file: &File| file.try_clone().context("opening the file of the output again");
     command.stdin(Stdio::null()).stdout(copy(&output)?).stderr(copy(&output)?).process_group(0);
-    // Should this task be killed, the command goes with it.
+    // If this task is killed, the command dies with it.
     sys::process::bind_to_starter(command, limit + MARGIN);
     let since = Instant::now();
     let mut child = command.spawn().with_context(|| format!("running {name}"))?;
@@ -65,8 +65,8 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    // What goes on in the group of a command that has ended is left alone: a copy of dptrace that is killed while it removes its
-    // uprobes leaves them in the kernel.
+    // Processes that outlive a command that has ended are left alone: a copy of dptrace that is
+    // killed while it removes its uprobes leaves them in the kernel.
     if status.is_none() {
         if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
             let _ = kill_process_group(group, Signal::KILL);
@@ -79,15 +79,17 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Res
     Ok(Ended { status, time, output: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
-/// Variable by which proptest takes its seed; `.cargo/config.toml` sets it for the gate.
+/// Variable from which proptest takes its seed; `.cargo/config.toml` sets it for the gate.
 pub(crate) const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
-/// Set for each test that runs alone: what it lacks is a failure, as in `.ci/run`.
+/// Variables that are set for each test that runs alone: a missing feature is a failure, as in
+/// `.ci/run`.
 const REQUIRED: [&str; 3] = ["DPTRACE_REQUIRE_KERNEL_TESTS", "DPTRACE_REQUIRE_ENGINES", "DPTRACE_REQUIRE_BROWSER"];
 
-/// Runs one test alone, in a process of its own, whether it is ignored or not. A property test draws its cases by `seed`, if there is
-/// one, or else as in the gate.
+/// Runs one test alone, in a separate process, even if it is ignored. A property test draws its
+/// cases by `seed` if given, else as in the gate.
 ///
 /// # Errors
+/// If the program cannot be started.
 /// If its program cannot be started.
 pub(crate) fn run_test(program: &TestProgram, test: &str, limit: Duration, seed: Option<u64>) -> anyhow::Result<Ended> {
     let mut command = Command::new(&program.path);
@@ -112,7 +114,8 @@ mod tests {
         assert!(done.succeeded() && done.output == "out\nerr\n", "{done:?}");
         let failed = run_limited(&mut shell("exit 3"), Duration::from_mins(1)).unwrap();
         assert_eq!(failed.status.unwrap().code(), Some(3));
-        // The limit ends what the command has started, too: nothing else would end this.
+        // The limit also ends processes that the command has started: nothing else would end this
+        // one.
         let ended = run_limited(&mut shell("sleep 1000 & echo $!; wait"), Duration::from_millis(300)).unwrap();
         assert!(ended.status.is_none() && !ended.succeeded(), "{ended:?}");
         let sleeper = format!("/proc/{}/comm", ended.output.trim());

@@ -1,4 +1,4 @@
-//! The boots of the guests: the commands of each, its files, and the merged answers.
+//! Boots of the guests: the commands of each, its files, and the merged answers.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -16,14 +16,15 @@ use super::initramfs::Archive;
 use super::kernels::Kernel;
 use super::{Place, machine, own};
 
-/// How many guests run at a time: each has two processors, which its commands rarely both use.
+/// Number of guests at a time: each has two processors, which its commands rarely both use.
 const AT_A_TIME: usize = 2;
-/// To how many boots a guest's checks are dealt, so that no processor of ours waits for the last guest.
+/// Number of boots over which a guest's checks are spread, so that no processor of ours waits for
+/// the last guest.
 const BOOTS: usize = 2;
-/// How many of a place's slowest commands are listed.
+/// Limit on the listed slowest commands of a place.
 const SLOWEST: usize = 3;
 
-/// What all kernels have in common.
+/// Data that all boots share.
 pub(super) struct Task<'a> {
     pub(super) built: &'a Built,
     /// Files for the guest's root directory.
@@ -34,14 +35,15 @@ pub(super) struct Task<'a> {
 
 /// Commands of a [`Task`] that one boot of a guest runs, by their indices; or all, on this machine.
 pub(super) struct Boot {
-    /// The place's index.
+    /// Index of the place.
     pub(super) place: usize,
-    /// Names the boot's files.
+    /// Name of the boot's files.
     pub(super) name: String,
     pub(super) commands: Vec<usize>,
 }
 
-/// The boots of a guest: each begins with the first command, which the others are held against.
+/// Returns the boots of a guest: each starts with the first command, against which the others are
+/// compared.
 fn boots(place: usize, commands: usize) -> impl Iterator<Item = Boot> {
     let boots = if commands > 2 * BOOTS { BOOTS } else { 1 };
     (0..boots).map(move |part| {
@@ -50,8 +52,8 @@ fn boots(place: usize, commands: usize) -> impl Iterator<Item = Boot> {
     })
 }
 
-/// The answers of each place, in the order of the commands: some guests at a time, then this machine, which is not to be
-/// busy with them.
+/// Returns the answers of each place, in the order of the commands: some guests at a time, then
+/// this machine, which must not be busy with guests.
 pub(super) fn all_answers(task: &Task<'_>, places: &[Place]) -> Vec<anyhow::Result<Vec<GuestAnswer>>> {
     let guests = (0..places.len()).filter(|&at| matches!(places[at], Place::Guest(_)));
     let boots: Vec<Boot> = guests.flat_map(|place| boots(place, task.commands.len())).collect();
@@ -91,7 +93,7 @@ fn in_order<'b>(
     Ok(known.into_values().collect())
 }
 
-/// What the commands of a boot answer there.
+/// Returns the answers to the commands of a boot.
 pub(super) fn answers(task: &Task<'_>, place: &Place, boot: &Boot) -> anyhow::Result<Vec<GuestAnswer>> {
     let since = Instant::now();
     let commands: Vec<GuestCommand> = boot.commands.iter().map(|&command| task.commands[command].clone()).collect();
@@ -113,7 +115,7 @@ pub(super) fn answers(task: &Task<'_>, place: &Place, boot: &Boot) -> anyhow::Re
     Ok(answers)
 }
 
-/// Prints where a place's time went, for whoever wants the matrix to be faster.
+/// Prints the slowest commands of a place, to help speed up the matrix.
 fn list_slowest(commands: &[GuestCommand], answers: &[GuestAnswer]) {
     let mut slowest: Vec<(&GuestCommand, &GuestAnswer)> = commands.iter().zip(answers).collect();
     slowest.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
@@ -122,7 +124,7 @@ fn list_slowest(commands: &[GuestCommand], answers: &[GuestAnswer]) {
     }
 }
 
-/// The guest's files: its first process, dptrace, the tests, what was added, and what to do.
+/// Writes the guest's files: its first process, dptrace, the tests, the added files, and its plan.
 fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCommand]) -> anyhow::Result<()> {
     let mut archive = Archive::default();
     for folder in ["dev", "proc", "sys", "tmp"] {
@@ -151,7 +153,8 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
     std::fs::write(to, archive.finish()).with_context(|| format!("writing {}", to.display()))
 }
 
-/// Adds the modules of the guest's kernel to its files: the kernel unpacks one archive after the other.
+/// Appends the modules of the guest's kernel to its files: the kernel unpacks one archive after the
+/// other.
 fn add_modules(initrd: &Path, kernel: &Kernel) -> anyhow::Result<()> {
     let folder = Path::new(MODULES.trim_start_matches('/'));
     let mut archive = Archive::default();

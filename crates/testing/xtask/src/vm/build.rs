@@ -1,4 +1,4 @@
-//! The programs for the guest, which are statically linked because the guest has no libraries.
+//! Programs for the guest, which are statically linked because the guest has no libraries.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use crate::suite::{self, DeepTest, deep_tests};
 
 /// Kernel tests that run in guests.
 struct KernelTests {
-    /// The file's name in the guest.
+    /// Name of the file in the guest.
     name: &'static str,
     package: &'static str,
-    /// The program of the package's tests.
+    /// Test target of the package.
     target: &'static str,
-    /// Beginning of the names of its tests that are meant.
+    /// Prefix of the names of the chosen tests.
     prefix: &'static str,
     /// Subject of the tests, for people.
     about: &'static str,
-    /// Parts of the deep check whose tests are meant, beside those that the gate runs.
+    /// Parts of the deep check whose tests are chosen, beside those that the gate runs.
     parts: &'static [&'static str],
 }
 
-/// The parts whose tests any kernel can run.
+/// Parts whose tests any kernel can run.
 const ANY_KERNEL: &[&str] = &["random", "truth"];
 
-/// The tests that run on each kernel.
+/// Tests that run on each kernel.
 const TESTS: [KernelTests; 3] = [
     KernelTests {
         name: "scripts",
@@ -54,7 +54,7 @@ const TESTS: [KernelTests; 3] = [
         parts: ANY_KERNEL,
     },
 ];
-/// The tests that starve a CPU. The gate runs none of this module's that guests can run.
+/// Tests that starve a CPU. The gate runs none of this module's tests that guests can run.
 const STARVING: KernelTests = KernelTests {
     name: "injected",
     package: "cpus",
@@ -64,38 +64,39 @@ const STARVING: KernelTests = KernelTests {
     parts: &["starve"],
 };
 
-/// What was built.
+/// Built programs.
 pub(super) struct Built {
-    /// Where cargo puts things.
+    /// Target directory of cargo.
     pub(super) target_dir: PathBuf,
-    /// The guest's first process.
+    /// First process of the guest.
     pub(super) init: PathBuf,
-    /// The program.
+    /// Path of dptrace.
     pub(super) dptrace: PathBuf,
-    /// The name by which tests know it.
+    /// Path by which tests know dptrace.
     pub(super) known_as: PathBuf,
-    /// The tests, if they were asked for.
+    /// Tests, if requested.
     pub(super) tests: Vec<TestProgram>,
 }
 
-/// A program of tests.
+/// Program of tests.
 pub(super) struct TestProgram {
-    /// The file's name in the guest.
+    /// Name of the file in the guest.
     pub(super) name: &'static str,
     /// Subject of the tests, for people.
     pub(super) about: &'static str,
-    /// Where it is.
+    /// Path of the program.
     pub(super) path: PathBuf,
-    /// Beginning of the names of its tests.
+    /// Prefix of the names of its tests.
     pub(super) prefix: &'static str,
-    /// The names of its tests, without that.
+    /// Names of its tests, without the prefix.
     pub(super) cases: Vec<String>,
 }
 
-/// Builds all, as `cargo static` does but without its optimization, which takes minutes. Debug information is left out:
-/// it would be most of the guest's memory. `dptrace` can be one that is there already.
+/// Builds all programs, as `cargo static` does but without its optimization, which takes minutes.
+/// Debug information is left out: it would be most of the guest's memory. `dptrace` can be an
+/// existing program.
 ///
-/// `starve`: also the tests that starve a CPU.
+/// `starve` adds the tests that starve a CPU.
 pub(super) fn static_programs(
     hardware: &Hardware,
     dptrace: Option<&Path>,
@@ -136,7 +137,7 @@ fn test_program(
         messages.filter(|it| it["target"]["name"] == target).find_map(|it| Some(it["executable"].as_str()?.into()));
     let path: PathBuf = path.with_context(|| format!("cargo made no program for {name}"))?;
     let ignored = listed(hardware, &path, &["--ignored"])?;
-    // Other ignored ones are programs that tests start.
+    // Other ignored tests are programs that tests start.
     let is_marked = |case: &str| {
         let its = |test: &&DeepTest| test.package == package && test.function == suite::function_of(case);
         marked.iter().find(its).is_some_and(|test| parts.contains(&test.part.as_str()))
@@ -148,7 +149,8 @@ fn test_program(
     Ok(TestProgram { name, about, path, prefix, cases })
 }
 
-/// The names of a program's tests. It is static: it runs here as well, by an emulator where it is another machine's.
+/// Returns the names of a program's tests. The static program runs here, too: by an emulator if it
+/// is for another machine.
 fn listed(hardware: &Hardware, program: &Path, which: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut command = Command::new(hardware.runner.map_or(program.as_os_str(), OsStr::new));
     if hardware.runner.is_some() {
@@ -162,7 +164,7 @@ fn listed(hardware: &Hardware, program: &Path, which: &[&str]) -> anyhow::Result
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Runs cargo for static programs; gives its standard output.
+/// Runs cargo for static programs; returns its standard output.
 fn cargo(hardware: &Hardware, arguments: &[&str], built_in: &Path) -> anyhow::Result<String> {
     let mut build = crate::cargo();
     build.args(arguments);

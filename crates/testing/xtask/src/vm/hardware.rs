@@ -1,20 +1,20 @@
-//! The processors that a guest can have, and what depends on them.
+//! Processors that a guest can have, and the settings that depend on them.
 
 use clap::ValueEnum;
 
-/// The machines, as typed.
+/// Architectures, as typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(super) enum Architecture {
-    /// What CI runs.
+    /// Architecture that CI runs.
     #[default]
     #[value(name = "x86-64")]
     X86_64,
-    /// By hand: Rust's library of it and a linker must be there.
+    /// Architecture that is run by hand: Rust's library for it and a linker must be there.
     Aarch64,
 }
 
 impl Architecture {
-    /// What differs.
+    /// Returns the settings of this architecture.
     pub(super) fn hardware(self) -> &'static Hardware {
         match self {
             Self::X86_64 => &X86_64,
@@ -23,33 +23,34 @@ impl Architecture {
     }
 }
 
-/// A kind of guest.
+/// Kind of guest.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Hardware {
-    /// Which it is.
+    /// Architecture of its processor.
     pub(super) architecture: Architecture,
-    /// Rust's name of it.
+    /// Rust's target name.
     pub(super) target: &'static str,
-    /// What links for it, where that is not this machine's own linker.
+    /// Linker, if this machine's own linker is not the right one.
     pub(super) linker: Option<&'static str>,
-    /// What runs its programs here, where they are not this machine's own.
+    /// Runner of its programs here, if this machine cannot run them itself.
     pub(super) runner: Option<&'static str>,
-    /// Debian's name of it.
+    /// Debian's name of the architecture.
     pub(super) debian: &'static str,
-    /// Where its kernels and its guests' files are, below the target directory.
+    /// Folder of its kernels and its guests' files, below the target directory.
     pub(super) folder: &'static str,
-    /// What emulates it, and the package that has that.
+    /// Emulator, and the package that has it.
     pub(super) qemu: (&'static str, &'static str),
-    /// What it is made of. The last serial port of both is the one for answers.
+    /// QEMU's arguments for its parts. The last serial port of both is the one for answers.
     pub(super) parts: &'static [&'static str],
-    /// The kernel's name of the first serial port.
+    /// Kernel's name of the first serial port.
     pub(super) console: &'static str,
-    /// How the second serial port is plugged in, where `-serial` alone doesn't do it.
+    /// Device of the second serial port, if `-serial` alone does not plug it in.
     pub(super) answers_device: Option<&'static str>,
 }
 
-/// The processor is all that QEMU can emulate, but for the exchange of 16 bytes: its flags come out wrong in QEMU 7.2 where
-/// an interrupt is near, and Linux 6.12, whose allocator uses it, panics. Linux does without where the processor has none.
+/// Hardware of x86-64: all features that QEMU can emulate, but for the exchange of 16 bytes. Its
+/// flags come out wrong in QEMU 7.2 near an interrupt, and Linux 6.12, whose allocator uses it,
+/// panics; Linux does without if the processor has none.
 const X86_64: Hardware = Hardware {
     architecture: Architecture::X86_64,
     target: "x86_64-unknown-linux-gnu",
@@ -63,7 +64,8 @@ const X86_64: Hardware = Hardware {
     answers_device: None,
 };
 
-/// The processor is one of servers, with the atomic instructions of Armv8.1; the board has one serial port of its own.
+/// Hardware of aarch64: a server's processor, with the atomic instructions of Armv8.1; the board
+/// has one serial port of its own.
 const AARCH64: Hardware = Hardware {
     architecture: Architecture::Aarch64,
     target: "aarch64-unknown-linux-gnu",

@@ -1,16 +1,18 @@
 //! The guest's files as the kernel unpacks them into memory: a `newc` archive of cpio
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
-/// `S_IFREG`, `S_IFDIR` and `S_IFCHR` of `linux/stat.h`.
+/// `S_IFREG` of `linux/stat.h`.
 const REGULAR: u32 = 0o100_000;
+/// `S_IFDIR` of `linux/stat.h`.
 const DIRECTORY: u32 = 0o040_000;
+/// `S_IFCHR` of `linux/stat.h`.
 const DEVICE: u32 = 0o020_000;
-/// The device `/dev/console` (Documentation/admin-guide/devices.txt).
+/// Device number of `/dev/console` (Documentation/admin-guide/devices.txt).
 const CONSOLE: (u32, u32) = (5, 1);
-/// The name that ends an archive.
+/// Name that ends an archive.
 const END: &str = "TRAILER!!!";
 
-/// An archive in the making.
+/// Archive under construction.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,
@@ -18,38 +20,40 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// A directory that all may read, and write where it is for temporary files.
+    /// Adds a directory that all may read, and write if it is for temporary files.
     pub(super) fn folder(&mut self, name: &str) {
         let mode = if name == "tmp" { 0o1777 } else { 0o755 };
         self.entry(name, DIRECTORY | mode, (0, 0), &[]);
     }
 
-    /// A program.
+    /// Adds a program.
     pub(super) fn program(&mut self, name: &str, bytes: &[u8]) {
         self.entry(name, REGULAR | 0o755, (0, 0), bytes);
     }
 
-    /// A file.
+    /// Adds a file.
     pub(super) fn file(&mut self, name: &str, bytes: &[u8]) {
         self.entry(name, REGULAR | 0o644, (0, 0), bytes);
     }
 
-    /// The console: the kernel opens it for its first process before anything is mounted.
+    /// Adds the console: the kernel opens it for its first process before anything is mounted.
     pub(super) fn console(&mut self) {
         self.entry("dev/console", DEVICE | 0o600, CONSOLE, &[]);
     }
 
-    /// The archive's bytes.
+    /// Ends the archive and returns its bytes.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.entry(END, 0, (0, 0), &[]);
         self.bytes
     }
 
-    /// A header of 13 numbers as 8 hexadecimal digits, the name with its end, the bytes; each padded to 4 bytes.
+    /// Appends a header of 13 numbers as 8 hexadecimal digits, the name with its end, and the
+    /// bytes; each is padded to 4 bytes.
     fn entry(&mut self, name: &str, mode: u32, (major, minor): (u32, u32), bytes: &[u8]) {
         self.entries += 1;
         let name_size = name.len() as u32 + 1;
-        // inode, mode, user, group, links, time, size, device of the file system (2), device (2), name's size, checksum
+        // inode, mode, user, group, links, time, size, device of the file system (2), device (2),
+        // name's size, checksum
         let fields = [self.entries, mode, 0, 0, 1, 0, bytes.len() as u32, 0, 0, major, minor, name_size, 0];
         self.bytes.extend(b"070701");
         for field in fields {
@@ -71,7 +75,7 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// What cpio itself makes of it, where there is one.
+    /// cpio itself reads the archive, if it is installed.
     #[test]
     fn cpio_reads_it() {
         use std::io::Write as _;

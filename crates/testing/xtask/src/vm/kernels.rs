@@ -1,6 +1,7 @@
 //! Debian's cloud kernels, from the mirror that this machine's own apt uses.
 //!
-//! apt works in a separate folder here (apt.conf(5), `Dir`): the machine's lists and packages do not change.
+//! apt works in a separate folder here (apt.conf(5), `Dir`): the machine's lists and packages do not
+//! change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,18 @@ use anyhow::{Context as _, bail, ensure};
 
 use super::hardware::Hardware;
 
-/// The releases that are tested: before attach cookies and links of perf events (5.15), before uprobe_multi (6.6), after.
+/// Tested releases: before attach cookies and links of perf events (5.15), before uprobe_multi
+/// (6.6), after.
 pub(super) const RELEASES: [&str; 3] = ["5.10", "6.1", "6.12"];
-/// The suites that hold them (Debian 11, 12, 13).
+/// Suites that hold them (Debian 11, 12, 13).
 const SUITES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
-/// The package that depends on each suite's newest cloud kernel, but for the machine's name at its end.
+/// Package that depends on each suite's newest cloud kernel, without the machine's name at its end.
 const META_PACKAGE: &str = "linux-image-cloud-";
-/// What Debian's archives are signed with (package debian-archive-keyring).
+/// Keys that sign Debian's archives (package debian-archive-keyring).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The module of Open vSwitch's datapath and what it depends on, in the order of loading, below the folder `kernel` of a
-/// package's modules. Not every kernel has all of them.
+/// Module of Open vSwitch's datapath and its dependencies, in the order of loading, below the
+/// folder `kernel` of a package's modules. Not every kernel has all of them.
 const MODULES: [&str; 9] = [
     "lib/libcrc32c",
     "net/ipv4/netfilter/nf_defrag_ipv4",
@@ -32,26 +34,28 @@ const MODULES: [&str; 9] = [
     "net/psample/psample",
     "net/openvswitch/openvswitch",
 ];
-/// Where a package's modules are (Debian 13 has them below `usr`), and how their names end.
+/// Folders of a package's modules (Debian 13 has them below `usr`).
 const MODULE_FOLDERS: [&str; 2] = ["usr/lib/modules", "lib/modules"];
+/// Suffixes of the names of modules.
 const MODULE_ENDINGS: [&str; 2] = ["ko", "ko.xz"];
 
-/// A kernel that can be booted.
+/// Kernel that can be booted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kernel {
-    /// What it is for.
+    /// Hardware that it is for.
     pub(super) hardware: &'static Hardware,
-    /// What was asked for: `5.10`.
+    /// Requested release: `5.10`.
     pub(super) release: String,
-    /// The package.
+    /// Name of the package.
     pub(super) package: String,
-    /// What the machine boots.
+    /// Image to boot.
     pub(super) image: PathBuf,
-    /// Those of its modules that checks want, in the order of loading.
+    /// Modules that checks need, in the order of loading.
     pub(super) modules: Vec<PathBuf>,
 }
 
-/// The kernels whose releases begin so. What is in the folder from an earlier run is not fetched again.
+/// Returns the kernels whose releases start with these. Kernels in the folder from an earlier run
+/// are not fetched again.
 pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Kernel>> {
     let mut apt = None;
     let mut kernels = Vec::new();
@@ -78,7 +82,7 @@ pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[Stri
     Ok(kernels)
 }
 
-/// The kernel that was unpacked here.
+/// Returns the kernel that was unpacked here, if any.
 fn kernel_in(hardware: &'static Hardware, place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
     let Ok(package) = fs::read_to_string(place.join("package")) else { return Ok(None) };
     let boot = place.join("root/boot");
@@ -89,7 +93,7 @@ fn kernel_in(hardware: &'static Hardware, place: &Path, release: &str) -> anyhow
     Ok(Some(Kernel { hardware, release: release.to_owned(), package, image, modules }))
 }
 
-/// The modules that are there.
+/// Returns the existing modules of [`MODULES`].
 fn modules_in(root: &Path, version: &str) -> Vec<PathBuf> {
     let folders: Vec<PathBuf> =
         MODULE_FOLDERS.iter().map(|folder| root.join(folder).join(version).join("kernel")).collect();
@@ -109,7 +113,7 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     Ok(read.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect())
 }
 
-/// apt, with a configuration of its own.
+/// apt with a separate configuration.
 struct Apt {
     meta_package: String,
     configuration: PathBuf,
@@ -132,7 +136,8 @@ impl Apt {
         Ok(apt)
     }
 
-    /// The package of the newest kernel of a release: what the suites' metapackage of that version depends on.
+    /// Returns the package of the newest kernel of a release, on which the suites' metapackage of
+    /// that version depends.
     fn kernel_package(&self, release: &str) -> anyhow::Result<String> {
         let here = Path::new(".");
         let meta = &self.meta_package;
@@ -149,7 +154,7 @@ impl Apt {
     }
 }
 
-/// Everything that apt reads and writes is in `folder`, and is of that machine.
+/// Returns a configuration with which apt reads and writes in `folder` only, for that machine.
 fn configuration_text(folder: &Path, machine: &str) -> String {
     let at = folder.display();
     format!(
@@ -160,7 +165,7 @@ fn configuration_text(folder: &Path, machine: &str) -> String {
     )
 }
 
-/// Where this machine's apt gets Debian from (apt-get(8), `indextargets`).
+/// Returns the mirror from which this machine's apt gets Debian (apt-get(8), `indextargets`).
 fn mirror() -> anyhow::Result<String> {
     let asked = ["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages", "Origin: Debian"];
     let targets = run(Command::new("apt-get").args(asked))?;
@@ -171,7 +176,8 @@ fn mirror() -> anyhow::Result<String> {
     }
 }
 
-/// The version in `apt-cache madison`'s lines (`package | version | source`) that is of this release.
+/// Returns the version of this release in `apt-cache madison`'s lines
+/// (`package | version | source`).
 fn version_of<'text>(lines: &'text str, release: &str) -> Option<&'text str> {
     let versions = lines.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
     let mut versions = versions.filter(|version| {
@@ -180,7 +186,7 @@ fn version_of<'text>(lines: &'text str, release: &str) -> Option<&'text str> {
     versions.next()
 }
 
-/// The first package of the line `Depends:`.
+/// Returns the first package of the line `Depends:`.
 fn dependency_of(shown: &str) -> Option<&str> {
     shown.lines().find_map(|line| line.strip_prefix("Depends: "))?.split([' ', ',']).next()
 }

@@ -1,4 +1,4 @@
-//! The virtual machine: boots it, waits for it, and reads its output.
+//! Virtual machine: boots it, waits for it, and reads its output.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,21 +9,23 @@ use xtask::GuestAnswer;
 
 use super::kernels::Kernel;
 
-/// A guest that has not switched itself off by then hangs: most need two minutes, on a busy machine.
+/// Time after which a guest counts as hung: most need two minutes, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// How often a kernel is booted that does not get as far as its first answer.
+/// Limit on boots of a kernel that does not get as far as its first answer.
 const TRIES: u32 = 3;
-/// How often we look whether it has ended.
+/// Interval between two checks whether the guest has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How many lines of the kernel's words are shown where something went wrong.
+/// Number of lines of the kernel's console that are shown after a failure.
 const CONSOLE_LINES: usize = 30;
 
-/// Boots a kernel with these files, and gives the answers to the commands in them.
+/// Boots a kernel with these files, and returns the answers to the commands in them.
 ///
-/// The processor is emulated (`tcg`): a guest in hardware virtualization hangs where this machine is itself a guest. One
-/// thread emulates both processors: with two, QEMU 7.2 now and then loses a kernel that changes its own code, as tracing does.
+/// The processor is emulated (`tcg`): a guest in hardware virtualization hangs where this machine
+/// is itself a guest. One thread emulates both processors: with two, QEMU 7.2 now and then loses a
+/// kernel that changes its own code, as tracing does.
 ///
-/// A kernel that panics in its first second, in what the emulator makes of its locks, is booted again.
+/// A kernel that panics in its first second, because of the emulation of its locks, is booted
+/// again.
 pub(super) fn boot(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
     let mut tries = 1;
     loop {
@@ -48,7 +50,7 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
     machine.args(hardware.parts).args(["-accel", "tcg,thread=single", "-smp", "2", "-m", "1024"]);
     machine.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]);
     machine.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
-    // A panic restarts at once, and no-reboot makes that an end.
+    // A panic restarts at once, and no-reboot turns that into an end.
     machine.arg("-append").arg(format!("console={} loglevel=4 panic=-1", hardware.console));
     machine.arg("-serial").arg(format!("file:{}", console.display()));
     match hardware.answers_device {
@@ -77,7 +79,7 @@ fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<
     }
 }
 
-/// Waits for the machine; says whether it ended by itself.
+/// Waits for the machine; returns whether it ended by itself.
 fn wait(mut machine: Child) -> anyhow::Result<bool> {
     let deadline = Instant::now() + PATIENCE;
     while machine.try_wait().context("waiting for the guest")?.is_none() {

@@ -1,4 +1,5 @@
-//! `cargo xtask vm`: runs the static program in virtual machines with Debian's kernels, and on the kernel of this machine.
+//! `cargo xtask vm`: runs the static program in virtual machines with Debian's kernels, and on the
+//! kernel of this machine.
 
 mod boots;
 mod build;
@@ -25,7 +26,7 @@ use kernels::Kernel;
 use own::OWN;
 use table::Column;
 
-/// Where the page about kernels is, from the workspace's root.
+/// Path of the page about kernels, from the workspace's root.
 const PAGE: &str = "docs/kernels.md";
 /// `cargo xtask vm`, as typed.
 #[derive(Args, Debug)]
@@ -35,15 +36,15 @@ pub(crate) struct VmArgs {
     #[arg(value_name = "KERNEL")]
     kernels: Vec<String>,
 
-    /// The same
+    /// Same as the arguments KERNEL
     #[arg(long, value_name = "RELEASE", value_delimiter = ',', conflicts_with = "kernels")]
     kernel: Vec<String>,
 
-    /// What the virtual machines are
+    /// Architecture of the virtual machines
     #[arg(long, value_enum, default_value_t, conflicts_with = "write_docs")]
     machine: Architecture,
 
-    /// A statically linked dptrace, in place of one that is built for this
+    /// A statically linked dptrace to use instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
@@ -51,7 +52,8 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "write_docs")]
     only: Option<String>,
 
-    /// Also starve a processor, and look who is said to wait: an emulated one then takes minutes, or does not come back
+    /// Also starve a processor, and check the reported victims: an emulated one then takes minutes,
+    /// or does not come back
     #[arg(long)]
     starve: bool,
 
@@ -67,7 +69,7 @@ pub(crate) struct VmArgs {
     #[arg(long, requires = "command")]
     nobody: bool,
 
-    /// What to run instead of the checks; dptrace is in the guest's PATH
+    /// Command to run instead of the checks; dptrace is in the guest's PATH
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -85,7 +87,7 @@ Examples:
   cargo xtask vm 5.10 -- dptrace doctor          a command, on one
   cargo xtask vm --machine aarch64 6.12          the checks, on another machine";
 
-/// Where commands run.
+/// Place where commands run.
 enum Place {
     Guest(Kernel),
     Own,
@@ -123,7 +125,7 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
             continue;
         }
         let (column, mut failures) = judged(&checks, place, &answers?)?;
-        // An emulated processor can stand still for half a second, in the middle of a program, too.
+        // An emulated processor can stand still for half a second, even in the middle of a program.
         if !failures.is_empty() && matches!(place, Place::Guest(_)) {
             failures = again(&task, place, &checks, &failures)?;
         }
@@ -137,10 +139,11 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The table's column of a place, and the indices of the checks that failed there.
+/// Table's column of a place, and the indices of the checks that failed there.
 type Judged = (Column, Vec<usize>);
 
-/// Runs the checks that failed once more, beside the first one, in a guest of their own; returns those that failed again.
+/// Runs the checks that failed once more, together with the first one, in a separate guest; returns
+/// those that failed again.
 fn again(task: &Task<'_>, place: &Place, checks: &[Check], failures: &[usize]) -> anyhow::Result<Vec<usize>> {
     let names: Vec<&str> = failures.iter().map(|&check| checks[check].name.as_str()).collect();
     println!("{}: once more, since these failed: {}", place.name(), names.join(", "));
@@ -151,7 +154,7 @@ fn again(task: &Task<'_>, place: &Place, checks: &[Check], failures: &[usize]) -
     Ok(failed.into_iter().map(|at| commands[at]).collect())
 }
 
-/// The first check is what the others are held against.
+/// Returns the selected checks and the first one, against which the others are compared.
 fn wanted(checks: Vec<Check>, only: Option<&str>) -> Vec<Check> {
     let Some(part) = only else { return checks };
     let fits = |(index, check): &(usize, Check)| *index == 0 || check.name.contains(part) || check.group.contains(part);
@@ -183,7 +186,7 @@ fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
     Ok(places)
 }
 
-/// What the checks think of the answers.
+/// Judges the answers of a place by the checks.
 fn judged<C: Borrow<Check>>(checks: &[C], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
     let (title, package, debians) = match place {
         Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), Some(kernel.hardware.architecture)),
@@ -210,7 +213,7 @@ fn judged<C: Borrow<Check>>(checks: &[C], place: &Place, answers: &[GuestAnswer]
     Ok((Column { title, known, verdicts }, failed))
 }
 
-/// Shows what a command answered; returns the place's name for each that failed.
+/// Prints the answers to a command; returns the place's name for each that failed.
 fn shown(place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Vec<String>> {
     let title = match place {
         Place::Guest(kernel) => kernel.release.clone(),

@@ -1,11 +1,11 @@
-//! Writes `docs/kernels.md`, which lists what works on which kernel.
+//! Writer of `docs/kernels.md`, which lists what works on which kernel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::checks::{Check, FEATURES, Known, Verdict};
 
-/// The page's beginning.
+/// Start of the page.
 const HEAD: &str = "\
 # Kernels
 
@@ -22,17 +22,17 @@ refused if one of them is refused.
 
 ";
 
-/// What came of one kernel.
+/// Results of one kernel.
 pub(super) struct Column {
-    /// Its release.
+    /// Release of the kernel.
     pub(super) title: String,
-    /// What doctor says of it.
+    /// Known facts of the kernel, including doctor's report.
     pub(super) known: Known,
-    /// What came of each check; none where it is not as it should be.
+    /// Verdict of each check; `None` if it failed.
     pub(super) verdicts: Vec<Option<Verdict>>,
 }
 
-/// Footnotes: what is said, and its number.
+/// Footnotes: texts by number.
 #[derive(Default)]
 struct Notes {
     texts: Vec<String>,
@@ -48,14 +48,14 @@ impl Notes {
     }
 }
 
-/// The page.
+/// Returns the page.
 pub(super) fn page(checks: &[Check], columns: &[Column]) -> String {
     let mut page = HEAD.to_owned();
     let mut notes = Notes::default();
     headline(&mut page, "What the kernel has, by `dptrace doctor`", columns, true);
     for feature in FEATURES {
         row(&mut page, feature.name, columns.iter().map(|column| doctor_says(&column.known, feature.name)));
-        // The last column is what dptrace does without.
+        // The last column has the behaviour of dptrace without the feature.
         page.truncate(page.trim_end().len());
         lines(&mut page, &format!(" {} |", feature.without));
     }

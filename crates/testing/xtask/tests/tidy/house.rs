@@ -1,12 +1,12 @@
-//! Keeps the program small: engines do the work, commands connect them.
+//! Limits on the program: engines do the work, commands connect them.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::{all_sources, name_of, product, root};
 
-/// Limit on the lines of the program's own sources. Code that does more than parse options, connect engines and print belongs
-/// into an engine.
+/// Limit on the lines of the program's own sources. Code beyond parsing options, connecting engines
+/// and printing belongs in an engine.
 const MAX_PROGRAM_LINES: usize = 12_000;
 
 #[test]
@@ -16,7 +16,8 @@ fn the_program_is_small() {
     assert!(lines <= MAX_PROGRAM_LINES, "the program has {lines} lines, and at most {MAX_PROGRAM_LINES} are permitted");
 }
 
-/// Returns the names of the modules that hold a command: those whose arguments the command line has.
+/// Returns the names of the modules that hold a command: those whose arguments the command line
+/// has.
 fn commands() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("crates/app/dptrace/src/cli.rs")).unwrap();
     let imports = text.lines().filter_map(|line| line.strip_prefix("use crate::"));
@@ -45,8 +46,8 @@ fn no_command_uses_another_one() {
     assert!(found.is_empty(), "these commands use others: {found:#?}");
 }
 
-/// An engine returns values and hands notes to its observer: it prints nothing, knows no command line, and keeps no state of the
-/// process.
+/// An engine returns values and hands notes to its observer. It prints nothing, knows no command
+/// line, and keeps no global state.
 #[test]
 fn engines_print_nothing_and_keep_no_global() {
     const FORBIDDEN: [&str; 7] = ["println!", "eprintln!", "print!(", "eprint!(", "stdout()", "stderr()", "clap::"];
@@ -67,8 +68,8 @@ fn engines_print_nothing_and_keep_no_global() {
     assert!(found.is_empty(), "engines: {found:#?}");
 }
 
-/// When an object of a trace begins and ends, and whether its time counts, is known to one tracker. A second one gave other verdicts on
-/// five of eight real traces.
+/// One tracker alone knows when an object of a trace begins and ends, and whether its time counts.
+/// A second one gave other verdicts on five of eight real traces.
 #[test]
 fn only_the_tracker_follows_objects() {
     let is_above = |name: &str| {
@@ -80,7 +81,8 @@ fn only_the_tracker_follows_objects() {
     assert_eq!(found, ["requests/src/tracker/mod.rs"], "objects are followed by `requests::ObjectTracker` alone");
 }
 
-/// A quantile has one definition, and times are counted by one histogram. What others call so must ask these.
+/// A quantile has one definition, and one histogram counts times. Other functions with such names
+/// must call these.
 #[test]
 fn quantiles_are_defined_once() {
     const ASK: [&str; 6] = [
@@ -88,7 +90,7 @@ fn quantiles_are_defined_once() {
         "metrics/src/histogram.rs",
         "kernel-delay/src/percentile.rs",
         "kernel-delay/src/sample.rs",
-        // A chart and a part of a page, which show what a histogram answered.
+        // A chart and a part of a page, which show a histogram's answer.
         "page/src/chart/percentiles.rs",
         "serve/src/page.rs",
     ];

@@ -1,4 +1,4 @@
-//! What must be so in the sources, and no compiler checks.
+//! Rules for the sources that no compiler checks.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod english;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::sources;
 
-/// What opens a file.
+/// Calls that open a file.
 const OPENING: [&str; 12] = [
     "fs::open(",
     "File::open",
@@ -27,7 +27,7 @@ const OPENING: [&str; 12] = [
     "Loader::new",
 ];
 
-/// The files that open some, and what. None of that is reached through a process but in `foreign`.
+/// Files that open some, and which. Only `foreign` opens files that are reached through a process.
 const OPENERS: &[(&str, &str)] = &[
     ("bt-engine/src/lookups.rs", "/etc/passwd of our own root"),
     ("capture-recorder/src/folder.rs", "the files of a capture, which it makes itself"),
@@ -61,7 +61,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("sys/src/cpus.rs", "/sys/devices: how many values a per-CPU map has"),
 ];
 
-/// The files outside of `host` that name a path of `/proc` or `/sys`, and why.
+/// Files outside of `host` that name a path of `/proc` or `/sys`, and the reason.
 const NAMERS: &[(&str, &str)] = &[
     ("cpus/src/settings/boot.rs", "findings name settings; nothing is opened"),
     ("cpus/src/settings/devices.rs", "findings name settings; nothing is opened"),
@@ -83,7 +83,7 @@ fn crates() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
         let inside = fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-        // A crate that was removed may leave a folder without a manifest.
+        // A removed crate may leave a folder without a manifest.
         found.extend(inside.filter(|path| path.join("Cargo.toml").exists()));
     }
     found.sort();
@@ -95,14 +95,15 @@ fn all_sources() -> Vec<PathBuf> {
     sources(&root().join("crates"))
 }
 
-/// Returns the name of a source: its crate and its path in there.
+/// Returns the name of a source: its crate and its path within it.
 fn name_of(path: &Path) -> String {
     let mut inside = path.strip_prefix(root().join("crates")).unwrap().components();
     inside.next();
     inside.as_path().to_str().unwrap().to_owned()
 }
 
-/// The files of the program's own crates, by name, with their code: no comments, and nothing that is only for tests.
+/// Returns the files of the program's own crates, by name, with their code: without comments and
+/// code that is only for tests.
 fn product() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for path in all_sources() {
@@ -110,14 +111,14 @@ fn product() -> Vec<(String, String)> {
         if name.split('/').nth(1) != Some("src") {
             continue;
         }
-        // Tools of this project's own, which look at no process of others.
+        // Tools of this project, which look at no foreign process.
         let is_tool =
             ["xtask/", "testkit/", "spdk-trace-writer/", "demo-target/"].iter().any(|start| name.starts_with(start));
         if is_tool || name.ends_with("tests.rs") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        // What is only tested may open what it likes.
+        // Code that is only for tests may open any file.
         let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
         let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         files.push((name, code.join("\n")));
@@ -125,7 +126,7 @@ fn product() -> Vec<(String, String)> {
     files
 }
 
-/// Compares the files that do something with the table of those that may.
+/// Compares the files that do something with the table of the permitted ones.
 fn check(found: &[String], table: &[(&str, &str)], what: &str) {
     let unknown: Vec<_> = found.iter().filter(|name| !table.iter().any(|(known, _)| known == name)).collect();
     let gone: Vec<_> = table.iter().filter(|(known, _)| !found.iter().any(|name| name == known)).collect();
@@ -133,8 +134,8 @@ fn check(found: &[String], table: &[(&str, &str)], what: &str) {
     assert!(gone.is_empty(), "these are in the table of this test, and no longer {what}: {gone:#?}");
 }
 
-/// Files that are reached through a process belong to whoever runs it: nothing but `host::foreign` opens such a path. Who adds
-/// a file to the table has thought of that.
+/// Files that are reached through a process belong to whoever runs it: only `host::foreign` opens
+/// such a path. A new entry in the table needs that consideration.
 #[test]
 fn files_are_opened_where_it_is_known_that_they_are() {
     let opens = |code: &str| OPENING.iter().any(|call| code.contains(call));
@@ -142,7 +143,8 @@ fn files_are_opened_where_it_is_known_that_they_are() {
     check(&found, OPENERS, "open files");
 }
 
-/// Whether the code has a text that is a path of `/proc` or `/sys`. Messages name such paths, too, in sentences.
+/// Returns whether the code has a text that is a path of `/proc` or `/sys`. Messages also name such
+/// paths, in sentences.
 fn names_kernel_files(code: &str) -> bool {
     code.split('"').any(|text| {
         let path = text.strip_prefix("/proc").or_else(|| text.strip_prefix("/sys"));
@@ -150,7 +152,8 @@ fn names_kernel_files(code: &str) -> bool {
     })
 }
 
-/// One room reads what the kernel says of the machine, so that each fact is read in one way, with the rights that it needs.
+/// One crate reads the kernel's files about the machine, so that each fact is read in one way, with
+/// the rights that it needs.
 #[test]
 fn only_host_reads_the_files_of_the_kernel() {
     assert!(names_kernel_files(r#"read("/proc/self/maps")"#) && names_kernel_files(r#"new("/sys")"#));
@@ -160,8 +163,8 @@ fn only_host_reads_the_files_of_the_kernel() {
     check(&found, NAMERS, "name files of /proc or /sys");
 }
 
-/// Which machine this is compiled for is known by `Arch::HOST`. What exists on one machine only, such as an instruction in
-/// assembler text, has an attribute of its own.
+/// `Arch::HOST` alone knows the machine that this is compiled for. Code that exists on one machine
+/// only, such as an instruction in assembler text, has an attribute of its own.
 #[test]
 fn the_machine_is_asked_for_in_one_place() {
     let found = product().into_iter().filter(|(_, code)| code.contains("cfg!(target_arch"));
@@ -169,7 +172,8 @@ fn the_machine_is_asked_for_in_one_place() {
     check(&found, &[("uapi/src/arch.rs", "Arch::HOST")], "ask which machine they are compiled for");
 }
 
-/// A module with files of its own is `name/mod.rs`, so that all of it is in its folder. Folders of data have no Rust files.
+/// A module with files of its own is `name/mod.rs`, so that all of it is in its folder. Folders of
+/// data have no Rust files.
 #[test]
 fn modules_with_folders_are_in_them() {
     let all = all_sources();
@@ -178,7 +182,7 @@ fn modules_with_folders_are_in_them() {
     assert!(found.is_empty(), "these are beside a folder of their name, and should be mod.rs in it: {found:#?}");
 }
 
-/// The most lines of a source file. Who needs more splits the file where its subject changes.
+/// Limit on the lines of a source file. A longer file must be split where its subject changes.
 const LONGEST_FILE: usize = 500;
 
 #[test]
@@ -188,7 +192,8 @@ fn files_are_short() {
     assert!(found.is_empty(), "files of more than {LONGEST_FILE} lines: {found:#?}");
 }
 
-/// The files that name a real-time class, and why. Whoever uses one on a small machine stops what keeps it alive.
+/// Files that name a real-time class, and the reason. A real-time thread on a small machine stops
+/// the processes that keep the machine alive.
 const REAL_TIME: &[(&str, &str)] = &[
     ("bt-compiler/src/headers.rs", "constants for scripts"),
     ("cpus/src/audit/model.rs", "reports"),
@@ -222,7 +227,7 @@ fn real_time_classes_are_used_where_they_are_bounded() {
     check(&found, REAL_TIME, "name a real-time class");
 }
 
-/// The code of a source that only tests and benches have.
+/// Returns the code of a source that only tests and benches have.
 fn test_code(name: &str, text: &str) -> String {
     let is_built_in = name.split('/').nth(1) == Some("src");
     if !is_built_in || name.ends_with("tests.rs") {
@@ -231,7 +236,7 @@ fn test_code(name: &str, text: &str) -> String {
     text.split_once("#[cfg(test)]\nmod tests {").map(|(_, tests)| tests.to_owned()).unwrap_or_default()
 }
 
-/// `testkit::command` makes a child that ends with its test, whatever becomes of that.
+/// `testkit::command` makes a child that ends with its test in any case.
 #[test]
 fn tests_start_processes_in_one_way() {
     let mut found = Vec::new();
@@ -240,7 +245,7 @@ fn tests_start_processes_in_one_way() {
         // `sys` and `testkit` hold the one way; `xtask` runs tests.
         let is_exempt = ["sys/", "testkit/", "xtask/", "dptrace/build.rs"].iter().any(|start| name.starts_with(start));
         let code = test_code(&name, &fs::read_to_string(&path).unwrap());
-        // Who becomes another program starts none.
+        // A program that becomes another one starts none.
         let starts =
             |line: &str| line.contains("Command::new(") && !line.contains("clap::") && !line.contains(".exec()");
         if !is_exempt && code.lines().any(starts) {
@@ -250,7 +255,7 @@ fn tests_start_processes_in_one_way() {
     assert!(found.is_empty(), "these start processes with Command::new in place of testkit::command: {found:#?}");
 }
 
-/// Programs of integration tests beside `tests/it`, and why.
+/// Programs of integration tests beside `tests/it`, and the reason.
 const MORE_PROGRAMS: &[(&str, &str)] = &[
     ("dptrace/tests/kernel_delay", "its own threads are measured"),
     ("dptrace/tests/processes.rs", "its own processes are found by name"),
@@ -258,7 +263,7 @@ const MORE_PROGRAMS: &[(&str, &str)] = &[
     ("dptrace/tests/run_bundled_loads", "it has the functions that scripts know"),
 ];
 
-/// A program of tests is linked with all that is tested: seconds and megabytes for each.
+/// Each program of tests is linked with all tested code, which takes seconds and megabytes.
 #[test]
 fn a_crate_has_one_program_of_integration_tests() {
     let mut more = Vec::new();

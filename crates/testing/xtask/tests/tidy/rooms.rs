@@ -1,4 +1,4 @@
-//! Holds ARCHITECTURE.md against the folders of the crates and their manifests.
+//! Comparison of ARCHITECTURE.md with the folders of the crates and their manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,10 +8,10 @@ use super::{crates, root};
 /// Folder of the crates that no other folder may use.
 const FOR_TESTS: &str = "testing";
 
-/// A crate of ours, by its manifest.
+/// Crate of ours, by its manifest.
 struct Crate {
     folder: String,
-    /// Crates of ours that it depends on; not those that only its tests use.
+    /// Crates of ours that it depends on, without those that only its tests use.
     uses: BTreeSet<String>,
 }
 
@@ -35,14 +35,14 @@ fn by_manifest() -> BTreeMap<String, Crate> {
     all
 }
 
-/// A row of a table of crates.
+/// Row of a table of crates.
 struct Room {
     folder: String,
     /// `None` if it may use all crates.
     uses: Option<BTreeSet<String>>,
 }
 
-/// A text without what it has in parentheses.
+/// Returns a text without its parts in parentheses.
 fn without_remarks(text: &str) -> String {
     let mut depth = 0;
     let outside = text.chars().filter(|c| {
@@ -54,7 +54,7 @@ fn without_remarks(text: &str) -> String {
     outside.collect::<String>().trim().to_owned()
 }
 
-/// The names in backquotes.
+/// Returns the names in backquotes.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -90,7 +90,8 @@ fn rooms() -> BTreeMap<String, Room> {
     rooms
 }
 
-/// The tables of ARCHITECTURE.md are neither too wide nor too narrow: who adds an arrow writes it there.
+/// The tables of ARCHITECTURE.md are neither too wide nor too narrow: a new arrow must be added
+/// there.
 #[test]
 fn crates_use_what_the_tables_allow() {
     let (mut rooms, mut found) = (rooms(), Vec::new());
@@ -112,14 +113,15 @@ fn crates_use_what_the_tables_allow() {
     assert!(found.is_empty(), "ARCHITECTURE.md's tables of crates and the manifests differ: {found:#?}");
 }
 
-/// The picture of ARCHITECTURE.md has each folder with its crates, and no crate uses one of a folder above its own.
+/// The picture of ARCHITECTURE.md has each folder with its crates, and no crate uses one of a
+/// folder above its own.
 #[test]
 fn crates_use_folders_below() {
     let crates = by_manifest();
     let mut levels: Vec<(String, BTreeSet<String>)> = Vec::new();
     for line in section("The eight folders").lines().filter_map(|line| line.strip_prefix("    ")) {
         let mut words = line.split_whitespace().map(str::to_owned);
-        // A line that begins with blanks goes on with the folder above it.
+        // A line that begins with blanks continues the folder above it.
         if line.starts_with(' ') {
             levels.last_mut().unwrap().1.extend(words);
             continue;

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::{all_sources, name_of, root};
 
-/// How many words to avoid may still be in the sources, and in the tests. These numbers may only become smaller: if you removed
-/// some, lower them.
+/// Limit on the words to avoid that the sources may still have. It may only become smaller: lower
+/// it after removing some.
 const STILL_IN_SOURCES: usize = 5;
+/// Limit on the words to avoid that the tests may still have. It may only become smaller, too.
 const STILL_IN_TESTS: usize = 66;
 
-/// The words to avoid in a text (`CONTRIBUTING.md`, "Words"), also as parts of names.
+/// Counts the words to avoid in a text (`CONTRIBUTING.md`, "Words"), also as parts of names.
 fn words_to_avoid(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
@@ -18,7 +19,7 @@ fn words_to_avoid(text: &str) -> usize {
     single + words.windows(2).filter(|pair| pair[0] == "so" && pair[1] == "many").count()
 }
 
-/// The texts of the folder's own files with one of these extensions.
+/// Returns the texts of the folder's own files with one of these extensions.
 fn texts(folder: &Path, extensions: &[&str]) -> Vec<(String, String)> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let wanted = |path: &PathBuf| path.extension().is_some_and(|it| extensions.iter().any(|known| it == *known));

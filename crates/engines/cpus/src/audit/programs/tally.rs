@@ -30,7 +30,7 @@ macro_rules! total {
 /// tally = tallies[key], or a new one; if there is no room: lost += 1
 /// tally.count += 1, unless it only goes on; tally.total += own
 /// tally.longest = the longer one; tally.classes[class of own] += 1
-/// if it did not wait, is not idle and not shorter than asked for: send it; if there is no room: unsent += 1
+/// if it did not wait, is not idle and not too short: send it; if there is no room: unsent += 1
 /// ```
 pub(super) fn add(asm: &mut Asm, setting: &Setting) {
     let (full, done) = (asm.label("full"), asm.label("added"));

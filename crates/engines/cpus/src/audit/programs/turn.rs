@@ -14,7 +14,7 @@ use crate::audit::layout::{KINDS, LEVELS, Total, detail};
 ///
 /// ```text
 /// account
-/// for each level that has time: add it to its sums, as if it ended; when it does end, it does not count again
+/// for each level that has time: add it to its sums, as if it ended; its end will not count again
 /// turned = totals, whose longest begin anew; stop = mark
 /// ```
 pub(super) fn turn(setting: &Setting) -> Result<Code, AsmError> {

@@ -16,7 +16,8 @@ use crate::audit::layout::{QUEUED, QueueName, Queued, RUNNING, STACKS, kind};
 ///
 /// ```text
 /// if the pool is of a CPU that is not audited: return
-/// queued[work] = (now, function, the stack of who queues it, the pool's CPU, the current thread, the queue's name)
+/// queued[work] = (now, function, the queuer's stack, the pool's CPU, the current thread,
+///                 the queue's name)
 /// ```
 pub(super) fn queue(setting: &Setting) -> Result<Code, AsmError> {
     program(|asm, out| {

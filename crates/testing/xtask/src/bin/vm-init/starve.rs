@@ -1,7 +1,7 @@
 //! `starve COMMAND ARG...`: runs a command while a thread with `SCHED_FIFO` occupies CPU 0 and
 //! never yields, with throttling off, so that work that the kernel has bound to this CPU can't run.
-//! The command's standard error is passed on with the time since its start before each line: `[1.52
-//! s] CPU 0: ...`.
+//! The command's standard error is passed on with the time since its start before each line:
+//! `[1.52 s] CPU 0: ...`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,4 +1,4 @@
-//! `dptrace cpus`: an audit of a CPU, also of one that a thread starves.
+//! Checks of `dptrace cpus`: an audit of a CPU, also of a starved one.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -6,13 +6,14 @@ use xtask::{GuestAnswer, GuestCommand};
 
 use super::{Check, Known, Needs};
 
-/// Tracepoints that are newer than the oldest kernel: their release, and what is said of it where it is missing.
+/// Tracepoints newer than the oldest kernel: their release, and the words of the report if they are
+/// missing.
 const NEWER: [((u32, u32), &str); 2] =
     [((6, 4), "who sends interrupts for the scheduler: Linux 6.4"), ((6, 5), "asked for them: Linux 6.5")];
-/// The function of the work that `starve` queues for each CPU.
+/// Function of the work that `starve` queues for each CPU.
 const STARVED: &str = "refresh_vm_stats";
 
-/// All of them; that of a starved CPU only if it is asked for.
+/// Returns all checks; the one of a starved CPU only if `starve`.
 pub(super) fn all(starve: bool) -> Vec<Check> {
     const GROUP: &str = "`cpus`";
     let command = GuestCommand::new(&["dptrace", "cpus", "0", "--for", "1s", "--json"]);
@@ -37,7 +38,7 @@ pub(super) fn all(starve: bool) -> Vec<Check> {
     all
 }
 
-/// The line of CPU 0, whose budget adds up.
+/// Returns the line of CPU 0, after checking that its budget adds up.
 fn report(answer: &GuestAnswer) -> anyhow::Result<Value> {
     ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
     let mut lines = answer.stdout.lines();
@@ -64,7 +65,8 @@ fn audited(known: &Known, answer: &GuestAnswer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The spinner is the poller, and the work is named twice: while it waits, and as a victim at the end.
+/// Checks that the spinner is the poller, and that the work is named twice: while it waits, and as
+/// a victim at the end.
 fn named(answer: &GuestAnswer) -> anyhow::Result<()> {
     let cpu = report(answer)?;
     let poller = cpu["poller"]["name"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Compares upcalls of the kernel's Open vSwitch with the counters of the datapath.
+//! Comparison of upcalls of the kernel's Open vSwitch with the counters of the datapath.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -6,11 +6,12 @@ use xtask::{DatapathTruth, GuestAnswer, GuestCommand, TRUTH_OF_DATAPATH};
 
 use super::{Check, Needs};
 
-/// `EAGAIN` and `ECONNREFUSED` of `linux/errno.h`, and how they are called: the listener has no room, there is none.
+/// `EAGAIN` of `linux/errno.h` with its text: the listener has no room.
 const NO_ROOM: (u64, &str) = (11, "Resource temporarily unavailable");
+/// `ECONNREFUSED` of `linux/errno.h` with its text: there is no listener.
 const NOBODY_LISTENS: (u64, &str) = (111, "Connection refused");
 
-/// All of them.
+/// Returns all checks.
 pub(super) fn all() -> Vec<Check> {
     let check = |name, command: &[&str], needs, works: fn(&GuestAnswer) -> anyhow::Result<()>| {
         let argv = [&["datapath"], command].concat();

@@ -1,4 +1,4 @@
-//! Compares the report of `dptrace doctor` with what is known from other sources.
+//! Comparison of the report of `dptrace doctor` with facts from other sources.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use xtask::{GuestAnswer, GuestCommand};
 use super::{Check, Known, NOT_SUPPORTED};
 use crate::vm::hardware::Architecture;
 
-/// Something that a kernel may have.
+/// Feature that a kernel may have.
 pub(in crate::vm) struct Feature {
-    /// As doctor calls it.
+    /// Name in doctor's report.
     pub(in crate::vm) name: &'static str,
-    /// From which of the tested releases on Debian's cloud kernels have it; nothing for none of them.
+    /// First of the tested releases whose Debian cloud kernel has it; `None` if none has it.
     since: Option<(u32, u32)>,
-    /// What dptrace does without it.
+    /// Behaviour of dptrace without it.
     pub(in crate::vm) without: &'static str,
 }
 
@@ -22,8 +22,8 @@ const fn feature(name: &'static str, since: Option<(u32, u32)>, without: &'stati
     Feature { name, since, without }
 }
 
-/// What Debian's cloud kernels have: it is what their versions and configurations say, so that doctor's trials are held
-/// against something else than themselves.
+/// Features of Debian's cloud kernels, according to their versions and configurations: an
+/// independent reference for doctor's trials.
 pub(in crate::vm) const FEATURES: [Feature; 22] = [
     feature("bpf() programs", Some((5, 10)), "nothing works"),
     feature("ring buffer", Some((5, 10)), "nothing works"),
@@ -50,7 +50,7 @@ pub(in crate::vm) const FEATURES: [Feature; 22] = [
         Some((5, 10)),
         "refused: `kprobe`, `kretprobe`; `kernel-delay`'s `k:` and `kr:` fall back to fentry",
     ),
-    // CONFIG_FPROBE is not set in Debian's 6.1.
+    // Debian's 6.1 has CONFIG_FPROBE off.
     feature("kprobe_multi", Some((6, 12)), "nothing is lost: dptrace always uses a perf event for each function"),
     feature("fentry", Some((5, 10)), "refused: `fentry`"),
     feature("fexit", Some((5, 10)), "refused: `fexit`"),
@@ -58,8 +58,9 @@ pub(in crate::vm) const FEATURES: [Feature; 22] = [
     feature("perf hardware events", None, "refused: `hardware`"),
 ];
 
-/// Where their kernels for aarch64 differ: functions call programs since Linux 6.4 there ("arm64: ftrace: Add direct call
-/// support"), none of the releases has CONFIG_FPROBE, and QEMU emulates the processor's counters.
+/// Differences of Debian's kernels for aarch64: functions call programs since Linux 6.4 there
+/// ("arm64: ftrace: Add direct call support"), none of the releases has CONFIG_FPROBE, and QEMU
+/// emulates the processor's counters.
 const ON_AARCH64: [(&str, Option<(u32, u32)>); 4] = [
     ("kprobe_multi", None),
     ("fentry", Some((6, 4))),
@@ -67,7 +68,7 @@ const ON_AARCH64: [(&str, Option<(u32, u32)>); 4] = [
     ("perf hardware events", Some((5, 10))),
 ];
 
-/// Both; the one for all that is known comes first.
+/// Returns both checks; the one whose answer describes the kernel comes first.
 pub(super) fn all() -> Vec<Check> {
     let command = GuestCommand::new(&["dptrace", "doctor", "--json"]);
     vec![
@@ -76,13 +77,13 @@ pub(super) fn all() -> Vec<Check> {
     ]
 }
 
-/// What it says, by name.
+/// Returns doctor's answers, by name.
 pub(super) fn answers(answer: &GuestAnswer) -> anyhow::Result<BTreeMap<String, String>> {
     let text = |finding: &serde_json::Value, field: &str| finding[field].as_str().unwrap_or_default().to_owned();
     Ok(findings(answer)?.iter().map(|finding| (text(finding, "name"), text(finding, "answer"))).collect())
 }
 
-/// Whether that is so.
+/// Checks doctor's answers against the features of Debian's kernels.
 pub(super) fn is_right(known: &Known, architecture: Architecture) -> anyhow::Result<()> {
     for Feature { name, since, .. } in FEATURES {
         let differs = ON_AARCH64.iter().find(|(own, _)| architecture == Architecture::Aarch64 && *own == name);

@@ -1,4 +1,4 @@
-//! The checks that run on each kernel, and their expected results.
+//! Checks that run on each kernel, and their expected results.
 
 mod cpus;
 mod datapath;
@@ -18,19 +18,19 @@ use super::hardware::Architecture;
 
 pub(super) use doctor::FEATURES;
 
-/// Where the demo target writes the truth.
+/// File to which the demo target writes the truth.
 const TRUTH: &str = "truth.json";
-/// The exit status of what is not permitted, or not supported here.
+/// Exit status for an operation that is not permitted, or not supported here.
 const NOT_SUPPORTED: i32 = 3;
 
-/// What is known of the kernel that a check ran on.
+/// Known facts of the kernel that a check ran on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
-    /// Its release.
+    /// Release of the kernel.
     pub(super) release: (u32, u32),
-    /// What it is for if it is one of Debian's; none for this machine's own.
+    /// Architecture of a Debian kernel; `None` for this machine's own.
     pub(super) debians: Option<Architecture>,
-    /// What `dptrace doctor` says of it.
+    /// Answers of `dptrace doctor`, by name.
     pub(super) doctor: BTreeMap<String, String>,
 }
 
@@ -40,23 +40,24 @@ impl Known {
     }
 }
 
-/// What came of a check that is as it should be.
+/// Result of a check that passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// It does what it should.
+    /// It works as it should.
     Works,
-    /// The kernel lacks something, and dptrace says so: its words.
+    /// The kernel lacks something, and dptrace reports that in these words.
     Refused(String),
 }
 
-/// What must be there for something to work. Where it is not, dptrace must say so.
+/// Requirement of a check. If it is not met, dptrace must report that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Needs {
-    /// What `dptrace doctor` knows under this name; then these words must be in the refusal.
+    /// Feature that `dptrace doctor` knows under the first name; a refusal must have the second
+    /// words.
     Feature(&'static str, &'static str),
-    /// This release of Linux; then the refusal must name it.
+    /// Release of Linux; a refusal must name it.
     Release(u32, u32),
-    /// A guest: not this machine, which it would disturb. `datapath` refuses it.
+    /// Guest: not this machine, which the check would disturb. `datapath` refuses it.
     Guest,
 }
 
@@ -69,7 +70,7 @@ impl Needs {
         }
     }
 
-    /// What a refusal must have in it.
+    /// Returns the words that a refusal must have.
     fn words(self) -> String {
         match self {
             Self::Feature(_, words) => words.to_owned(),
@@ -79,16 +80,16 @@ impl Needs {
     }
 }
 
-/// What is thought of an answer where everything is there, on that kernel.
+/// Judge of an answer on a kernel that meets all needs.
 type Judge = Box<dyn Fn(&Known, &GuestAnswer) -> anyhow::Result<()> + Send + Sync>;
 
-/// Something to run, and what must come of it.
+/// Command to run, with its expected result.
 pub(super) struct Check {
-    /// The headline that it stands under.
+    /// Headline of its group.
     pub(super) group: &'static str,
-    /// For people.
+    /// Name, for people.
     pub(super) name: String,
-    /// What is run.
+    /// Command to run.
     pub(super) command: GuestCommand,
     needs: &'static [Needs],
     works: Judge,
@@ -105,7 +106,7 @@ impl Check {
         Self { group, name: name.to_owned(), command, needs, works: Box::new(move |_, answer| works(answer)) }
     }
 
-    /// The same, of which more may be wanted from a newer kernel.
+    /// Makes a check that may expect more of a newer kernel.
     fn by_release(
         group: &'static str,
         name: &str,
@@ -116,12 +117,12 @@ impl Check {
         Self { group, name: name.to_owned(), command, needs, works: Box::new(works) }
     }
 
-    /// A command that must work on every kernel.
+    /// Makes a check of a command that must work on every kernel.
     fn command(name: &str, command: GuestCommand, works: fn(&GuestAnswer) -> anyhow::Result<()>) -> Self {
         Self::new("Commands", name, command, &[], works)
     }
 
-    /// What is thought of the answer.
+    /// Judges the answer.
     pub(super) fn judge(&self, known: &Known, answer: &GuestAnswer) -> anyhow::Result<Verdict> {
         if self.needs.is_empty() {
             return (self.works)(known, answer).map(|()| Verdict::Works);
@@ -138,7 +139,7 @@ impl Check {
     }
 }
 
-/// What dptrace, or a test of its, says of what the kernel lacks.
+/// Returns the message of dptrace, or of one of its tests, about a missing feature.
 fn refusal(answer: &GuestAnswer) -> Option<String> {
     let refused = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
     if let Some((_, said)) = refused {
@@ -149,19 +150,21 @@ fn refusal(answer: &GuestAnswer) -> Option<String> {
     said.flatten().map(str::to_owned)
 }
 
-/// The first is doctor's, which the others are held against. `starve`: also what starves a processor.
+/// Returns all checks. The first is doctor's, against which the others are compared. `starve` adds
+/// those that starve a processor.
 pub(super) fn all(tests: &[TestProgram], starve: bool) -> Vec<Check> {
     let mut all = doctor::all();
     all.extend(record::all());
     all.extend(probes::all());
     all.extend(cpus::all(starve));
     all.extend(tests.iter().flat_map(tests::of));
-    // It loads a module, which changes what the others see.
+    // It loads a module, which changes the view of other checks.
     all.extend(datapath::all());
     all
 }
 
-/// What doctor says, from the answer to the first check, held against what Debian's kernels are known to have.
+/// Returns the known facts of the kernel: doctor's report, from the answer to the first check,
+/// compared with the known features of Debian's kernels.
 pub(super) fn known(
     release: (u32, u32),
     debians: Option<Architecture>,
@@ -208,7 +211,8 @@ mod self_test {
         let refused = ended(3, "error: no CONFIG_KPROBES here");
         assert_eq!(kprobes.judge(&known("yes"), &ended(0, "")).unwrap(), Verdict::Works);
         assert_eq!(kprobes.judge(&known("no"), &refused).unwrap(), Verdict::Refused("no CONFIG_KPROBES here".into()));
-        // Refused though it is there, broken, silent though it is not there, refused for another reason.
+        // Refused though the feature is there; broken; no refusal though it is missing; refused for
+        // another reason.
         assert!(kprobes.judge(&known("yes"), &refused).is_err());
         assert!(kprobes.judge(&known("yes"), &ended(1, "error: x")).is_err());
         assert!(kprobes.judge(&known("no"), &ended(0, "")).is_err());
@@ -222,7 +226,7 @@ mod self_test {
         assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.12 has")).is_ok());
         assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.13 has")).is_err());
         assert!(check(&[Needs::Release(5, 10)]).judge(&known("yes"), &ended(3, "error: Linux 5.10 has")).is_err());
-        // A test reports it in another way.
+        // A test reports it in a different form.
         let refused = GuestAnswer { stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(), ..ended(0, "") };
         assert!(newer.judge(&known("yes"), &refused).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Every kind of probe of `dptrace run`, on the demo target.
+//! Checks of every kind of probe of `dptrace run`, on the demo target.
 
 use anyhow::{Context as _, ensure};
 use demo_target::Truth;
@@ -6,23 +6,23 @@ use xtask::{GuestAnswer, GuestCommand};
 
 use super::{Check, Needs, TRUTH, truth_of};
 
-/// What a script's output must be.
+/// Expected output of a script.
 #[derive(Clone, Copy)]
 enum Shows {
-    /// `@` is how often the target says that this was hit.
+    /// `@` is the target's own count of hits of this probe.
     Hits(&'static str),
-    /// `@` is not 0: how often is the clock's affair.
+    /// `@` is not 0; its value depends on the clock.
     Some,
-    /// Something with this in it.
+    /// The output contains this text.
     Part(&'static str),
-    /// These lines.
+    /// The output is these lines.
     Lines(&'static [&'static str]),
 }
 
-/// A row: what it is, a script, what it must show, and what it needs.
+/// Row of the table: name, script, expected output, and needs.
 type Row = (&'static str, &'static str, Shows, &'static [Needs]);
 
-/// The target's threads give themselves their names: the kernel's probes are put where it does that.
+/// Names that the target's threads give themselves; the kernel's probes are at that place.
 const NAMES: Shows = Shows::Lines(&["@[reactor_0]: 1", "@[reactor_1]: 1"]);
 
 #[rustfmt::skip]
@@ -73,7 +73,7 @@ const ROWS: [Row; 23] = [
         Shows::Part("demo_request_start+0"), &[]),
 ];
 
-/// All of them.
+/// Returns all checks.
 pub(super) fn all() -> Vec<Check> {
     let target = format!("dptrace demo-target --requests 200 --for 20s --no-trace-file --truth {TRUTH}");
     let check = |&(name, script, shows, needs): &Row| {

@@ -1,4 +1,4 @@
-//! Compares `dptrace record` with the demo target's truth.
+//! Comparison of `dptrace record` with the demo target's truth.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use xtask::{GuestAnswer, GuestCommand};
 
 use super::{Check, TRUTH, truth_of};
 
-/// All of them.
+/// Returns all checks.
 pub(super) fn all() -> Vec<Check> {
     let target = ["--", "dptrace", "demo-target", "--requests", "300", "--for", "20s", "--truth", TRUTH];
     let record = |options: &[&str]| {
@@ -30,8 +30,9 @@ pub(super) fn all() -> Vec<Check> {
     ]
 }
 
-/// As many lines as the target counted hits, and none without ticks: most of these probes have none of their own, and the
-/// guest's counter is low, since the machine was started a moment ago.
+/// Checks that there are as many lines as the target counted hits, and none without ticks. Most of
+/// these probes have no ticks of their own, and the guest's counter is low, since the machine was
+/// started a moment ago.
 fn recorded_all(answer: &GuestAnswer) -> anyhow::Result<()> {
     let truth = truth_of(answer)?;
     let recording = Recording::parse(&answer.stdout, |_| true);
@@ -49,7 +50,8 @@ fn recorded_all(answer: &GuestAnswer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every connection came, was named and went at the ticks that the target itself noted, and nothing else was written.
+/// Checks that every connection came, was named and went at the ticks that the target itself noted,
+/// and that nothing else was written.
 fn recorded(answer: &GuestAnswer) -> anyhow::Result<()> {
     let truth = truth_of(answer)?;
     let recording = Recording::parse(&answer.stdout, |_| true);
@@ -78,7 +80,8 @@ fn lived(recording: &Recording<'_>, qpair: &QpairTruth) -> anyhow::Result<()> {
     }
 }
 
-/// The hit of this probe for this connection was recorded, at this time, with these arguments.
+/// Checks that the hit of this probe for this connection was recorded, at this time, with these
+/// arguments.
 fn hit(
     recording: &Recording<'_>,
     probe: &str,
