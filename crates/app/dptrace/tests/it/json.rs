@@ -21,7 +21,7 @@ fn lines(args: &[&str], expected: &[&str]) -> Vec<Value> {
 }
 
 fn trace(dir: &TempDir, era: Era) -> String {
-    let load = Workload { requests: 300, connections: 3, ..Workload::new(era) };
+    let load = Workload { requests: 30, connections: 3, ..Workload::new(era) };
     let path = dir.path().join(format!("{era:?}.trace"));
     std::fs::write(&path, load.generate().file.bytes).expect("written");
     path.to_str().expect("UTF-8").to_owned()

@@ -97,7 +97,8 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
     fs::write(kept.join("meta.json"), "kept").expect("written");
     std::os::unix::fs::symlink(&kept, &link).expect("a link");
     let args = ["--slow", "1ms", "--every", "100ms", "--keep", "2", "--max-bytes", "50M", "--json"];
-    let mut tracer = Process::start(watch(target.pid(), &dir, &args).stdout(Stdio::piped()));
+    let printed = temp.path().join("lines");
+    let mut tracer = start(watch(target.pid(), &dir, &args), &printed);
     tracer.wait_for("watching process");
     let (begin, mut seen) = (Instant::now(), std::collections::BTreeSet::new());
     while seen.len() < 2 * KEEP {
@@ -108,17 +109,15 @@ fn slow_requests_have_captures_and_nothing_else_is_touched() {
         seen.extend(captures);
         std::thread::sleep(Duration::from_millis(20));
     }
-    tracer.signal("INT");
-    let (status, stdout, messages) = tracer.end();
-    assert!(status.success() && messages.iter().any(|line| line.contains("note: stopped: ")), "{messages:#?}");
-    let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert!(lines.len() >= 2 * KEEP, "{stdout}{messages:#?}");
-    assert!(lines.iter().all(|line| line["length_ns"].as_u64() >= Some(1_000_000)), "{stdout}");
+    let (lines, messages) = stopped(tracer, &printed);
+    assert!(messages.iter().any(|line| line.contains("note: stopped: ")), "{messages:#?}");
+    assert!(lines.len() >= 2 * KEEP, "{lines:#?}{messages:#?}");
+    assert!(lines.iter().all(|line| line["length_ns"].as_u64() >= Some(1_000_000)), "{lines:#?}");
     let captures = captures(&dir);
     assert_eq!(captures.len(), KEEP, "{captures:?}");
     assert!(captures.iter().map(|dir| bytes_of(dir)).sum::<u64>() <= 50 << 20);
     for (line, dir) in lines.iter().rev().zip(captures.iter().rev()) {
-        assert_eq!(line["capture"].as_str().map(Path::new), Some(dir.as_path()), "{stdout}");
+        assert_eq!(line["capture"].as_str().map(Path::new), Some(dir.as_path()), "{lines:#?}");
         check_line(line);
     }
     let text = |path: &Path| fs::read_to_string(path.join("meta.json")).ok();
@@ -139,13 +138,20 @@ fn wait_for_captures(dir: &Path, count: usize) {
     }
 }
 
-/// Stops a watch; returns its lines and its messages.
+/// Starts a watch whose lines go to a file: a pipe that nobody reads would be full after a few long
+/// lines, and hold up the thread that writes captures.
+fn start(mut watch: Command, printed: &Path) -> Process {
+    Process::start(watch.stdout(fs::File::create(printed).expect("created")))
+}
+
+/// Stops a watch, and returns its lines and messages.
 #[track_caller]
-fn stopped(tracer: Process) -> (Vec<Value>, Vec<String>) {
+fn stopped(tracer: Process, printed: &Path) -> (Vec<Value>, Vec<String>) {
     tracer.signal("INT");
-    let (status, stdout, messages) = tracer.end();
+    let (status, _, messages) = tracer.end();
     assert!(status.success(), "{messages:#?}");
-    (stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), messages)
+    let text = fs::read_to_string(printed).expect("UTF-8");
+    (text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), messages)
 }
 
 #[test]
@@ -158,10 +164,11 @@ fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
     let target = target(&[&args[..], &[truth.to_str().expect("UTF-8")]].concat());
     let dir = temp.path().join("box");
     let args = ["--slow", "2ms", "--every", "100ms", "--json"];
-    let mut tracer = Process::start(watch(target.pid(), &dir, &args).stdout(Stdio::piped()));
+    let printed = temp.path().join("lines");
+    let mut tracer = start(watch(target.pid(), &dir, &args), &printed);
     tracer.wait_for("watching process");
     wait_for_captures(&dir, 8);
-    let (lines, _) = stopped(tracer);
+    let (lines, _) = stopped(tracer, &printed);
     target.signal("TERM");
     assert!(target.end().0.success());
     let truth: Value = serde_json::from_str(&fs::read_to_string(truth).expect("written")).expect("JSON");
@@ -184,14 +191,14 @@ fn who_is_named_took_as_much_at_least_and_no_more_than_it_did() {
 }
 
 #[test]
+#[ignore = "deep truth: a machine that delays another request by 100 ms takes its one chance in a minute"]
 fn a_request_that_does_not_end_gets_a_line_once() {
     let Some(_guard) = kernel() else { return };
     let target = target(&["--rate", "4000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
     let printed = temp.path().join("lines");
-    let mut command = watch(target.pid(), &dir, &["--slow", "100ms", "--every", "50ms", "--json"]);
-    let mut tracer = Process::start(command.stdout(fs::File::create(&printed).expect("created")));
+    let mut tracer = start(watch(target.pid(), &dir, &["--slow", "100ms", "--every", "50ms", "--json"]), &printed);
     tracer.wait_for("watching process");
     let open_ones = || -> Vec<Value> {
         let text = fs::read_to_string(&printed).expect("UTF-8");
@@ -235,8 +242,8 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
     let target = target(&["--rate", "2000"]);
     let temp = tempfile::tempdir().expect("a directory");
     let dir = temp.path().join("box");
-    let mut command = watch(target.pid(), &dir, &["--slow", "40ms", "--every", "50ms", "--json"]);
-    let mut tracer = Process::start(command.stdout(Stdio::piped()));
+    let printed = temp.path().join("lines");
+    let mut tracer = start(watch(target.pid(), &dir, &["--slow", "40ms", "--every", "50ms", "--json"]), &printed);
     tracer.wait_for("watching process");
     let mut stopped_times = 0;
     while captures(&dir).is_empty() {
@@ -247,7 +254,7 @@ fn a_thread_that_was_away_gets_a_line_and_a_capture() {
         target.signal("CONT");
         std::thread::sleep(Duration::from_millis(300));
     }
-    let (lines, messages) = stopped(tracer);
+    let (lines, messages) = stopped(tracer, &printed);
     target.signal("TERM");
     let is_of_stop = |away: &Value| {
         let times = away["times"].as_array().expect("a list");
@@ -278,12 +285,13 @@ fn without_the_right_to_bpf_the_trace_is_watched() {
     let without = "-bpf,-perfmon,-sys_admin";
     command.args(["--inh-caps", without, "--bounding-set", without, PROGRAM, "watch", "--slow", "1ms", "--json", "-p"]);
     command.arg(target.pid().to_string()).arg("-o").arg(&dir).env("NO_COLOR", "1").stdin(Stdio::null());
-    let mut tracer = Process::start(command.stdout(Stdio::piped()));
+    let printed = temp.path().join("lines");
+    let mut tracer = start(command, &printed);
     let why = tracer.wait_for("not watched: the kernel's events");
     assert!(why.contains("not permitted to use BPF"), "{why}");
     tracer.wait_for("watching process");
     wait_for_captures(&dir, 1);
-    let (lines, _) = stopped(tracer);
+    let (lines, _) = stopped(tracer, &printed);
     let line = lines.first().expect("a line");
     assert!(line["length_ns"].as_u64() >= Some(1_000_000) && line["who"].is_null(), "{line}");
     let blame = line["blame"].as_str();
